@@ -1,4 +1,4 @@
-import { kpcYaml } from '../../src/base/file-names.ts';
+import { kpcYaml } from '../../src/base/names.ts';
 import { diagnose, isError, type Finding } from '../../src/base/findings/finding.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { configuredCommands } from '../../src/library/node/kpc-yaml-values.ts';

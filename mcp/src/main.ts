@@ -6,7 +6,7 @@ import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError } fr
 import { z } from 'zod';
 import { version } from '../../src/library/index.ts';
 import { publishedSchema } from '../../src/base/json/published-schema.ts';
-import { findNearest } from '../../src/base/find-nearest.ts';
+import { findNearest } from '../../src/base/names.ts';
 import { describeError } from '../../src/base/system-errors.ts';
 import { makeEnvelope } from '../../src/say/formats/json.ts';
 import { envelopeOf } from '../../src/say/outputs/envelope.ts';

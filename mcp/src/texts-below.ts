@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { kpcYaml } from '../../src/base/file-names.ts';
+import { kpcYaml } from '../../src/base/names.ts';
 import { readRegularFile, UnreadableFile } from '../../src/base/read-file.ts';
 import { excludedBy } from '../../src/input/files/list-files.ts';
 import type { NamedText } from '../../src/library/index.ts';

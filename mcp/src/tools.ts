@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { codes, examples, failures } from '#codes';
 import { failureCodes } from '../../src/base/failure-codes.ts';
-import { findNearest } from '../../src/base/find-nearest.ts';
+import { findNearest } from '../../src/base/names.ts';
 import { findingCodes, severitiesOf } from '../../src/base/findings/codes.ts';
 import { anyObject, type Schema } from '../../src/base/json/schema.ts';
 import { proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';

@@ -254,7 +254,7 @@ export const folders = {
   },
   // The list of what is declared, of which #checks is made, and the predicates that the checks call: nothing imports it by its path.
   checks: {
-    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'bundle/pack', 'apply', 'input', 'library/node'],
+    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'apply', 'input', 'library/node'],
     ...pure,
   },
 };

@@ -1,7 +1,7 @@
 import { wordsOf } from '../../src/say/words/words.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
-import { count } from '../../src/base/format-count.ts';
-import { groupBy } from '../../src/cluster/group-by.ts';
+import { count } from '../../src/base/printable.ts';
+import { groupBy } from '../../src/cluster/grouping.ts';
 import { portAddresses, serviceName, type ShownPort } from '../../src/cluster/model.ts';
 import { describeLeftovers } from '../../src/snapshot/decompile.ts';
 import { describeService } from '../../src/ask/describe/describe-services.ts';

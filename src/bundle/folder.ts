@@ -8,7 +8,7 @@ import { removeTree, withFolder, type OpenFolder } from '../base/open-folder.ts'
 import { largestFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import type { FolderFault, FolderProblem } from '../base/findings/calls.ts';
 import { encodeChunks, type FileText } from '../base/chunks.ts';
-import { bundleHead, goldenHead, networkFile } from '../base/file-names.ts';
+import { bundleHead, goldenHead, networkFile } from '../base/names.ts';
 import { isObject } from '../base/json/check.ts';
 import type { Manifest } from './manifest.ts';
 import { bundleFileNames } from './state-files.ts';

@@ -1,16 +1,15 @@
 import { indexCluster } from '../cluster/address-index.ts';
-import { goldenHead } from '../base/file-names.ts';
+import { goldenHead } from '../base/names.ts';
 import { assignedLines, assumedLines, fields as fieldsCheck, manifest as manifestCheck } from '#checks';
 import { isObject, parseChecked, readChecked, type Check } from '../base/json/check.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
-import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
+import type { AssumedWorkload, Cluster, ServiceInfo } from '../cluster/model.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
-import { groupBy } from '../cluster/group-by.ts';
-import type { Cluster, ServiceInfo } from '../cluster/model.ts';
-import { compareText } from '../kernel/compare-text.ts';
+import { groupBy } from '../cluster/grouping.ts';
+import { compareText } from '../kernel/compare.ts';
 import { kubeProxyVersions, releases } from '../kube-proxy/releases.ts';
 import { defaultSettings } from '../settings/table.ts';
-import { checkManifestValues, checkServiceValues } from './check-values.ts';
+import { checkManifestValues, checkServiceValues } from './check-bundle.ts';
 import {
   compileContent,
   formatFile,

@@ -1,5 +1,5 @@
 import { hashHex } from '#hash';
-import { networkFile } from '../base/file-names.ts';
+import { networkFile } from '../base/names.ts';
 import { joinText, type FileText } from '../base/chunks.ts';
 import type { Cluster, ServicePort, NodeContext } from '../cluster/model.ts';
 import {

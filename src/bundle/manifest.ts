@@ -3,7 +3,7 @@ import { parseAddress, parseNetwork, type Address, type Network } from '../kerne
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import { kubeProxyVersions, parseRelease } from '../kube-proxy/releases.ts';
-import type { healthCheckSchema, manifestSchema } from './manifest-schema.ts';
+import type { healthCheckSchema, manifestSchema } from './schemas.ts';
 
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
 export const formatVersion = 1;

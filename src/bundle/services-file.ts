@@ -11,12 +11,12 @@ import { services as servicesCheck } from '#checks';
 import type { EndpointStatus } from '../cluster/objects.ts';
 import { readAddress, readNetwork } from './manifest.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { parseFile } from '../base/json/parse-file.ts';
-import { StatusSharing } from '../cluster/endpoint-status.ts';
+import { parseFile } from '../base/json/check.ts';
+import { StatusSharing } from '../cluster/endpoints.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
-import { LongText } from '../kernel/long-text.ts';
+import { LongText } from '../kernel/lines.ts';
 import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
-import type { endpointSchema, servicePortSchema, ServiceRecord } from './services-schema.ts';
+import type { endpointSchema, servicePortSchema, ServiceRecord } from './schemas.ts';
 
 /** A field at its usual value is left out, as in a Service port. */
 type EndpointRecord = Shaped<typeof endpointSchema>;

@@ -1,20 +1,17 @@
 import type { FileText } from '../base/chunks.ts';
-import { networkFile } from '../base/file-names.ts';
+import { networkFile } from '../base/names.ts';
 import { formatBalancer, parseBalancer } from '../kernel/balancer/balancer.ts';
 import { formatSets, parseIpsetSave } from '../kernel/ipset/ipset.ts';
 import { formatAppends, writeTables } from '../kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
 import { formatVirtualServer, parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
 import type { Family } from '../kernel/family.ts';
-import type { ObjectKind } from '../kernel/kinds.ts';
+import type { ObjectKind, KernelState } from '../kernel/state.ts';
 import { formatLinks, parseIpBatch } from '../kernel/link/link.ts';
-import { joinPieces } from '../kernel/long-text.ts';
-import { formatModules, parseModules } from '../kernel/modules.ts';
+import { joinPieces, type UnreadLine } from '../kernel/lines.ts';
+import { formatModules, parseModules, formatSysctls, parseSysctls } from '../kernel/sysctls-and-modules.ts';
 import { formatChain, writeTables as writeNftTables } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { formatSysctls, parseSysctls } from '../kernel/sysctl.ts';
-import type { UnreadLine } from '../kernel/unread-line.ts';
 
 /** The texts of what a state holds many of. */
 export interface PartTexts {

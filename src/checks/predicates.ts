@@ -2,15 +2,15 @@
 // the schemas import it. Those of texts get texts; the others get what the rest of the schema accepts.
 import { parseDuration } from '../base/duration.ts';
 import { isObject } from '../base/json/check.ts';
-import { isName } from '../base/object-names.ts';
+import { isName } from '../base/names.ts';
 import { printable } from '../base/printable.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import { schedulers } from '../kernel/ipvs/ipvs.ts';
-import { parsePort } from '../kernel/socket-address.ts';
-import { isSettingPath } from '../kernel/sysctl.ts';
+import { parsePort } from '../kernel/ports-and-marks.ts';
+import { isSettingPath } from '../kernel/sysctls-and-modules.ts';
 import { parseRelease } from '../kube-proxy/releases.ts';
 
-export { isInterfaceName, isInterfacePrefix } from '../base/object-names.ts';
+export { isInterfaceName, isInterfacePrefix } from '../base/names.ts';
 
 /** An address of either family, however it is written. */
 export function isAddress(text: string): boolean {

@@ -1,10 +1,10 @@
 // What kpc checks, under the names that its check has in #checks.
 import { listOf, mapOf, anything, objectOf, wholeNumber } from '../base/json/schema.ts';
-import { assignedSchema, assumedSchema } from '../bundle/manifest-schema.ts';
+import { assignedSchema, assumedSchema } from '../bundle/schemas.ts';
 
-export { manifestSchema as manifest } from '../bundle/manifest-schema.ts';
-export { servicesSchema as services } from '../bundle/services-schema.ts';
-export { signatureSchema as signature } from '../bundle/pack/signature-schema.ts';
+export { manifestSchema as manifest } from '../bundle/schemas.ts';
+export { servicesSchema as services } from '../bundle/schemas.ts';
+export { signatureSchema as signature } from '../bundle/schemas.ts';
 
 /** Any object. */
 export const fields = mapOf(anything);

@@ -1,7 +1,7 @@
 import { contains, parseAddress, type Address, type Network } from '../kernel/address.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
-import { compareText } from '../kernel/compare-text.ts';
-import type { PortRange } from '../kernel/socket-address.ts';
+import { compareText } from '../kernel/compare.ts';
+import type { PortRange } from '../kernel/ports-and-marks.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { isLeftToOther, skipReason } from './build-cluster.ts';

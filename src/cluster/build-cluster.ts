@@ -12,9 +12,9 @@ import {
   type ServiceWithSlices,
 } from './endpoints.ts';
 import { indexCluster } from './address-index.ts';
-import { compareText } from '../kernel/compare-text.ts';
+import { compareText } from '../kernel/compare.ts';
 import { isLocal } from './endpoint-choice.ts';
-import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';
+import { readForwardingMethod, readScheduler } from './annotations.ts';
 import {
   servicePortLabel,
   type Cluster,

@@ -1,5 +1,5 @@
 import type { Address } from '../kernel/address.ts';
-import { compareText } from '../kernel/compare-text.ts';
+import { compareText } from '../kernel/compare.ts';
 import type { Place } from '../kernel/place.ts';
 import { diagnose, type Finding, keyOfFault } from '../base/findings/finding.ts';
 import { hasSelector, type ServiceWithSlices } from './endpoints.ts';

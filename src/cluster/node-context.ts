@@ -1,15 +1,24 @@
+// What kube-proxy would know of its node, and on which of its addresses node ports listen.
 import {
   compareAddresses,
   contains,
   loopbackAddresses,
   parseAddress,
   parseNetwork,
+  hostNetwork,
+  isLinkLocal,
+  isLoopback,
+  joinHostPort,
+  loopbackNetworks,
   type Address,
+  type Network,
 } from '../kernel/address.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
-import type { NodeContext } from './model.ts';
-import { nodePortNetworks } from './node-port-addresses.ts';
+import { modeFacts, isNodePortWord } from '../kube-proxy/modes.ts';
+import type { NodeContext, Cluster } from './model.ts';
 import type { Node, ProxySettings } from './objects.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { diagnose, type Finding } from '../base/findings/finding.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
 
 export const zoneLabel = 'topology.kubernetes.io/zone';
 
@@ -66,4 +75,124 @@ export function nodeAddresses(node: Node | undefined): readonly Address[] {
 
 function sortedUnique(addresses: readonly Address[]): readonly Address[] {
   return [...new Map(addresses.map((address) => [address.text, address])).values()].toSorted(compareAddresses);
+}
+
+/** The networks of one family in which node ports listen; a single network of length zero means all addresses. */
+export interface NodePortNetworks {
+  readonly networks: readonly Network[];
+  readonly matchesAll: boolean;
+  /** Whether --nodeport-addresses includes 127.0.0.0/8 or a part of it. Only iptables mode serves node ports there. */
+  readonly picksIPv4Loopback: boolean;
+  /** All given networks, even if one of them covers all addresses. */
+  readonly listed: readonly Network[];
+}
+
+const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
+
+/**
+ * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): keywords name networks, a
+ * family without a network listens everywhere, and a network of length zero includes all others of its family.
+ */
+export function nodePortNetworks(
+  settings: Pick<ProxySettings, 'nodePortAddresses'>,
+  node: Pick<NodeContext, 'nodeIPs'>,
+  family: Family,
+): NodePortNetworks {
+  const ofFamily = readNetworks(settings.nodePortAddresses, node).filter((network) => network.family === family);
+  const listed = ofFamily.length > 0 ? ofFamily : [parseNetwork(everything[family])].flatMap((n) => n ?? []);
+  const zero = listed.findIndex((network) => network.prefixLength === 0);
+  const networks = zero < 0 ? listed : listed.slice(zero, zero + 1);
+  const seen = zero < 0 ? listed : listed.slice(0, zero + 1);
+  return {
+    networks,
+    matchesAll: zero >= 0,
+    picksIPv4Loopback: seen.some((network) => network.family === 'ipv4' && touchesLoopback(network)),
+    listed,
+  };
+}
+
+/** The node's addresses in the networks, including loopback and link-local ones (kube-proxy's GetNodeIPs). */
+export function addressesIn(networks: NodePortNetworks, node: Pick<NodeContext, 'hostAddresses'>): readonly Address[] {
+  return node.hostAddresses.filter((address) => networks.networks.some((network) => contains(network, address)));
+}
+
+/** Whether a network was given for localhost's sake (ContainsExplicitLoopback): then kube-proxy itself listens there. */
+export function namesLocalhost({ listed }: Pick<NodePortNetworks, 'listed'>, behaviours: Behaviours): boolean {
+  return listed.some((network) =>
+    behaviours.has('localhost-within-network')
+      ? network.prefixLength > 0 && contains(network, loopbackAddresses[network.family])
+      : isLoopback(network.address),
+  );
+}
+
+export interface NodePortPlan extends Pick<NodePortNetworks, 'picksIPv4Loopback' | 'listed'> {
+  /** Sorted, with loopback; undefined means every local address that the node has at the time. */
+  readonly addresses: readonly Address[] | undefined;
+}
+
+export function planNodePorts(
+  settings: Pick<ProxySettings, 'nodePortAddresses'>,
+  node: Pick<NodeContext, 'nodeIPs' | 'hostAddresses'>,
+  family: Family,
+): NodePortPlan {
+  const networks = nodePortNetworks(settings, node, family);
+  const { matchesAll, picksIPv4Loopback, listed } = networks;
+  return { addresses: matchesAll ? undefined : addressesIn(networks, node), picksIPv4Loopback, listed };
+}
+
+/**
+ * The permanent addresses of the node in one family: no loopback, and for IPv6 no link-local. kube-proxy does not bind such an
+ * address to kube-ipvs0 even if a Service claims it (isValidForSet).
+ */
+export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: Family): readonly Address[] {
+  return node.hostAddresses.filter(
+    (address) => address.family === family && !isLoopback(address) && !(family === 'ipv6' && isLinkLocal(address)),
+  );
+}
+
+/**
+ * Whether --nodeport-addresses covers addresses of Services. kube-proxy in IPVS mode binds these to kube-ipvs0, and treats all
+ * link addresses in a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports there too.
+ */
+export function findCoveredAddresses(
+  settings: Pick<ProxySettings, 'nodePortAddresses'>,
+  { servicePorts }: Cluster,
+): readonly Finding[] {
+  return families.flatMap((family) => {
+    const ofFamily = servicePorts.filter((port) => port.family === family);
+    const listener = ofFamily.find(({ nodePort }) => nodePort > 0);
+    const { networks, matchesAll } = nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family);
+    if (!listener || matchesAll) return [];
+    const bound = ofFamily.flatMap(({ clusterIP, externalIPs, loadBalancerIPs }) => [
+      clusterIP,
+      ...externalIPs,
+      ...loadBalancerIPs,
+    ]);
+    const network = networks.find((each) => bound.some((address) => contains(each, address)));
+    const covered = network && bound.find((address) => contains(network, address));
+    if (!covered) return [];
+    const socket = joinHostPort(covered.text, listener.nodePort);
+    return [diagnose('covered-addresses', { network: network.text, socket })];
+  });
+}
+
+function readNetworks(listed: readonly string[], node: Pick<NodeContext, 'nodeIPs'>): readonly Network[] {
+  return listed.flatMap((text) => {
+    if (!isNodePortWord(text)) return parseNetwork(text) ?? [];
+    switch (text) {
+      case 'primary':
+        return Object.values(node.nodeIPs)
+          .filter((address) => !isLoopback(address))
+          .map(hostNetwork);
+      case 'localhost':
+        return Object.values(loopbackNetworks);
+      case 'all':
+        return Object.values(everything).flatMap((network) => parseNetwork(network) ?? []);
+    }
+  });
+}
+
+function touchesLoopback(network: Network): boolean {
+  const loopbackStart: Address = { family: 'ipv4', text: '127.0.0.0', bits: 0x7f000000 };
+  return isLoopback(network.address) || contains(network, loopbackStart);
 }

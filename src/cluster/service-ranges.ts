@@ -1,6 +1,6 @@
 import type { Network } from '../kernel/address.ts';
 import { compareAddressRanges } from '../kernel/address-range.ts';
-import { compareText } from '../kernel/compare-text.ts';
+import { compareText } from '../kernel/compare.ts';
 import type { ServiceRange } from './model.ts';
 import type { ServiceCidr, Sourced } from './objects.ts';
 

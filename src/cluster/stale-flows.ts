@@ -1,6 +1,6 @@
 import { joinHostPort } from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
-import { formatSocketAddress } from '../kernel/socket-address.ts';
+import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import { portAddresses, type ShownPort } from './model.ts';
 

@@ -1,11 +1,10 @@
 import { families, familyNames, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
-import { objectKinds, type ObjectKind } from '../kernel/kinds.ts';
-import type { KernelState } from '../kernel/state.ts';
+import { objectKinds, type ObjectKind, type KernelState } from '../kernel/state.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
-import { setFamily } from '../kube-proxy/ipvs-sets.ts';
+import { setFamily } from '../kube-proxy/ipvs-objects.ts';
 
 /** Kinds that a side may show for a single family or table. */
 const kindsInParts = { iptables: true, nftables: true } satisfies { readonly [K in ObjectKind]?: true };

@@ -1,4 +1,4 @@
-import { endOfQuoted } from '../base/end-of-quoted.ts';
+import { endOfQuoted } from '../base/json/locate.ts';
 import { parseDuration } from '../base/duration.ts';
 import { fields as fieldsCheck } from '#checks';
 import { parseChecked } from '../base/json/check.ts';

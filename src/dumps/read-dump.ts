@@ -1,6 +1,6 @@
 import { isReadable, recognisers } from './output-kinds.ts';
 import { isEllipsis, splitOutputs, type ToolOutput } from './split-outputs.ts';
-import { parseIpAddrText } from './ip-addr-text.ts';
+import { parseIpAddrText, isRoutingKind } from './read-ip.ts';
 import { parseConntrack } from '../kernel/conntrack.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
 import { parseIpsetSave } from '../kernel/ipset/ipset.ts';
@@ -8,14 +8,11 @@ import { parseIpsetList } from '../kernel/ipset/ipset-list.ts';
 import { parseIpvsadmList, withAddresses } from '../kernel/ipvs/ipvsadm-list.ts';
 import { parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link/link.ts';
-import { countLines, linesOf } from '../kernel/lines.ts';
-import { parseSysctls } from '../kernel/sysctl.ts';
-import type { UnreadLine } from '../kernel/unread-line.ts';
+import { countLines, linesOf, type UnreadLine } from '../kernel/lines.ts';
+import { parseSysctls } from '../kernel/sysctls-and-modules.ts';
 import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
 import { readNftTable } from './read-nftables.ts';
-import { isRoutingKind } from './read-routes.ts';
-import { readRuleList } from './read-rule-list.ts';
-import { familyOf, noteHidden, readRules, rulesKind } from './read-rules.ts';
+import { readRuleList, familyOf, noteHidden, readRules, rulesKind } from './read-rules.ts';
 
 const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^(ip6t|(?=.*tables).*?[-_.](ipv6|v6)\b)/i, 'ip6tables-save'],

@@ -1,14 +1,11 @@
 import { families, type Family } from '../kernel/family.ts';
-import type { Value } from '../kernel/nftables/element.ts';
-import { formatChain, nftFamily } from '../kernel/nftables/format.ts';
+import { isLearned, type Value, type NftTable } from '../kernel/nftables/table.ts';
+import { formatChain, nftFamily, formatElement } from '../kernel/nftables/format.ts';
 import { notOfNft, openBrace, openQuote, parseNftText, unreadElement } from '../kernel/nftables/parse-text.ts';
-import { linesOf } from '../kernel/lines.ts';
-import type { UnreadLine } from '../kernel/unread-line.ts';
-import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
+import { linesOf, type UnreadLine } from '../kernel/lines.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-table.ts';
 import { sorted, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
-import { formatElement } from '../kernel/nftables/format-expression.ts';
 import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';

@@ -1,15 +1,15 @@
-import { joinWords } from '../base/join-words.ts';
+import { joinWords } from '../base/printable.ts';
 import { parseAddressRange } from '../kernel/address-range.ts';
 import type { Family } from '../kernel/family.ts';
 import { findHiddenTables, parseIptablesSave } from '../kernel/iptables/parse-save.ts';
 import { isBuiltInChain, tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
-import { LineList } from '../kernel/lines.ts';
-import { savedLines } from '../kernel/iptables/saved-lines.ts';
-import { countUnread, type UnreadLine } from '../kernel/unread-line.ts';
+import { LineList, countUnread, type UnreadLine } from '../kernel/lines.ts';
+import { savedLines } from '../kernel/iptables/parse-rule.ts';
 import type { DumpDraft, DumpFileKind, Printed } from './dump.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isOwnChain, type Variant } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
+import { parseIptablesList } from '../kernel/iptables/parse-list.ts';
 
 /** Reads the output of iptables-save or iptables -S, or rules from either. */
 export function readRules(draft: DumpDraft, file: string, output: ToolOutput): void {
@@ -56,7 +56,7 @@ function refuseWrapped(
 }
 
 /** Reports unreadable lines, and the tables they may belong to. */
-export function noteUnread(
+function noteUnread(
   draft: DumpDraft,
   file: string,
   family: Family,
@@ -238,8 +238,46 @@ function tableOfLine(line: string): 'nat' | 'filter' | undefined {
 }
 
 /** The only table in which kube-proxy makes a chain of this name. */
-export function tableOfChain(chain: string): 'nat' | 'filter' | undefined {
+function tableOfChain(chain: string): 'nat' | 'filter' | undefined {
   const isNat = isOwnChain('nat', chain);
   const isFilter = isOwnChain('filter', chain);
   return isNat === isFilter ? undefined : isNat ? 'nat' : 'filter';
+}
+
+/** Reads what iptables -L printed of a table, unless the dump has the table from iptables-save, which shows more. */
+export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput): void {
+  const { text, firstLine: line, command, isPart } = output;
+  const family = familyOf(rulesKind(output, file));
+  const kind = family === 'ipv6' ? 'ip6tables -L' : 'iptables -L';
+  const table = tableOfList(file, output);
+  if (draft.rulesOf(family).showsAll(table)) return;
+  const { tables, unread, whole, showsInterfaces } = parseIptablesList(text, table);
+  noteUnread(
+    draft,
+    file,
+    family,
+    line - 1,
+    unread,
+    unread.map(() => table),
+  );
+  const isWhole = whole && !isPart;
+  if (!draft.addRules(family, tables, isWhole ? [table] : [], command?.variant, { file, line, kind })) return;
+  if (!showsInterfaces) draft.fault(file, 'dump-reading', { problem: 'no-interfaces', command: kind }, line);
+  else if (!isWhole && !isPart && unread.length === 0) {
+    draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
+    draft.rulesOf(family).isCutOff = true;
+  }
+}
+
+/** The table of a list, which does not name it: from the command, else the file's name, else the built-in chains listed. */
+function tableOfList(file: string, { text, command }: ToolOutput): TableName {
+  const named = tableNames.find((each) => file.slice(file.lastIndexOf('/') + 1).includes(each));
+  const table = command?.table ?? named;
+  if (table !== undefined) return table;
+  if (command?.tool === 'iptables' || command?.tool === 'ip6tables') return 'filter';
+  const has = (chain: string): boolean => text.includes(`Chain ${chain} (policy `);
+  if (has('FORWARD')) return has('PREROUTING') ? 'mangle' : 'filter';
+  if (has('PREROUTING')) return has('POSTROUTING') ? 'nat' : 'raw';
+  const names = [...text.matchAll(/^Chain (\S+) \(/gm)].flatMap(([, chain = '']) => tableOfChain(chain) ?? []);
+  return names[0] ?? (has('POSTROUTING') ? 'nat' : 'filter');
 }

@@ -1,6 +1,6 @@
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import { tableNames, type Chain, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
-import { jumpChain } from '../kernel/restrict.ts';
+import { jumpChain } from '../kernel/state.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 
 /** Variants of iptables: the kernel runs the rules of both. */

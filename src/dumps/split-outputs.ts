@@ -1,6 +1,6 @@
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
-import { savedLines } from '../kernel/iptables/saved-lines.ts';
+import { savedLines } from '../kernel/iptables/parse-rule.ts';
 import type { RoutesAsked } from '../kernel/route/parse-routes.ts';
 import { nameTable } from '../kernel/route/route.ts';
 import { countLines, LineList } from '../kernel/lines.ts';

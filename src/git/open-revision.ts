@@ -1,7 +1,9 @@
 import type { FileProblem } from '../base/findings/files.ts';
-import { listTree } from './objects.ts';
-import { RevisionTree } from './revision-tree.ts';
-import { failureWords, runGit } from './run-git.ts';
+import { listTree, readBlobs, failureWords, runGit, type GitObject } from './run-git.ts';
+import { join, relative, resolve } from 'node:path';
+import { largestFile, UnreadableFile } from '../base/read-file.ts';
+import { withSlashes } from '../base/system-paths.ts';
+import type { FileTree, TreeEntry } from '../input/files/file-tree.ts';
 
 /** Reads which folders and files a revision of the repository of the working folder has. */
 export function openRevision(revision: string): RevisionTree | FileProblem {
@@ -34,4 +36,192 @@ function findTree(revision: string): string | undefined {
   const found = runGit(['rev-parse', '--verify', '--quiet', `${revision}^{tree}`]);
   const id = 'problem' in found ? '' : found.toString('latin1').trim();
   return /^[0-9a-f]{40,64}$/.test(id) ? id : undefined;
+}
+
+/** The most links on the way to a file. */
+const mostLinks = 40;
+
+/**
+ * The folders and files of a commit, as git has them: nothing is checked out. Links are followed inside the commit, and lead
+ * nowhere else. A path is REVISION:PATH as in git: PATH counts from the top of the repository, or, if it begins with "./" or
+ * "../", from the working folder.
+ */
+export class RevisionTree implements FileTree {
+  readonly #revision: string;
+  /** The working folder, from the top of the repository. */
+  readonly #prefix: string;
+  /** By path from the top, without a slash at the end; '' is the top. */
+  readonly #objects: ReadonlyMap<string, GitObject>;
+  readonly #folders: ReadonlyMap<string, readonly TreeEntry[]>;
+  readonly #bytes = new Map<string, Buffer | 'too-large'>();
+
+  constructor(revision: string, prefix: string, objects: ReadonlyMap<string, GitObject>) {
+    this.#revision = revision;
+    this.#prefix = prefix;
+    this.#objects = objects;
+    const folders = new Map<string, TreeEntry[]>();
+    for (const [path, { kind }] of objects) {
+      if (kind === 'folder' && !folders.has(path)) folders.set(path, []);
+      if (path === '') continue;
+      const end = path.lastIndexOf('/');
+      const entry = {
+        name: path.slice(end + 1),
+        isDirectory: () => kind === 'folder',
+        isFile: () => kind === 'file',
+      };
+      const folder = path.slice(0, Math.max(0, end));
+      const entries = folders.get(folder);
+      if (entries) entries.push(entry);
+      else folders.set(folder, [entry]);
+    }
+    this.#folders = folders;
+  }
+
+  readonly exists = (path: string): boolean => typeof this.#find(path) === 'object';
+
+  readonly isFolder = (path: string): boolean => this.#get(path).object.kind === 'folder';
+
+  readonly list = (folder: string): readonly TreeEntry[] => {
+    const found = this.#get(folder);
+    if (found.object.kind === 'folder') return this.#folders.get(found.path) ?? [];
+    throw new UnreadableFile(folder, 'it is not a folder');
+  };
+
+  readonly read = (path: string, most: number = largestFile): Buffer => {
+    const { object } = this.#get(path);
+    if (object.kind === 'folder') throw new UnreadableFile(path, 'it is a folder, not a file');
+    if (object.kind === 'other') throw new UnreadableFile(path, 'it is a submodule, not a file');
+    const bytes = this.#load([object])(object);
+    if (bytes !== 'too-large' && bytes.length <= most) return bytes;
+    throw new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
+  };
+
+  readonly readNamed = (path: string): Buffer => this.read(path);
+
+  readonly realPath = (path: string): string => {
+    const found = this.#find(path);
+    return `${this.#revision}:/${typeof found === 'object' ? found.path : this.#fromTop(path)}`;
+  };
+
+  /** What leads out of the commit is not followed. */
+  readonly isForeignLink = (): boolean => false;
+
+  readonly join = (folder: string, name: string): string => {
+    const path = this.#afterRevision(folder);
+    return `${this.#revision}:${path === '' ? name : `${path.replace(/(?<!\/)\/+$/, '')}/${name}`}`;
+  };
+
+  readonly locate = (path: string): string => join(this.#top(), this.#fromTop(path));
+
+  readonly pathAt = (located: string): string => `${this.#revision}:${withSlashes(relative(this.#top(), located))}`;
+
+  readonly expect = (paths: readonly string[]): void => {
+    let wanted = new Map<string, GitObject>();
+    // First the links, then what they lead to, as many rounds as there are links in a row.
+    for (let round = 0; round <= mostLinks; round++) {
+      const next = new Map<string, GitObject>();
+      for (const path of paths) {
+        const object = this.#nextUnread(path);
+        if (object && !wanted.has(object.id)) next.set(object.id, object);
+      }
+      if (next.size === 0) return;
+      this.#load([...next.values()]);
+      wanted = new Map([...wanted, ...next]);
+    }
+  };
+
+  #top(): string {
+    return resolve('.', ...this.#prefix.split('/').map((part) => (part === '' ? '' : '..')));
+  }
+
+  #afterRevision(path: string): string {
+    return path.slice(this.#revision.length + 1);
+  }
+
+  /** The path from the top of the repository, with its links. It begins with ".." if it leads out. */
+  #fromTop(path: string): string {
+    const written = this.#afterRevision(path);
+    return normalize(/^\.\.?(?:\/|$)/.test(written) ? `${this.#prefix}/${written}` : written);
+  }
+
+  #get(path: string): { readonly path: string; readonly object: GitObject } {
+    const found = this.#find(path);
+    if (typeof found === 'object') return found;
+    if (found !== 'missing') throw new UnreadableFile(path, reasons[found]);
+    const written = this.#afterRevision(path);
+    const fromHere = `${this.#revision}:./${written}`;
+    const isHere = this.#prefix !== '' && typeof this.#find(fromHere) === 'object';
+    const advice = isHere ? `: paths count from the top of the repository; write ${fromHere}` : '';
+    throw new UnreadableFile(path, `revision ${this.#revision} has no such file or folder${advice}`);
+  }
+
+  /** The object that a path leads to, and its path without links. */
+  #find(path: string): { readonly path: string; readonly object: GitObject } | LinkFault {
+    let rest = this.#fromTop(path);
+    for (let links = 0; links <= mostLinks; links++) {
+      if (rest === '..' || rest.startsWith('../')) return links === 0 ? 'outside' : 'link-outside';
+      const link = this.#firstLink(rest);
+      if (link === undefined) {
+        const object = this.#objects.get(rest);
+        return object ? { path: rest, object } : 'missing';
+      }
+      const target = this.#load([link.object])(link.object);
+      if (target === 'too-large') return 'missing';
+      const text = target.toString('utf8');
+      if (text.startsWith('/')) return 'link-outside';
+      rest = normalize(`${link.path}/../${text}/${rest.slice(link.path.length + 1)}`);
+    }
+    return 'link-loop';
+  }
+
+  /** The outermost link on the way. */
+  #firstLink(path: string): { readonly path: string; readonly object: GitObject } | undefined {
+    for (let end = path.indexOf('/'); ; end = path.indexOf('/', end + 1)) {
+      const part = end < 0 ? path : path.slice(0, end);
+      const object = this.#objects.get(part);
+      if (object?.kind === 'link') return { path: part, object };
+      if (end < 0 || !object) return undefined;
+    }
+  }
+
+  /** The next object that is read on the way to a path's bytes, unless all have been. */
+  #nextUnread(path: string): GitObject | undefined {
+    let rest = this.#fromTop(path);
+    for (let links = 0; links <= mostLinks; links++) {
+      const link = this.#firstLink(rest);
+      const object = link?.object ?? this.#objects.get(rest);
+      if (!object || object.kind === 'folder' || object.kind === 'other') return undefined;
+      const bytes = this.#bytes.get(object.id);
+      if (bytes === undefined) return object;
+      if (!link || bytes === 'too-large') return undefined;
+      const text = bytes.toString('utf8');
+      if (text.startsWith('/')) return undefined;
+      rest = normalize(`${link.path}/../${text}/${rest.slice(link.path.length + 1)}`);
+    }
+    return undefined;
+  }
+
+  #load(objects: readonly GitObject[]): (object: GitObject) => Buffer | 'too-large' {
+    const unread = objects.filter(({ id }) => !this.#bytes.has(id));
+    if (unread.length > 0) {
+      const read = readBlobs(unread.map(({ id }) => id));
+      if ('problem' in read) throw new UnreadableFile(`${this.#revision}:`, failureWords(read));
+      for (const [id, bytes] of read) this.#bytes.set(id, bytes);
+    }
+    return ({ id }) => this.#bytes.get(id) ?? 'too-large';
+  }
+}
+
+type LinkFault = 'missing' | keyof typeof reasons;
+
+const reasons = {
+  outside: 'the path leads out of the repository',
+  'link-outside': 'a link on the way leads out of the repository',
+  'link-loop': 'it leads through too many links',
+} as const;
+
+/** A path without "." and ".."; what leads out of the top begins with "..". */
+function normalize(path: string): string {
+  const normal = join('.', path).replace(/\/$/, '');
+  return normal === '.' ? '' : normal;
 }

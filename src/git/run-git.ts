@@ -1,3 +1,4 @@
+// What git prints: it runs with no hook and no network, in bounded time, and lists and reads the objects of a tree.
 import { largestFile } from '../base/read-file.ts';
 import { run, type ProgramProblem } from '../programs/run-program.ts';
 
@@ -47,4 +48,83 @@ export function failureWords({ problem, said }: GitFailure): string {
     failed: said,
   };
   return words[problem];
+}
+
+/** An entry of a commit's tree. */
+export interface GitObject {
+  /** `other` is a submodule. */
+  readonly kind: 'file' | 'folder' | 'link' | 'other';
+  readonly id: string;
+}
+
+function kindOf(mode: string): GitObject['kind'] {
+  if (mode.startsWith('100')) return 'file';
+  if (mode === '120000') return 'link';
+  return mode === '040000' ? 'folder' : 'other';
+}
+
+/** The most bytes of a listing; the largest repositories have a tenth. Few objects can stand for any number of files. */
+const largestListing = 2 ** 28;
+
+/** The most files and folders. */
+const mostEntries = 1_000_000;
+
+/** The most folders in each other. */
+const mostLevels = 200;
+
+/** All entries of a tree, by path; '' is the tree itself. */
+export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFailure {
+  const printed = runGit(['ls-tree', '-r', '-t', '-z', '--full-tree', tree]);
+  if (!Buffer.isBuffer(printed)) return printed;
+  if (printed.length > largestListing) return { problem: 'too-large', said: '' };
+  const objects = new Map<string, GitObject>([['', { kind: 'folder', id: tree }]]);
+  for (let at = 0; at < printed.length;) {
+    const end = printed.indexOf(0, at);
+    const line = printed.toString('utf8', at, end < 0 ? undefined : end);
+    at = end < 0 ? printed.length : end + 1;
+    const [, mode = '', id = '', path] = /^(\d{6}) [a-z]+ ([0-9a-f]+)\t(.*)$/s.exec(line) ?? [];
+    if (path === undefined) continue;
+    if (path.length > 2 * mostLevels && path.split('/').length > mostLevels) return { problem: 'too-large', said: '' };
+    objects.set(path, { kind: kindOf(mode), id });
+    if (objects.size > mostEntries) return { problem: 'too-large', said: '' };
+  }
+  return objects;
+}
+
+/** The most bytes of all files that are read at once. */
+const largestBatch = 2 ** 29;
+
+/** The contents of blobs, by id; a file that is larger than any that kpc reads has none. */
+export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 'too-large'> | GitFailure {
+  const sizes = runGit(['cat-file', '--batch-check=%(objectname) %(objectsize)'], linesOf(ids));
+  if (!Buffer.isBuffer(sizes)) return sizes;
+  const found = new Map<string, Buffer | 'too-large'>();
+  const wanted: string[] = [];
+  let total = 0;
+  for (const line of sizes.toString('latin1').split('\n')) {
+    const [id = '', size = ''] = line.split(' ');
+    if (id === '') continue;
+    if (size === 'missing') return { problem: 'failed', said: `this clone lacks the object ${id}` };
+    if (Number(size) > largestFile) found.set(id, 'too-large');
+    else {
+      wanted.push(id);
+      total += Number(size);
+    }
+  }
+  if (total > largestBatch) return { problem: 'too-large', said: '' };
+  if (wanted.length === 0) return found;
+  const printed = runGit(['cat-file', '--batch'], linesOf(wanted));
+  if (!Buffer.isBuffer(printed)) return printed;
+  for (let at = 0; at < printed.length;) {
+    const end = printed.indexOf('\n', at);
+    const [id = '', type, size = ''] = printed.subarray(at, end).toString('latin1').split(' ');
+    if (type !== 'blob') return { problem: 'failed', said: `this clone lacks the object ${id}` };
+    found.set(id, printed.subarray(end + 1, end + 1 + Number(size)));
+    at = end + 1 + Number(size) + 1;
+  }
+  return found;
+}
+
+function linesOf(ids: readonly string[]): string {
+  return ids.map((id) => `${id}\n`).join('');
 }

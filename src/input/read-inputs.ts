@@ -1,9 +1,8 @@
 import { findExcess } from '../base/bounds.ts';
-import { resolvePath } from '../base/file-names.ts';
-import { diagnose, diagnoseFault, isError, type Finding, cite } from '../base/findings/finding.ts';
-import { Tally } from '../base/findings/tally.ts';
+import { resolvePath } from '../base/names.ts';
+import { diagnose, diagnoseFault, isError, cite, Tally, type Finding } from '../base/findings/finding.ts';
 import type { ClusterFacts } from './configuration/cluster-config.ts';
-import { groupBy } from '../cluster/group-by.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import type { Owner, Sourced } from '../cluster/objects.ts';
 import type { Place } from '../kernel/place.ts';
 import { placeAt, type InputDocument } from './documents/document.ts';

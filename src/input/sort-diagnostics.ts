@@ -1,5 +1,5 @@
 import { keyOfFault, type Finding } from '../base/findings/finding.ts';
-import { compareText } from '../kernel/compare-text.ts';
+import { compareText } from '../kernel/compare.ts';
 import type { Location } from '../kernel/place.ts';
 
 /**

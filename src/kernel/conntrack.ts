@@ -1,7 +1,7 @@
 import { parseAddress, type Address } from './address.ts';
 import type { Family } from './family.ts';
-import { parsePort, type SocketAddress } from './socket-address.ts';
-import { readLines, type UnreadLine } from './unread-line.ts';
+import { parsePort, type SocketAddress } from './ports-and-marks.ts';
+import { readLines, type UnreadLine } from './lines.ts';
 
 /** A tracked flow with ports. Its packets keep going where the first one went, whatever the rules say now. */
 export interface TrackedFlow {

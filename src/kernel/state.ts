@@ -1,9 +1,16 @@
-import type { IpSet } from './ipset/ipset.ts';
+// What is in a kernel: all of it, its kinds of objects, how two states differ, and a part of one.
+import { diffSets, splitSetsDelta, type IpSet } from './ipset/ipset.ts';
 import type { IpvsTimeouts, VirtualServer } from './ipvs/ipvs.ts';
-import type { ProxyPort } from './balancer/balancer.ts';
-import type { Link } from './link/link.ts';
+import { diffProxyPorts, type ProxyPort } from './balancer/balancer.ts';
+import { diffLinks, splitLinksDelta, type Link, type LinkAddress } from './link/link.ts';
 import type { NftTable } from './nftables/table.ts';
-import type { FamilyTables } from './iptables/iptables-delta.ts';
+import { diffFamilyTables, rulesPlaces, type FamilyTables, type RulesPlace } from './iptables/iptables-delta.ts';
+import { diffTimeouts, diffVirtualServers } from './ipvs/ipvs-delta.ts';
+import { diffModules, diffSysctls } from './sysctls-and-modules.ts';
+import { diffNftTables, splitNftDelta } from './nftables/nft-delta.ts';
+import { partition } from './compare.ts';
+import type { Family } from './family.ts';
+import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables/iptables.ts';
 
 /**
  * The part of a kernel's state that kube-proxy programs, present or wanted. It is the one value that all commands exchange:
@@ -41,3 +48,138 @@ export const emptyState: KernelState = {
   ipvsTimeouts: undefined,
   modules: [],
 };
+
+/** A kind of kernel object, named after its field in a state. */
+export type ObjectKind = keyof KernelState;
+
+/**
+ * For each kind, the function that finds how to get from some objects to others, in an order that works. A node gets new objects
+ * in the order of the rows, so that an object comes after those it uses; removal goes in reverse. Each kind has a folder or file
+ * beside this one with its types, formatter and parser.
+ */
+const diffByKind = {
+  modules: diffModules,
+  sysctls: diffSysctls,
+  ipvsTimeouts: diffTimeouts,
+  // A table takes over from rules and virtual servers of other modes, or gives way to them, so it comes first.
+  nftables: diffNftTables,
+  proxyPorts: diffProxyPorts,
+  sets: diffSets,
+  iptables: diffFamilyTables,
+  virtualServers: diffVirtualServers,
+  links: diffLinks,
+} as const satisfies { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => unknown };
+
+/** In the order in which kpc-apply adds objects. */
+export const objectKinds = Object.keys(diffByKind) as readonly ObjectKind[];
+
+/**
+ * How to get from one state to another, by kind of object. Within a kind, the changes are in an order that works. Each kind has a
+ * formatter (formatTablesDelta and so on) that writes the input of its tool.
+ */
+export type KernelDelta = { readonly [K in ObjectKind]: ReturnType<(typeof diffByKind)[K]> };
+
+/** The same table, typed for lookup by a kind's name. */
+const rows: { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => KernelDelta[K] } = diffByKind;
+
+/** The difference in meaning between two states. Ignores origins and the order of chains, sets and entries; the order of rules counts. */
+export function diffStates(from: KernelState, to: KernelState): KernelDelta {
+  const diff = <K extends ObjectKind>(kind: K): KernelDelta[K] => rows[kind](from[kind], to[kind]);
+  return Object.fromEntries(objectKinds.map((kind) => [kind, diff(kind)])) as KernelDelta;
+}
+
+export function isEmptyDelta(delta: KernelDelta): boolean {
+  return objectKinds.every((kind) => Object.keys(delta[kind] ?? {}).length === 0);
+}
+
+/** Whether `a` and `b` mean the same: see diffStates. */
+export function equalStates(a: KernelState, b: KernelState): boolean {
+  return isEmptyDelta(diffStates(a, b));
+}
+
+/**
+ * For kinds whose objects come and go one by one, splits the changes into additions, and removals to make after them. Both together make
+ * the whole change. iptables-restore changes a table at once, so rules that use a set are gone before the set is removed.
+ */
+export function splitDelta({ nftables, sets, virtualServers, links }: KernelDelta) {
+  return {
+    nftables: splitNftDelta(nftables),
+    sets: splitSetsDelta(sets),
+    virtualServers: partition(virtualServers, ({ to }) => to === undefined),
+    links: splitLinksDelta(links),
+  };
+}
+
+/** The part of a state that a program may change. */
+export interface Ownership {
+  /** For chains that are not built in. */
+  chain(name: string, table: TableName, place: RulesPlace): boolean;
+  /** For the rules in the built-in chain `chain`. By default, a rule that jumps to an owned chain is owned. */
+  jump?(rule: Rule, chain: string, table: TableName, place: RulesPlace): boolean;
+  /** The nftables tables that may be owned, including everything in them. */
+  table?(name: string, family: Family): boolean;
+  set(name: string): boolean;
+  virtualServer(server: VirtualServer): boolean;
+  /** A link that is not owned is left out, with all its addresses. */
+  link(name: string): boolean;
+  address(address: LinkAddress, link: string): boolean;
+  sysctl(name: string): boolean;
+}
+
+/**
+ * The owned part of a state. Built-in chains keep the owned jumps and their places between other rules; proxy ports, timeouts and
+ * modules stay whole, because they have no owner. If both sides are restricted before they are compared, other programs' objects
+ * are neither compared nor touched.
+ */
+export function restrictState(state: KernelState, owns: Ownership): KernelState {
+  const iptables = rulesPlaces.flatMap((place) => {
+    const tables = state.iptables[place];
+    return tables ? [[place, restrictTables(tables, place, owns)] as const] : [];
+  });
+  return {
+    iptables: Object.fromEntries(iptables),
+    nftables: state.nftables.filter(({ name, family }) => owns.table?.(name, family) ?? false),
+    sets: state.sets.filter((set) => owns.set(set.name)),
+    virtualServers: state.virtualServers.filter((server) => owns.virtualServer(server)),
+    proxyPorts: state.proxyPorts,
+    links: state.links
+      .filter((link) => owns.link(link.name))
+      .map(({ name, kind, addresses }) => {
+        return { name, kind, addresses: addresses.filter((address) => owns.address(address, name)) };
+      }),
+    sysctls: new Map([...state.sysctls].filter(([name]) => owns.sysctl(name))),
+    ipvsTimeouts: state.ipvsTimeouts,
+    modules: state.modules,
+  };
+}
+
+function restrictTables(tables: Tables, place: RulesPlace, owns: Ownership): Tables {
+  const restricted: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
+  for (const table of tableNames) {
+    const chains = tables[table];
+    if (!chains) continue;
+    const kept = new Map<string, Chain>();
+    for (const chain of chains.values()) {
+      if (isBuiltInChain(table, chain.name)) {
+        const rules = chain.rules.filter((rule) => ownsJump(owns, rule, chain.name, table, place));
+        const { whole = chain.rules } = chain;
+        if (whole.length > 0) kept.set(chain.name, { ...chain, rules, whole });
+      } else if (owns.chain(chain.name, table, place)) kept.set(chain.name, chain);
+    }
+    restricted[table] = kept;
+  }
+  return restricted;
+}
+
+export function ownsJump(owns: Ownership, rule: Rule, chain: string, table: TableName, place: RulesPlace): boolean {
+  if (owns.jump) return owns.jump(rule, chain, table, place);
+  const target = jumpChain(rule);
+  return target !== undefined && owns.chain(target, table, place);
+}
+
+/** The chain that a rule jumps or goes to; undefined for any other target. */
+export function jumpChain(rule: Rule): string | undefined {
+  for (const arg of rule.args)
+    if (arg.kind === 'jump') return arg.target.kind === 'chain' ? arg.target.chain : undefined;
+  return undefined;
+}

@@ -1,8 +1,7 @@
 import { families, type Family } from '../kernel/family.ts';
 import { isBuiltInChain, type Chain, type TableName } from '../kernel/iptables/iptables.ts';
-import { jumpChain } from '../kernel/restrict.ts';
-import { forwardingSysctls } from '../kernel/sysctl.ts';
-import type { KernelState } from '../kernel/state.ts';
+import { jumpChain, type KernelState } from '../kernel/state.ts';
+import { forwardingSysctls } from '../kernel/sysctls-and-modules.ts';
 import { baseChains } from './chain-names.ts';
 import { isServiceChainName } from './chains.ts';
 import { modeFacts, type ProxyMode } from './modes.ts';

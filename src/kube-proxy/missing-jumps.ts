@@ -1,14 +1,11 @@
 import type { Family } from '../kernel/family.ts';
 import { isBuiltInChain, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
-import type { Element } from '../kernel/nftables/element.ts';
-import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
-import { jumpChain } from '../kernel/restrict.ts';
-import type { KernelState } from '../kernel/state.ts';
+import type { Element, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { isServiceChainName, listJumps } from './chains.ts';
 import type { ProxyMode } from './modes.ts';
-import { hookedChains } from './nft-table.ts';
-import { isKubeProxyTable, isNftServiceName, nftChains } from './nft-names.ts';
+import { hookedChains, isKubeProxyTable, isNftServiceName, nftChains } from './nft-table.ts';
 
 /** A jump that kube-proxy makes, and that a state does not have, though it has rules to which the jump leads. */
 export type MissingJump = {

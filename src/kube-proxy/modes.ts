@@ -1,5 +1,5 @@
 import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
-import type { ObjectKind } from '../kernel/kinds.ts';
+import type { ObjectKind } from '../kernel/state.ts';
 
 export const proxyModes = ['ipvs', 'iptables', 'nftables', 'userspace'] as const;
 

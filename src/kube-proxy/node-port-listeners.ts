@@ -1,16 +1,15 @@
 import { isLoopback, type Address } from '../kernel/address.ts';
-import { compareText } from '../kernel/compare-text.ts';
+import { compareText } from '../kernel/compare.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import { families, type Family, type Protocol } from '../kernel/family.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
-import { formatKey } from '../kernel/nftables/format-expression.ts';
+import { formatKey } from '../kernel/nftables/format.ts';
 import { findTable, type NftRule, type NftTable } from '../kernel/nftables/table.ts';
-import { jumpChain } from '../kernel/restrict.ts';
-import type { KernelState } from '../kernel/state.ts';
+import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import type { ProxyMode } from './modes.ts';
-import { localhostRejection, nftChains, nftSets, nftTableName } from './nft-names.ts';
-import { findNodePortServers } from './node-port-servers.ts';
+import { localhostRejection, nftChains, nftSets, nftTableName } from './nft-table.ts';
+import { findNodePortServers } from './ipvs-objects.ts';
 
 export interface NodePort {
   readonly family: Family;

@@ -6,18 +6,14 @@ import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import { entryKey, type SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { LinkAddress } from '../kernel/link/link.ts';
-import type { Element } from '../kernel/nftables/element.ts';
-import type { NftChain, NftSet } from '../kernel/nftables/table.ts';
-import { isKubeProxyTable, maxNftComment, nftSets, parseNftName } from './nft-names.ts';
-import type { DnatTarget } from '../kernel/nftables/expression.ts';
-import { keyMeaning } from '../kernel/nftables/nft-meaning.ts';
+import type { Element, NftChain, NftSet, DnatTarget } from '../kernel/nftables/table.ts';
+import { isKubeProxyTable, maxNftComment, nftSets, parseNftName } from './nft-table.ts';
+import { keyMeaning } from '../kernel/nftables/nft-delta.ts';
 import { isNamedByKubeProxy } from './chains.ts';
-import { jumpChain } from '../kernel/restrict.ts';
+import { jumpChain, type KernelState } from '../kernel/state.ts';
 import type { Origin } from '../kernel/place.ts';
-import type { KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain } from './chain-names.ts';
-import { findNodePortServers } from './node-port-servers.ts';
-import { nodePortProtocol, parseSetName } from './ipvs-sets.ts';
+import { findNodePortServers, nodePortProtocol, parseSetName } from './ipvs-objects.ts';
 
 /**
  * Finds the Service port of each item in a state, by label ("namespace/name:port"). If nothing shows the name, as in a dump of

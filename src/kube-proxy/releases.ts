@@ -1,6 +1,5 @@
-import { gateOf, isOn } from './feature-gates.ts';
+import { gateOf, isOn, kubeProxyVersions, releases, type FeatureGates, type Release } from './feature-gates.ts';
 import type { ProxyMode } from './modes.ts';
-import { kubeProxyVersions, releases, type FeatureGates, type Release } from './versions.ts';
 
 export { kubeProxyVersions, releases, type FeatureGates, type Release };
 

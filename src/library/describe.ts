@@ -1,4 +1,4 @@
-import { count } from '../base/format-count.ts';
+import { count, printable } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { decompiledJson, serviceJson } from '../ask/describe/describe-json.ts';
@@ -14,7 +14,6 @@ import { describeFound, formatDump, isAmong } from '../say/dump-text.ts';
 import { formatJson, type Said } from '../say/formats/json.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import type { describe as described, describedDump } from '../say/outputs/describe.ts';
-import { printable } from '../base/printable.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';

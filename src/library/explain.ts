@@ -1,6 +1,6 @@
 import { codes, failures } from '#codes';
 import { failureCodes } from '../base/failure-codes.ts';
-import { findNearest } from '../base/find-nearest.ts';
+import { findNearest } from '../base/names.ts';
 import { findingCodes, severitiesOf, type FindingCode } from '../base/findings/codes.ts';
 
 /** What the code of a message means. Both programs may have a code of this name. */

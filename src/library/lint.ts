@@ -1,10 +1,9 @@
-import { mostForPrograms } from '../base/findings/tally.ts';
+import { mostForPrograms, isError, type Finding } from '../base/findings/finding.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Ignore } from '../ask/lint/ignores.ts';
 import { loadTexts, type InputOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';
 import { findingCodes, type FindingCode } from '../base/findings/codes.ts';
-import { isError, type Finding } from '../base/findings/finding.ts';
 import { lintInputs, type LintResult as Linting } from '../ask/lint/lint.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
 import { lintJson, type LintReport } from '../say/lint.ts';

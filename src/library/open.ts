@@ -1,4 +1,4 @@
-import { goldenHead } from '../base/file-names.ts';
+import { goldenHead } from '../base/names.ts';
 import { findExcess } from '../base/bounds.ts';
 import { loadTexts, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { diagnose, diagnoseFault, isError, placeAtLine, type Finding, keyOfFault } from '../base/findings/finding.ts';

@@ -1,4 +1,4 @@
-import { findNearest } from '../base/find-nearest.ts';
+import { findNearest } from '../base/names.ts';
 
 /** A text, with the name that diagnostics give it: the path of a file, say. */
 export interface NamedText {

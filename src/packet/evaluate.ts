@@ -4,8 +4,8 @@ import { arrivalOf, doubtOfRefusal, followConnection, linksIn, reasonOfInput } f
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, transportOf, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
-import { isUnknownOwn } from './own-address.ts';
 import {
+  isUnknownOwn,
   sourceText,
   sumChances,
   type Assumption,

@@ -1,7 +1,6 @@
-import { sourceText, sumChances, unknown, type Decision, type Unknown, type Way } from './packet.ts';
+import { sourceText, sumChances, unknown, isUnknownOwn, type Decision, type Unknown, type Way } from './packet.ts';
 import type { AskedSource, Step } from './step.ts';
 import type { Reason } from './reason.ts';
-import { isUnknownOwn } from './own-address.ts';
 
 /**
  * Where a packet's way forks: at random, or at something unknown. A way is walked once for each sequence of choices. `planned`

@@ -1,16 +1,13 @@
 import { loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Transport } from '../kernel/route/lookup-route.ts';
-import type { NextHop } from '../kernel/route/route.ts';
+import type { Transport, NextHop } from '../kernel/route/route.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import type { PortRange, SocketAddress } from '../kernel/socket-address.ts';
+import type { PortRange, SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Choices } from './explore.ts';
-import { negateIf } from './maybe.ts';
-import type { PacketProtocol } from './packet.ts';
+import { negateIf, circumstance, lacks, unreadValue, type Answer, type Reason } from './reason.ts';
+import { isUnknownOwn, type PacketProtocol } from './packet.ts';
 import type { AskedSource, Hook, MarkChange, MarkHolder, RuleStep, Step } from './step.ts';
-import { circumstance, lacks, unreadValue, type Answer, type Reason } from './reason.ts';
 import { loopbackInterface, type OwnSource, type Routing } from './routing/routing.ts';
-import { isUnknownOwn } from './own-address.ts';
 
 export interface Flow {
   readonly family: Family;

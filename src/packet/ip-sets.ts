@@ -3,8 +3,7 @@ import { networkOfRange } from '../kernel/address-range.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { formatEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
 import { testSource, type Flow } from './flow.ts';
-import { anyOf } from './maybe.ts';
-import { circumstance, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
+import { anyOf, circumstance, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
 
 type Direction = 'src' | 'dst';
 

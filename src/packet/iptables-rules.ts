@@ -21,10 +21,9 @@ import { indexIpSet, type IpSetTest, type IpSetTests } from './ip-sets.ts';
 import { iptablesPriorities, type Knowledge, type SupposedJump } from './knowledge.ts';
 import type { Decision } from './packet.ts';
 import { hooks, type Action } from './step.ts';
-import { anyOf, negateIf, allOf } from './maybe.ts';
+import { anyOf, negateIf, allOf, lacks, unreadRule, type Answer } from './reason.ts';
 import { matchesWords } from './other-matches.ts';
 import { actionOfWords } from './other-targets.ts';
-import { lacks, unreadRule, type Answer } from './reason.ts';
 import { hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
 
 /** Positions of a chain's rules, ascending, by the destination address or port that they match; '' for all other rules. */

@@ -1,7 +1,6 @@
 import { compareAddresses, contains, type Address } from '../kernel/address.ts';
-import type { Value } from '../kernel/nftables/element.ts';
-import type { Field, Selector } from '../kernel/nftables/expression.ts';
-import { formatKey } from '../kernel/nftables/format-expression.ts';
+import type { Value, Field, Selector } from '../kernel/nftables/table.ts';
+import { formatKey } from '../kernel/nftables/format.ts';
 import type { ValueType } from '../kernel/nftables/parse-rule-text.ts';
 import {
   hasAddressType,

@@ -1,17 +1,14 @@
 import { singleAddress } from '../kernel/address-range.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Element, Value } from '../kernel/nftables/element.ts';
-import type { Selector } from '../kernel/nftables/expression.ts';
-import { formatKey } from '../kernel/nftables/format-expression.ts';
-import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import type { Element, Value, Selector, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import { formatKey } from '../kernel/nftables/format.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { decide, isDrawn, isInWritten, writeSet, type Flow } from './flow.ts';
-import { allOf, anyOf, negateIf } from './maybe.ts';
+import { allOf, anyOf, negateIf, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
 import { holdsReading, readFields, type FieldValue, type Known } from './nft-fields.ts';
 import { readStatements, type Elements, type Statement } from './nft-statements.ts';
 import { unknown, type Decision } from './packet.ts';
 import { hooks, type Action, type RuleStep } from './step.ts';
-import { lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
 import type { Knowledge, SupposedJump } from './knowledge.ts';
 import { carryOut, hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
 

@@ -1,12 +1,9 @@
 import { parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Element, NftVerdict, Value } from '../kernel/nftables/element.ts';
-import type { Expression, Field, Selector } from '../kernel/nftables/expression.ts';
+import type { Element, NftVerdict, Value, Expression, Field, Selector, NftRule } from '../kernel/nftables/table.ts';
 import { readExpression, readValue, readVerdict, type ValueType } from '../kernel/nftables/parse-rule-text.ts';
-import type { NftRule } from '../kernel/nftables/table.ts';
 import { cutItems, unquote, Words } from '../kernel/nftables/tokens.ts';
-import { parseNumber32 } from '../kernel/number32.ts';
-import { parsePort, parseSocketAddress } from '../kernel/socket-address.ts';
+import { parseNumber32, parsePort, parseSocketAddress } from '../kernel/ports-and-marks.ts';
 import { flagsOf, type Flow } from './flow.ts';
 import { findField, fieldNames } from './nft-fields.ts';
 import type { Action, MarkChange, MarkHolder } from './step.ts';

@@ -6,8 +6,7 @@ import {
   parseNetwork,
   type Address,
 } from '../kernel/address.ts';
-import { parseNumber32 } from '../kernel/number32.ts';
-import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
+import { parseNumber32, parsePortRange, type PortRange } from '../kernel/ports-and-marks.ts';
 import {
   cameByBridge,
   flagsOf,
@@ -23,9 +22,17 @@ import {
   type Flow,
 } from './flow.ts';
 import { isEchoMessage } from './icmp.ts';
-import { all, anyOf, negateIf } from './maybe.ts';
+import {
+  all,
+  anyOf,
+  negateIf,
+  circumstance,
+  unreadRule,
+  unreadValue,
+  type Answer,
+  type Circumstance,
+} from './reason.ts';
 import { isOfInterface, passesReverse } from './way-back.ts';
-import { circumstance, unreadRule, unreadValue, type Answer, type Circumstance } from './reason.ts';
 
 interface Option {
   readonly name: string;

@@ -1,6 +1,5 @@
 import { parseAddress } from '../kernel/address.ts';
-import { parseNumber32 } from '../kernel/number32.ts';
-import { parsePort, parseSocketAddress } from '../kernel/socket-address.ts';
+import { parseNumber32, parsePort, parseSocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Action, MarkChange, MarkHolder } from './step.ts';
 
 /** Targets that change nothing that affects the first packet's rules, routes or receiver. */

@@ -14,10 +14,9 @@ import {
   type Flow,
 } from './flow.ts';
 import type { SupposedJump } from './knowledge.ts';
-import { anyOf } from './maybe.ts';
+import { anyOf, lacks, unreadRule, type Answer } from './reason.ts';
 import { unknown, type Decision } from './packet.ts';
 import type { Hook, RuleStep } from './step.ts';
-import { lacks, unreadRule, type Answer } from './reason.ts';
 
 /** A table of iptables or nftables, ready for packets. */
 export interface RuleTable {

@@ -4,10 +4,9 @@ import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import type { Element, NftVerdict, Value } from '../kernel/nftables/element.ts';
-import type { NftRule } from '../kernel/nftables/table.ts';
+import type { Element, NftVerdict, Value, NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
-import type { SocketAddress } from '../kernel/socket-address.ts';
+import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 
 export const hooks = ['prerouting', 'input', 'forward', 'output', 'postrouting'] as const;
 

@@ -1,20 +1,178 @@
+// Who sees packets at a hook: chains of rules, IPVS and translation, in the order in which the kernel enters them.
+import { decide, isLocal, isBetweenNeighbours, isReply, isInterface, type Flow, type NatHalf } from './flow.ts';
+import { unknown, type Decision, type Unknown } from './packet.ts';
+import { hooks, type Hook, type Listener } from './step.ts';
+import { ipvsStations, type Station, type Knowledge } from './knowledge.ts';
 import { unspecifiedIPv4, type Address } from '../kernel/address.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { unreadValue, anyOf, circumstance } from './reason.ts';
 import { proxyPortKey } from '../kernel/balancer/balancer.ts';
 import type { Family } from '../kernel/family.ts';
-import { formatSocketAddress } from '../kernel/socket-address.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { decide, isInterface, type Flow, type NatHalf } from './flow.ts';
+import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { iptablesOf } from './iptables-rules.ts';
-import { ipvsVisitors } from './ipvs-visitors.ts';
-import type { Knowledge } from './knowledge.ts';
-import { anyOf } from './maybe.ts';
 import { nftTablesOf } from './nft-rules.ts';
-import { arrange, type Ordered, type Visitor } from './order.ts';
-import { unknown, type Decision, type Unknown } from './packet.ts';
-import { circumstance } from './reason.ts';
 import { routingOf, type Routing } from './routing/routing.ts';
 import { runBaseChain, type RuleTable } from './run-chain.ts';
-import type { Hook, Listener } from './step.ts';
+
+/** Something that sees packets at a hook; lower priority goes first. */
+export interface Visitor extends Station {
+  /** Order among chains of type nat, all of which the kernel enters at one priority. */
+  readonly natOrder?: number | undefined;
+  /** Shown to users: "nftables firewall input". */
+  readonly name: string;
+  /** The listing that shows the order in which visitors of one priority were registered: a later one has a higher place. */
+  readonly listing: string;
+  readonly place: number;
+  /** Whether a changed mark makes the kernel route the node's own packets again. */
+  readonly reroutes: boolean;
+  /** 'sent-on': IPVS sends the packet out, or keeps it because the real server is the node itself. */
+  readonly visit: (flow: Flow) => Decision | 'sent-on';
+}
+
+/** Visitors in the order the kernel enters them, with blocks whose mutual order is unknown. */
+export type Ordered = readonly (Visitor | readonly Ordered[])[];
+
+/**
+ * Orders visitors as the kernel does: by priority, and within one priority the latest registered first (nf_hook_entries_grow in
+ * netfilter/core.c). The same goes for chains of type nat, which share one station.
+ */
+function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered } {
+  const own = hooks.map((hook) => {
+    const here = visitors.filter((visitor) => visitor.hook === hook);
+    const blocks = group(here, ({ priority }) => priority).map((same) => {
+      const nat = same.filter(({ natOrder }) => natOrder !== undefined);
+      const others = same.filter(({ natOrder }) => natOrder === undefined);
+      const ordered = group(nat, ({ natOrder = 0 }) => natOrder).flatMap((each) => join(byListing(each)));
+      return join([...byListing(others), ...(ordered.length > 0 ? [ordered] : [])]);
+    });
+    return [hook, blocks.flat()] as const;
+  });
+  return Object.fromEntries(own) as unknown as { readonly [H in Hook]: Ordered };
+}
+
+/** Groups by a number, the lowest first. */
+function group(visitors: readonly Visitor[], keyOf: (visitor: Visitor) => number): readonly (readonly Visitor[])[] {
+  const keys = [...new Set(visitors.map(keyOf))].sort((a, b) => a - b);
+  return keys.map((key) => visitors.filter((visitor) => keyOf(visitor) === key));
+}
+
+function byListing(visitors: readonly Visitor[]): readonly Ordered[] {
+  const listings = [...new Set(visitors.map(({ listing }) => listing))];
+  return listings.map((listing) =>
+    visitors.filter((visitor) => visitor.listing === listing).toSorted((a, b) => b.place - a.place),
+  );
+}
+
+/** Joins blocks of one priority. Only a single block has a known order. */
+function join(blocks: readonly Ordered[]): Ordered {
+  const [only, ...others] = blocks;
+  return others.length === 0 ? (only ?? []) : [blocks];
+}
+
+/** The visitors in one possible order; for two blocks, both orders are tried. */
+export function* inOrder(flow: Flow, ordered: Ordered): Generator<Visitor> {
+  for (const item of ordered) {
+    if ('visit' in item) yield item;
+    else yield* inAnyOrder(flow, item);
+  }
+}
+
+function* inAnyOrder(flow: Flow, blocks: readonly Ordered[]): Generator<Visitor> {
+  const left = [...blocks];
+  while (left.length > 0) {
+    const next = left.findIndex((block, at) => left.slice(at + 1).every((other) => isFirst(flow, block, other)));
+    const [block = []] = left.splice(next < 0 ? left.length - 1 : next, 1);
+    yield* inOrder(flow, block);
+  }
+}
+
+function isFirst(flow: Flow, a: Ordered, b: Ordered): boolean {
+  const chains = [nameOf(a), nameOf(b)] as const;
+  return decide(flow, () => ({ kind: 'unknown-order', chains, fact: `order ${chains.join(', ')}` }));
+}
+
+function nameOf(ordered: Ordered): string {
+  const [first] = ordered;
+  return first === undefined ? '' : 'visit' in first ? first.name : nameOf(first[0] ?? []);
+}
+
+/** Where IPVS restores the address that the client asked for in answers (ip_vs_ops4 in ip_vs_core.c). */
+const answerStations: readonly Station[] = [
+  { hook: 'input', priority: 98 },
+  { hook: 'forward', priority: 99 },
+  { hook: 'output', priority: -99 },
+];
+
+function ipvsVisitors(state: KernelState): readonly Visitor[] {
+  if (state.virtualServers.length === 0) return [];
+  const keyOf = (protocol: string, { text }: Address, port: number): string => `${protocol} ${text} ${port}`;
+  const servers = new Map(
+    state.virtualServers.map((server) => [keyOf(server.protocol, server.address, server.port), server]),
+  );
+  const visit = (flow: Flow): Decision | 'sent-on' => {
+    if (isReply(flow) || isBetweenNeighbours(flow) || flow.server) return 'accept';
+    const served = flow.turn === 'later' ? flow.served : chooseServer(flow, find(flow));
+    if (!served) return 'accept';
+    if ('reason' in served) return served;
+    if (!served.chosen) return 'refused';
+    const { server, chosen } = served;
+    flow.server = server;
+    flow.served = served;
+    flow.endpoint = { address: chosen.address, port: chosen.port };
+    if (chosen.forwarding === 'masquerade') {
+      flow.destination = chosen.address;
+      flow.port = chosen.port;
+    }
+    if (flow.routing.sysctl('net.ipv4.vs.conntrack') === '0') flow.connection = undefined;
+    return decide(flow, () => isLocal(flow, chosen.address)) ? 'accept' : 'sent-on';
+  };
+  const find = ({ protocol, destination, port = 0 }: Flow): VirtualServer | undefined => {
+    const name = protocol.toUpperCase();
+    // A virtual server with port 0 takes all ports.
+    return servers.get(keyOf(name, destination, port)) ?? servers.get(keyOf(name, destination, 0));
+  };
+  const answer = (flow: Flow): Decision => {
+    const { turn, served, asked, source } = flow;
+    const chosen = turn === 'answer' ? served?.chosen : undefined;
+    if (chosen?.forwarding === 'masquerade' && source.text === chosen.address.text) {
+      flow.source = asked.address;
+      flow.sourcePort = asked.port;
+    }
+    return 'accept';
+  };
+  const named = { name: 'IPVS', listing: 'IPVS', place: 0, reroutes: false };
+  return [
+    ...ipvsStations.map((station) => ({ ...station, ...named, visit })),
+    ...answerStations.map((station) => ({ ...station, ...named, visit: answer })),
+  ];
+}
+
+function chooseServer(flow: Flow, server: VirtualServer | undefined) {
+  if (!server) return undefined;
+  const choice = schedule(server);
+  const chosen = choice?.servers[choice.servers.length > 0 ? flow.choices.draw(choice.probabilities) : -1];
+  flow.steps.push({ kind: 'virtual-server', hook: flow.hook, server, chosen });
+  return choice ? { server, chosen } : unknown(unreadValue(`scheduler ${server.scheduler}`));
+}
+
+/** How each scheduler picks a real server for a new client while none has connections. */
+const schedulers: ReadonlyMap<string, 'chance' | 'weight' | 'heaviest'> = new Map([
+  ...'rr lc dh'.split(' ').map((name) => [name, 'chance'] as const),
+  ...'wrr wlc lblc lblcr sh sed nq mh twos'.split(' ').map((name) => [name, 'weight'] as const),
+  // One of those with the highest weight; the kernel's own order decides which.
+  ...'fo ovf'.split(' ').map((name) => [name, 'heaviest'] as const),
+]);
+
+/** The real servers that may be chosen, with their probabilities; undefined for an unknown scheduler. */
+function schedule({ scheduler, realServers }: VirtualServer) {
+  const by = schedulers.get(scheduler);
+  const most = Math.max(...realServers.map(({ weight }) => weight));
+  const servers = realServers.filter(({ weight }) => weight > 0 && (by !== 'heaviest' || weight === most));
+  const shares = servers.map(({ weight }) => (by === 'weight' ? weight : 1));
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  return by && { servers, probabilities: shares.map((share) => share / total) };
+}
 
 /** What sees packets at each hook, and the program that takes packets addressed to the node itself and connects to an endpoint. */
 export type Visitors = { readonly [H in Hook]: Ordered } & {

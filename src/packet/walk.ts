@@ -1,5 +1,5 @@
 import { isLinkLocal, isLinkLocalMulticast, isLoopback, type Address } from '../kernel/address.ts';
-import { forwardingSysctls, sysctlOfLink } from '../kernel/sysctl.ts';
+import { forwardingSysctls, sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import {
   admitsLoopback,
   cameByBridge,
@@ -11,12 +11,11 @@ import {
   transportOf,
   type Flow,
 } from './flow.ts';
-import { inOrder } from './order.ts';
+import { inOrder, natStations, type Visitors } from './visitors.ts';
 import { circumstance } from './reason.ts';
 import { unknown, type Unknown, type Verdict } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
-import { natStations, type Visitors } from './visitors.ts';
 import { checkReverse } from './way-back.ts';
 
 export type End = Verdict | Unknown;

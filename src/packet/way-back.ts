@@ -1,11 +1,9 @@
 import { isLinkLocal, type Address } from '../kernel/address.ts';
-import type { RouteQuestion } from '../kernel/route/lookup-route.ts';
-import { sysctlOfLink } from '../kernel/sysctl.ts';
+import type { RouteQuestion } from '../kernel/route/route.ts';
+import { sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import { transportOf, type Flow } from './flow.ts';
-import { negateIf } from './maybe.ts';
-import { isUnknownOwn } from './own-address.ts';
-import type { ArpSysctl, Beyond } from './packet.ts';
-import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
+import { negateIf, circumstance, lacks, type Answer, type Reason } from './reason.ts';
+import { isUnknownOwn, type ArpSysctl, type Beyond } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
 /** The links back to a packet's sender, for reverse-path checks. `asked`: the packet that would go there. */

@@ -3,7 +3,7 @@ import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { filesToRead, stateFileNames, stateFiles, type BundleFileName } from '../bundle/state-files.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
-import { count } from '../base/format-count.ts';
+import { count } from '../base/printable.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import type { compiled } from './outputs/compile.ts';
 import { snapshotsJson } from './snapshots.ts';

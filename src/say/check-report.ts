@@ -1,8 +1,7 @@
 import { wordsOf } from './words/words.ts';
 import { diagnose } from '../base/findings/finding.ts';
-import { cutLines, nameSome } from '../base/join-words.ts';
+import { cutLines, nameSome, pathWord, printable, printableLines } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { pathWord, printable, printableLines } from '../base/printable.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { reportDiff } from '../ask/diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../ask/diff/diff-sides.ts';

@@ -1,7 +1,6 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
-import { count, formatCount, percent } from '../base/format-count.ts';
-import { cutLines, joinWords, nameSome } from '../base/join-words.ts';
-import { groupBy } from '../cluster/group-by.ts';
+import { count, formatCount, percent, cutLines, joinWords, nameSome } from '../base/printable.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import {
   line,

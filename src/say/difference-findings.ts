@@ -4,7 +4,7 @@ import { reasonWords } from '../ask/diff/reason-words.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Located } from '../kernel/place.ts';
-import { formatCount } from '../base/format-count.ts';
+import { formatCount } from '../base/printable.ts';
 import { casesOf } from './formats/answer.ts';
 import type { TestCase } from './formats/junit.ts';
 import type { SaidFinding } from './words/said.ts';

@@ -1,6 +1,4 @@
-import { count } from '../base/format-count.ts';
-import { cutLines } from '../base/join-words.ts';
-import { printable } from '../base/printable.ts';
+import { count, cutLines, printable } from '../base/printable.ts';
 import type { ShownPort } from '../cluster/model.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
 import type { DecompiledPort } from '../snapshot/decompiled-port.ts';

@@ -1,5 +1,4 @@
-import { joinWords, nameSome } from '../base/join-words.ts';
-import { count, formatCount } from '../base/format-count.ts';
+import { joinWords, nameSome, count, formatCount } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
 import { addressWords } from '../ask/diff/port-facts.ts';

@@ -1,7 +1,6 @@
 import { printable } from '../base/printable.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import { isUnknownOwn } from '../packet/own-address.ts';
-import { isArrival, type Fate } from '../packet/packet.ts';
+import { isUnknownOwn, isArrival, type Fate } from '../packet/packet.ts';
 import { seenSource, sharesOf } from '../ask/trace/expectation.ts';
 import { traceMatrix } from '../ask/trace/matrix.ts';
 import { nodeSocketText, type Sender } from '../ask/trace/question.ts';

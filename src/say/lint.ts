@@ -1,4 +1,4 @@
-import { count } from '../base/format-count.ts';
+import { count } from '../base/printable.ts';
 import type { Severity } from '../base/findings/rows.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';

@@ -1,11 +1,9 @@
 import { diagnose } from '../base/findings/finding.ts';
-import { printable } from '../base/printable.ts';
-import { count } from '../base/format-count.ts';
-import { joinWords, nameSome } from '../base/join-words.ts';
+import { printable, count, joinWords, nameSome } from '../base/printable.ts';
 import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
-import { groupBy } from '../cluster/group-by.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import { describeSkipped } from '../dumps/dump.ts';
-import { formatSocketAddress } from '../kernel/socket-address.ts';
+import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Location } from '../kernel/place.ts';

@@ -1,5 +1,5 @@
 import { Chalk } from 'chalk';
-import { fitModes, type NodeCheck } from '../apply/doctor/node-check.ts';
+import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { describeState, formatTime, nameState } from '../apply/state/history.ts';
 import { describeLastCommand } from '../apply/state/last-command.ts';
@@ -13,9 +13,8 @@ import {
   type PlannedChange,
 } from '../apply/plan/describe-plan.ts';
 import { countObjects } from '../ask/changes/kernel-change.ts';
-import { count } from '../base/format-count.ts';
+import { count, joinWords, printable, printableLines } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { joinWords } from '../base/join-words.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { describeConflict } from '../apply/plan/ownership-draft.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
@@ -26,8 +25,7 @@ import { formatBalancer } from '../kernel/balancer/balancer.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import { bundleJson } from './snapshots.ts';
 import type { doctor as doctorSchema, plan as planSchema } from './outputs/node.ts';
-import { printable, printableLines } from '../base/printable.ts';
-import { groupBy } from '../cluster/group-by.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { newestRelease, parseRelease, type Release } from '../kube-proxy/releases.ts';
 

@@ -1,4 +1,4 @@
-import { count, formatCount } from '../base/format-count.ts';
+import { count, formatCount } from '../base/printable.ts';
 import { reportDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
 import type { Severity } from '../ask/equivalence/findings.ts';
 import {

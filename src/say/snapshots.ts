@@ -1,5 +1,4 @@
-import { count } from '../base/format-count.ts';
-import { nameSome } from '../base/join-words.ts';
+import { count, nameSome } from '../base/printable.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { families, type Family } from '../kernel/family.ts';

@@ -1,12 +1,11 @@
-import { fitRows, joinCells } from '../base/fit-columns.ts';
-import { groupBy } from '../cluster/group-by.ts';
+import { fitRows, joinCells } from '../base/printable.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import type { DescriptionLine } from '../ask/describe/describe-words.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
-import { formatSocketAddress } from '../kernel/socket-address.ts';
-import { isArrival, type Fate, type KnownFate } from '../packet/packet.ts';
+import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
+import { isArrival, isUnknownOwn, type Fate, type KnownFate } from '../packet/packet.ts';
 import { traceJson } from '../ask/trace/trace-words.ts';
 import { addressWords } from '../ask/diff/port-facts.ts';
-import { isUnknownOwn } from '../packet/own-address.ts';
 import type { Matrix } from '../ask/trace/matrix.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { painter } from './formats/description.ts';

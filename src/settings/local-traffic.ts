@@ -1,7 +1,6 @@
-import { findNearest } from '../base/find-nearest.ts';
+import { findNearest, isInterfaceName, isInterfacePrefix } from '../base/names.ts';
 import { oneOfEachFamily } from '../base/findings/fields.ts';
 import { text } from '../base/json/kubernetes-schema.ts';
-import { isInterfaceName, isInterfacePrefix } from '../base/object-names.ts';
 import { printable } from '../base/printable.ts';
 import { listOf, objectOf, text as storedText, textThat, variantOf, type Shaped } from '../base/json/schema.ts';
 import { parseNetwork } from '../kernel/address.ts';

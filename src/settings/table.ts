@@ -3,13 +3,11 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { conntrack } from './conntrack.ts';
 import { ignoresExternalIPs, nftablesLocalhostNodePorts } from './feature-gates.ts';
-import { ipvs } from './ipvs.ts';
+import { ipvs, portRange, udpIdleTimeout } from './ipvs-and-userspace.ts';
 import { clusterCIDRs, detectLocal } from './local-traffic.ts';
 import { masqueradeAll, masqueradeBit } from './masquerade.ts';
-import { bindAddress, hostnameOverride, mode } from './node.ts';
-import { localhostNodePorts, nodePortAddresses } from './node-ports.ts';
+import { bindAddress, hostnameOverride, mode, localhostNodePorts, nodePortAddresses } from './node.ts';
 import { checkOtherFields, otherFields } from './other-fields.ts';
-import { portRange, udpIdleTimeout } from './userspace.ts';
 import type { Flag, OptionsOf } from './flag.ts';
 import { lastName, splitList, type Setting, type SettingSource } from './setting.ts';
 

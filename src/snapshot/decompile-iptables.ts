@@ -7,8 +7,7 @@ import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import { families, protocols, type Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg, Tables } from '../kernel/iptables/iptables.ts';
 import { nameProtocol } from '../kernel/iptables/rule-args.ts';
-import { jumpChain } from '../kernel/restrict.ts';
-import type { KernelState } from '../kernel/state.ts';
+import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain } from '../kube-proxy/chain-names.ts';
 import {
   endpointAt,

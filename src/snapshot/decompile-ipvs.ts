@@ -7,11 +7,16 @@ import { formatEntry } from '../kernel/ipset/set-entry.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import { jumpChain } from '../kernel/restrict.ts';
-import type { KernelState } from '../kernel/state.ts';
+import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { nodePortSets, openSets, parseSetName, setFamily, type SetId } from '../kube-proxy/ipvs-sets.ts';
-import { findNodePortServers } from '../kube-proxy/node-port-servers.ts';
+import {
+  nodePortSets,
+  openSets,
+  parseSetName,
+  setFamily,
+  findNodePortServers,
+  type SetId,
+} from '../kube-proxy/ipvs-objects.ts';
 import { clientsOfRule } from './decompile-iptables.ts';
 import { endpointAt, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 

@@ -1,13 +1,11 @@
-import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-table.ts';
 import { targetsOf, type Owners } from '../kube-proxy/owners.ts';
 import { hostNetwork, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
-import type { Element } from '../kernel/nftables/element.ts';
-import type { Expression, Right } from '../kernel/nftables/expression.ts';
-import { formatKey } from '../kernel/nftables/format-expression.ts';
-import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
-import { compareText } from '../kernel/compare-text.ts';
-import { parsePort } from '../kernel/socket-address.ts';
+import type { Element, Expression, Right, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import { formatKey } from '../kernel/nftables/format.ts';
+import { compareText } from '../kernel/compare.ts';
+import { parsePort } from '../kernel/ports-and-marks.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import type { PortAddress } from '../cluster/model.ts';

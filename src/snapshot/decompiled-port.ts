@@ -1,8 +1,7 @@
 import type { PortAddress, ServicePort, ShownPort } from '../cluster/model.ts';
-import type { LocalTraffic } from '../cluster/local-traffic.ts';
-import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
+import type { LocalTraffic, MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
-import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
+import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 

@@ -3,7 +3,7 @@ import { nftFamily } from '../kernel/nftables/format.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { findMissingJumps, type MissingJump } from '../kube-proxy/missing-jumps.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
-import { nftChains, nftTableName } from '../kube-proxy/nft-names.ts';
+import { nftChains, nftTableName } from '../kube-proxy/nft-table.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Why they are missing, and what to do. */

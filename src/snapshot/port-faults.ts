@@ -1,6 +1,5 @@
-import { count } from '../base/format-count.ts';
+import { count, joinWords } from '../base/printable.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
-import { joinWords } from '../base/join-words.ts';
 import type { PortFault, Snapshot } from './snapshot.ts';
 
 /** Faults in the endpoints of a Service port that the input shows. */

@@ -6,7 +6,7 @@ import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { weighEvidence, type Evidence } from '../kube-proxy/evidence.ts';
-import { findNodePortServers } from '../kube-proxy/node-port-servers.ts';
+import { findNodePortServers } from '../kube-proxy/ipvs-objects.ts';
 
 /** What virtual servers are judged by: a dump's state, or a compiled one. */
 interface Judged {

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { keepsRuleLines, keepsSetLines } from '../../src/apply/node/foreign-lines.ts';
+import { keepsRuleLines, keepsSetLines, mostRead, Output, Room } from '../../src/apply/node/output.ts';
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
-import { mostRead, Output, Room } from '../../src/apply/node/output.ts';
 import { runTool } from '../../src/apply/node/run-tool.ts';
 import { readWith } from '../../src/apply/node/tools.ts';
 import { some, triesAll } from '../support/rounds.ts';

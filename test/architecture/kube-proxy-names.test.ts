@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { setIds, setName } from '../../src/kube-proxy/ipvs-sets.ts';
+import { setIds, setName } from '../../src/kube-proxy/ipvs-objects.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 
 /** A folder that decides by the name of a chain or a set asks src/kube-proxy, which alone has these names. */

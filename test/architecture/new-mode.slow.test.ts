@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { objectKinds } from '../../src/kernel/kinds.ts';
+import { objectKinds } from '../../src/kernel/state.ts';
 import { stateFileNames, stateFiles } from '../../src/bundle/state-files.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 import { showFiles, sourcesFolder, touchedFiles } from '../support/changed-sources.ts';
@@ -35,10 +35,8 @@ const unaskedOfMode = [
   'src/kube-proxy/owners.ts',
   // What nodes need before they change to it, and what it leaves behind.
   'src/ask/equivalence/preparations.ts',
-  // How surely a kube-proxy made its objects.
+  // How surely a kube-proxy made its objects, and how a dump shows it.
   'src/kube-proxy/evidence.ts',
-  // How a dump shows it.
-  'src/kube-proxy/mode-of-state.ts',
   // Its part of the configuration, if it has a section with masquerade settings.
   'src/settings/masquerade.ts',
 ];
@@ -55,8 +53,6 @@ const tablesOfKinds = [
   'src/dumps/coverage.ts',
   'src/dumps/dump.ts',
   // The field of a state, its row of what can be done with it, and what of it is owned.
-  'src/kernel/kinds.ts',
-  'src/kernel/restrict.ts',
   'src/kernel/state.ts',
 ];
 
@@ -84,7 +80,7 @@ describe('the compiler names what lacks a row', () => {
         'export interface KernelState {\n  readonly programs: readonly string[];\n',
       ],
       [
-        'src/kernel/kinds.ts',
+        'src/kernel/state.ts',
         '  virtualServers: diffVirtualServers,',
         '  programs: diffModules,\n  virtualServers: diffVirtualServers,',
       ],

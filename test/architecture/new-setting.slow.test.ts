@@ -67,7 +67,7 @@ const ofNode: readonly Edit[] = [
 
 const ofNoKind: readonly Edit[] = [
   [
-    'src/settings/node-ports.ts',
+    'src/settings/node.ts',
     'export const localhostNodePorts',
     `export const nodePortInterfaces = plainSetting({
   flag: proxyFlag('list', '--nodeport-interfaces <names>', 'the interfaces that NodePorts listen on'),

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { endOfQuoted } from '../../src/base/end-of-quoted.ts';
+import { endOfQuoted } from '../../src/base/json/locate.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { baseName, folderOf, pathBelow } from '../../src/base/file-names.ts';
+import { baseName, folderOf, pathBelow } from '../../src/base/names.ts';
 
 test.each([
   ['a/b.yaml', 'b.yaml', 'a'],

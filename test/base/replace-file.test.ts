@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { replaceFile } from '../../src/base/replace-file.ts';
+import { replaceFile } from '../../src/base/open-folder.ts';
 import { readOwnFile, replaceFolder, writeQuickly } from '../../src/bundle/folder.ts';
 import { otherUser, runAsOther, runsAsRoot } from '../support/other-user.ts';
 import { rounds } from '../support/rounds.ts';

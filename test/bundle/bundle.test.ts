@@ -8,7 +8,7 @@ import { readBundle } from '../../src/bundle/read-bundle.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { compileIptables } from '../../src/modes/iptables/compile-iptables.ts';
 import { compileIpvs } from '../../src/modes/ipvs/compile-ipvs.ts';
-import { equalStates } from '../../src/kernel/delta.ts';
+import { equalStates } from '../../src/kernel/state.ts';
 import { families } from '../../src/kernel/family.ts';
 import {
   address,

@@ -2,8 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { countChanges, listKernelChanges, readingOrder } from '../../src/ask/changes/list-changes.ts';
 import { findOwners, type Owners } from '../../src/kube-proxy/owners.ts';
-import { diffStates, isEmptyDelta } from '../../src/kernel/delta.ts';
-import { objectKinds } from '../../src/kernel/kinds.ts';
+import { diffStates, isEmptyDelta, objectKinds } from '../../src/kernel/state.ts';
 import { states } from '../kernel/arbitrary-state.ts';
 
 const all: Owners = {

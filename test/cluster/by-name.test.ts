@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ByName, eitherOf, namesOf } from '../../src/cluster/by-name.ts';
+import { ByName, eitherOf, namesOf } from '../../src/cluster/grouping.ts';
 
 describe('values by namespace and name', () => {
   test('are found by both, and a slash in one of them makes no other name', () => {

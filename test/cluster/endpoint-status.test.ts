@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { EndpointStatus } from '../../src/cluster/objects.ts';
-import { StatusSharing } from '../../src/cluster/endpoint-status.ts';
+import { StatusSharing } from '../../src/cluster/endpoints.ts';
 
 const names = fc.option(fc.constantFrom('a', 'b'), { nil: undefined });
 const hints = fc.oneof(

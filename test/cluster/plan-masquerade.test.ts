@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { planNodePorts } from '../../src/cluster/node-port-addresses.ts';
+import { planNodePorts } from '../../src/cluster/node-context.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { planMasquerade } from '../../src/cluster/plan-masquerade.ts';
 import { defaults, worker } from '../modes/iptables/compile.ts';

@@ -4,11 +4,10 @@ import { separate } from '../../src/ask/diff/foreign-items.ts';
 import { coverAll } from '../../src/dumps/coverage.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { readStoredSide } from '../../src/snapshot/files/read-side.ts';
-import { equalStates } from '../../src/kernel/delta.ts';
+import { equalStates, type KernelState } from '../../src/kernel/state.ts';
 import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
-import type { KernelState } from '../../src/kernel/state.ts';
 import { neighbours, readBundleFiles } from '../apply/neighbours.ts';
 
 // A kubelet's KUBE-FIREWALL is the same as kube-proxy's, and not beside it.

@@ -1,4 +1,4 @@
-import { mostOfCode } from '../../src/base/findings/tally.ts';
+import { mostOfCode } from '../../src/base/findings/finding.ts';
 import { describe, expect, test } from 'vitest';
 import { compile } from '../../src/library/compile.ts';
 import { triesAll } from '../support/rounds.ts';

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { openTrees } from '../../src/git/open-trees.ts';
+import { openTrees } from '../../src/git/revision-paths.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { commitAll, git } from '../support/git.ts';
 import { runKpc } from '../support/run-kpc.ts';

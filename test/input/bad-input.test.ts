@@ -1,5 +1,5 @@
 import { inOneLine } from '../../src/say/words/words.ts';
-import { mostOfCode } from '../../src/base/findings/tally.ts';
+import { mostOfCode } from '../../src/base/findings/finding.ts';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,13 +1,12 @@
 import { compile } from '../../src/library/index.ts';
 import { expect, test } from 'vitest';
 import { holdsMoreItems, TextBudget } from '../../src/base/bounds.ts';
-import { Tally } from '../../src/base/findings/tally.ts';
+import { Tally } from '../../src/base/findings/finding.ts';
 import { splitOutputs } from '../../src/dumps/split-outputs.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
-import { LineList, lineOf } from '../../src/kernel/lines.ts';
-import { countUnread, readLines } from '../../src/kernel/unread-line.ts';
+import { LineList, lineOf, countUnread, readLines } from '../../src/kernel/lines.ts';
 
 test('lines that are not empty are counted over all texts of an input, and others cost nothing', () => {
   const budget = new TextBudget({ lines: 10, bytes: 1000 });

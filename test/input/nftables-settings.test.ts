@@ -1,6 +1,5 @@
 import { describe as suite, expect, test } from 'vitest';
-import { describeNode } from '../../src/cluster/node-context.ts';
-import { nodePortNetworks } from '../../src/cluster/node-port-addresses.ts';
+import { describeNode, nodePortNetworks } from '../../src/cluster/node-context.ts';
 import type { Node } from '../../src/cluster/objects.ts';
 import { readConfig } from '../../src/input/configuration/read-config.ts';
 import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';

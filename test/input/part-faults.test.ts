@@ -1,12 +1,11 @@
 // What is wrong in one part of a document hides nothing of the others, and is reported once, at its place.
 import { expect, test } from 'vitest';
-import { mostOfCode } from '../../src/base/findings/tally.ts';
+import { mostOfCode, type Finding } from '../../src/base/findings/finding.ts';
 import { readConfigText } from '../../src/input/configuration/read-config.ts';
 import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { sortDiagnostics } from '../../src/input/sort-diagnostics.ts';
-import type { Finding } from '../../src/base/findings/finding.ts';
 
 function placesOf(findings: readonly Finding[]): readonly string[] {
   return sortDiagnostics(findings).map(({ code, place }) => {

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ruleMeaning } from '../../src/kernel/nftables/nft-meaning.ts';
+import { ruleMeaning } from '../../src/kernel/nftables/nft-delta.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import type { NftRule } from '../../src/kernel/nftables/table.ts';
 

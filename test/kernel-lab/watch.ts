@@ -5,7 +5,7 @@ import { cpSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { assert, assertSame, expectApply, startSuite, stateDir } from './harness.ts';
 import { addresses, buildNetwork, run } from './network.ts';
 import { saveState } from './saved-state.ts';
-import { replaceFile } from '../../src/base/replace-file.ts';
+import { replaceFile } from '../../src/base/open-folder.ts';
 import { readFolder } from '../../src/bundle/folder.ts';
 import { packFiles } from '../../src/bundle/pack/pack.ts';
 import { addSignature, readPrivateKey, signBundle } from '../../src/bundle/pack/signature.ts';

@@ -10,7 +10,7 @@ import {
   type Target,
 } from '../../src/kernel/iptables/iptables.ts';
 import { compareProxyPorts, proxyPortKey, type ProxyPort } from '../../src/kernel/balancer/balancer.ts';
-import { formatSocketAddress } from '../../src/kernel/socket-address.ts';
+import { formatSocketAddress } from '../../src/kernel/ports-and-marks.ts';
 import { parseAddress, unspecifiedIPv4, type Address } from '../../src/kernel/address.ts';
 import { parseAddressRange } from '../../src/kernel/address-range.ts';
 import type { IpSet } from '../../src/kernel/ipset/ipset.ts';
@@ -23,8 +23,7 @@ import {
   type VirtualServer,
 } from '../../src/kernel/ipvs/ipvs.ts';
 import type { Link, LinkAddress } from '../../src/kernel/link/link.ts';
-import { jumpChain } from '../../src/kernel/restrict.ts';
-import type { KernelState } from '../../src/kernel/state.ts';
+import { jumpChain, type KernelState } from '../../src/kernel/state.ts';
 
 // Small pools of names and addresses, so that two random states have much in common.
 const addresses: { readonly [F in Family]: readonly string[] } = {

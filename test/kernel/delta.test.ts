@@ -1,6 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { diffStates, isEmptyDelta, splitDelta } from '../../src/kernel/delta.ts';
+import {
+  diffStates,
+  isEmptyDelta,
+  splitDelta,
+  restrictState,
+  emptyState,
+  type KernelState,
+} from '../../src/kernel/state.ts';
 import { parseAddress } from '../../src/kernel/address.ts';
 import { families } from '../../src/kernel/family.ts';
 import type { Rule, Tables } from '../../src/kernel/iptables/iptables.ts';
@@ -24,9 +31,7 @@ import {
   type VirtualServer,
 } from '../../src/kernel/ipvs/ipvs.ts';
 import { diffLinks, formatLinksDelta, splitLinksDelta } from '../../src/kernel/link/link.ts';
-import { restrictState } from '../../src/kernel/restrict.ts';
-import { partition, type Split } from '../../src/kernel/diff-by-key.ts';
-import { emptyState, type KernelState } from '../../src/kernel/state.ts';
+import { partition, type Split } from '../../src/kernel/compare.ts';
 import {
   loadTables,
   runIp,

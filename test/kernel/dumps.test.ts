@@ -2,16 +2,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseAddress } from '../../src/kernel/address.ts';
-import { diffStates } from '../../src/kernel/delta.ts';
+import { diffStates, restrictState, emptyState, type KernelState } from '../../src/kernel/state.ts';
 import type { Tables } from '../../src/kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { parseIpAddrJson, parseIpBatch } from '../../src/kernel/link/link.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
-import { restrictState } from '../../src/kernel/restrict.ts';
-import { emptyState, type KernelState } from '../../src/kernel/state.ts';
-import type { UnreadLine } from '../../src/kernel/unread-line.ts';
+import type { UnreadLine } from '../../src/kernel/lines.ts';
 
 const dumps = join(import.meta.dirname, '../../fixtures/dumps');
 

@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decompileIptables } from '../../src/snapshot/decompile-iptables.ts';
-import { diffStates } from '../../src/kernel/delta.ts';
+import { diffStates, emptyState } from '../../src/kernel/state.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { secondsOfPlainMegabyte } from '../support/cpu-time.ts';
 import { triesAll } from '../support/rounds.ts';
 import { parseRule } from './parse-rule.ts';
 import { parseIpAddrJson } from '../../src/kernel/link/link.ts';
-import { emptyState } from '../../src/kernel/state.ts';
 
 function nat(lines: readonly string[]) {
   return parseIptablesSave(`*nat\n${lines.join('\n')}\nCOMMIT\n`).tables;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LongText } from '../../src/kernel/long-text.ts';
+import { LongText } from '../../src/kernel/lines.ts';
 
 function together(pieces: readonly string[]): string {
   const text = new LongText();

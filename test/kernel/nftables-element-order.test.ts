@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import { compareElements, sortElements } from '../../src/kernel/nftables/compare-elements.ts';
-import type { Element, Value } from '../../src/kernel/nftables/element.ts';
+import type { Element, Value } from '../../src/kernel/nftables/table.ts';
 
 const addressOf = (text: string): Address => parseAddress(text) as Address;
 const value = (text: string): Value => ({ kind: 'address', address: addressOf(text) });

@@ -1,7 +1,7 @@
 // ipvsadm and iptables take a port behind an address with leading zeros, and as a decimal number.
 import { describe, expect, test } from 'vitest';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
-import { parseSocketAddress } from '../../src/kernel/socket-address.ts';
+import { parseSocketAddress } from '../../src/kernel/ports-and-marks.ts';
 
 describe('a port with leading zeros', () => {
   test.each([

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatInsert, formatRule, type Rule } from '../../src/kernel/iptables/iptables.ts';
-import { parseRuleWords, splitWords } from '../../src/kernel/iptables/parse-rule.ts';
+import { parseRuleWords, splitWords, joinQuotedLines } from '../../src/kernel/iptables/parse-rule.ts';
 import { findHiddenTables, parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
-import { joinQuotedLines } from '../../src/kernel/iptables/saved-lines.ts';
 import { parseIpAddrJson } from '../../src/kernel/link/link.ts';
 import { faultOfLinks, faultOfRules, mentionsTable } from '../../src/apply/node/tools.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';

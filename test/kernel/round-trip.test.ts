@@ -12,8 +12,7 @@ import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { formatSets, parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { formatVirtualServer, parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { formatLinks, parseIpAddrJson, parseIpBatch } from '../../src/kernel/link/link.ts';
-import { formatModules, parseModules } from '../../src/kernel/modules.ts';
-import { formatSysctls, parseSysctls } from '../../src/kernel/sysctl.ts';
+import { formatModules, parseModules, formatSysctls, parseSysctls } from '../../src/kernel/sysctls-and-modules.ts';
 import { links, modules, sets, sysctls, tables, virtualServers } from './arbitrary-state.ts';
 
 /** Maps compare in any order in vitest; what a chain holds, and in which order, is compared as it is. */

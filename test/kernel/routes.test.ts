@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parseAddress, type Address } from '../../src/kernel/address.ts';
-import { lookupRoute } from '../../src/kernel/route/lookup-route.ts';
+import { lookupRoute, routeKey, ruleKey } from '../../src/kernel/route/route.ts';
 import { parseRoutes, parseRoutesJson } from '../../src/kernel/route/parse-routes.ts';
 import { parseRoutingRules, parseRoutingRulesJson } from '../../src/kernel/route/parse-rules.ts';
-import { routeKey, ruleKey } from '../../src/kernel/route/route.ts';
 
 const nothing = { family: undefined, table: undefined };
 

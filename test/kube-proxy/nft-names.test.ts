@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { families } from '../../src/kernel/family.ts';
-import { isNftServiceName, parseNftName } from '../../src/kube-proxy/nft-names.ts';
+import { isNftServiceName, parseNftName } from '../../src/kube-proxy/nft-table.ts';
 import { compileNftables } from '../../src/modes/nftables/compile-nftables.ts';
 import type { ServicePort } from '../../src/cluster/model.ts';
 import { address, clusterOf, defaults, endpoint, servicePort, worker } from '../modes/iptables/compile.ts';

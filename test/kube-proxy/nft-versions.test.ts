@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { writesNewSets } from '../../src/kube-proxy/nft-versions.ts';
+import { writesNewSets } from '../../src/kube-proxy/nft-table.ts';
 
 // The matrix of readers and writers in kubernetes issue 136786.
 test.each([

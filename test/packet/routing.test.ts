@@ -3,7 +3,7 @@ import type { Link } from '../../src/kernel/link/link.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
-import { selectIPv6 } from '../../src/packet/routing/own-source.ts';
+import { selectIPv6 } from '../../src/packet/routing/places.ts';
 import type { Address } from '../../src/kernel/address.ts';
 import { routingOf, type OwnSource, type Routing } from '../../src/packet/routing/routing.ts';
 import { readAddress } from './lab.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { settingsOf } from '../../src/bundle/manifest.ts';
-import { checkManifestValues } from '../../src/bundle/check-values.ts';
+import { checkManifestValues } from '../../src/bundle/check-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
 import { fixtureBundle, forge } from '../bundle/forge.ts';
 import { runKpc } from '../support/run-kpc.ts';

@@ -1,6 +1,5 @@
-import { compareTables, type NftChange, type NftTableDelta } from '../../src/kernel/nftables/nft-delta.ts';
-import { itemOf, type Pair } from '../../src/kernel/diff-by-key.ts';
-import { keyMeaning } from '../../src/kernel/nftables/nft-meaning.ts';
+import { compareTables, keyMeaning, type NftChange, type NftTableDelta } from '../../src/kernel/nftables/nft-delta.ts';
+import { itemOf, type Pair } from '../../src/kernel/compare.ts';
 import type { NftMap, NftSet, NftTable } from '../../src/kernel/nftables/table.ts';
 
 /** The tables after the changes. */

@@ -1,5 +1,5 @@
-import { isEmptyDelta } from '../../kernel/delta.ts';
-import { nameSome } from '../../base/join-words.ts';
+import { isEmptyDelta } from '../../kernel/state.ts';
+import { nameSome } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { readTraffic } from '../node/open-traffic.ts';
 import { aloneFlag, readStartTime } from '../node/processes.ts';
@@ -11,10 +11,9 @@ import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, isNothingOwned, joinOwned, nothingOwned, withoutOwned } from '../state/owned-names.ts';
-import { claimBalancerFile } from '../state/balancer-file.ts';
+import { claimBalancerFile, rememberTables } from '../state/state-files.ts';
 import { explainError, Failure } from '../state/failure.ts';
 import { commit, isRepair, joinSettingsMade, makingSpace, nextId, stateAfter, writeRecord } from '../state/history.ts';
-import { rememberTables } from '../state/known-tables.ts';
 import { writeJson, type OwnershipRecord, type Snapshot, type StateMark } from '../state/record.ts';
 import {
   drainTerms,

@@ -1,27 +1,37 @@
+// A node's state as a bundle, and beside it what else its packets meet: rules of other programs, routes and sysctls.
 import { indexCluster } from '../../cluster/address-index.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { BundleContent } from '../../bundle/make-bundle.ts';
 import { loopbackAddresses } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
-import type { TableName } from '../../kernel/iptables/iptables.ts';
-import { hasRules, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
+import {
+  formatChains,
+  isBuiltInChain,
+  tableNames,
+  type TableName,
+  type Chain,
+} from '../../kernel/iptables/iptables.ts';
+import { hasRules, familyOfPlace, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
-import { jumpChain, restrictState } from '../../kernel/restrict.ts';
-import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { classifyChain } from '../../kube-proxy/chains.ts';
+import { jumpChain, restrictState, emptyState, type KernelState } from '../../kernel/state.ts';
+import { classifyChain, isKnownJump } from '../../kube-proxy/chains.ts';
 import { weighEvidence } from '../../kube-proxy/evidence.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';
-import { sysctlPath } from '../../kernel/sysctl.ts';
-import { Room } from '../node/output.ts';
-import { listNetwork, mostListed } from '../node/network-listing.ts';
-import { readVariants } from '../node/iptables-variants.ts';
+import { sysctlPath, forwardingSysctls, formatSysctls, sysctlOfLink } from '../../kernel/sysctls-and-modules.ts';
+import { Room, tooLarge, isKeptWhole } from '../node/output.ts';
+import { readVariants, toolNames, variantOf, faultOfLines, readWith, type Variants } from '../node/tools.ts';
 import { neededOf, parseReading, readNode, type ReadingScope } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/owned-names.ts';
 import { decideOwnership } from '../plan/ownership.ts';
 import { readRecord } from '../state/record.ts';
+import { formatIpAddrJson } from '../../kernel/link/link.ts';
+import { nftFamily } from '../../kernel/nftables/format.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
+import { Failure } from '../state/failure.ts';
+import type { Host } from '../node/host.ts';
 
 /**
  * The node's state, as far as kpc-apply or a kube-proxy made it, in the form of a bundle. It knows no Services, and its
@@ -115,4 +125,140 @@ function forgetLearned(table: NftTable): NftTable {
 function isDumped(chain: string, table: TableName): boolean {
   const kind = classifyChain(table, chain);
   return kind !== undefined && kind !== 'canary';
+}
+
+/** Bytes of what each tool prints. A node that has all routes of the Internet prints more; none of those is a pod's. */
+const mostListed = 8 * 2 ** 20;
+
+/** How nft lists all tables; without the values of counters and quotas. */
+const listRuleset = ['-s', 'list', 'ruleset'];
+
+/** Listings of routing, by what to call them where one cannot be read. */
+const listings = [
+  ['routes of IPv4', ['route', 'show', 'table', 'all']],
+  ['routes of IPv6', ['-6', 'route', 'show', 'table', 'all']],
+  ['routing rules of IPv4', ['rule']],
+  ['routing rules of IPv6', ['-6', 'rule']],
+] as const;
+
+/** What decides of a node as a whole, and of each link, whether packets pass: those that the kernel asks when it routes. */
+const sysctlsOfNode: readonly string[] = [
+  ...Object.values(forwardingSysctls),
+  'net.bridge.bridge-nf-call-iptables',
+  'net.bridge.bridge-nf-call-ip6tables',
+];
+const sysctlsOfLink = [
+  ...(['rp_filter', 'forwarding', 'route_localnet', 'accept_local', 'src_valid_mark'] as const),
+  ...(['arp_ignore', 'arp_filter'] as const),
+];
+
+/** What a dump lists its network with. Of rules it lists what `dumped`, the other files of the dump, lack. */
+interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
+  readonly dumped: KernelState['iptables'];
+  readonly variants: Variants;
+  /** Where other programs' chains have more rules than there was room for. */
+  readonly lacking: ReadonlySet<RulesPlace>;
+  /** Whether it is a loss if nft is not there. */
+  readonly needsTables: boolean;
+}
+
+/**
+ * The text of network.txt: what packets meet on this node besides what kube-proxy made, as prompts and what tools print there. Of links
+ * it has what kpc reads and nothing else: an alias or the key of a tunnel may be a secret, as may a comment.
+ */
+async function listNetwork(
+  host: Host,
+  node: Dumped,
+  onLeftOut: (what: string, failure: Failure) => void,
+): Promise<string> {
+  const { links, iptables, variants, lacking, needsTables } = node;
+  /** What is read; undefined, which is reported, if it cannot be. */
+  const attempt = async (what: string, read: () => Promise<string>, isNeeded = true): Promise<string | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (isNeeded || error.code !== 'tool-missing') onLeftOut(what, error);
+      return undefined;
+    }
+  };
+  const prompted = (prompt: string, text: string | undefined): string =>
+    text === undefined ? '' : `$ ${prompt}\n${text}`;
+  const rules = rulesPlaces.map((place) => {
+    // Which variant it is has to be said, where there are both.
+    const prompt = `${toolNames[familyOfPlace(place)]}-${variantOf(place, variants)}-save`;
+    if (lacking.has(place))
+      onLeftOut('chains of iptables of other programs', tooLarge(`what "${prompt}" prints`, new Room(mostListed)));
+    const text = formatLacking(node, place, lacking.has(place) ? isKeptWhole : () => true);
+    return prompted(prompt, text === '' ? undefined : text);
+  });
+  const routes = listings.map(async ([what, args]) =>
+    prompted(
+      `ip ${args.join(' ')}`,
+      await attempt(what, () => readWith(host, { tool: 'ip', args, room: new Room(mostListed) })),
+    ),
+  );
+  const tables = attempt(
+    'tables of nftables of other programs',
+    () => listOtherTables(host, iptables, variants),
+    needsTables,
+  ).then((text) => prompted('nft list ruleset', text));
+  const read = [...rules, ...(await Promise.all([...routes, tables]))];
+  const sysctls = await readSysctls(host, [
+    ...sysctlsOfNode,
+    ...['all', ...links.map(({ name }) => name)].flatMap((link) => sysctlsOfLink.map((key) => sysctlOfLink(link, key))),
+  ]);
+  return [...read, `$ ip -j -d addr\n${formatIpAddrJson(links)}\n`, `$ sysctl -a\n${formatSysctls(sysctls)}`].join('');
+}
+
+/** The rules of a place that the dump lacks. */
+function formatLacking(
+  { dumped, iptables }: Dumped,
+  place: RulesPlace,
+  isWhole: (table: TableName, chain: string) => boolean,
+): string {
+  const isLacking = (table: TableName, { name }: Chain): boolean =>
+    isWhole(table, name) && (isBuiltInChain(table, name) || !dumped[place]?.[table]?.has(name));
+  return formatChains(iptables[place] ?? {}, isLacking, isKnownJump);
+}
+
+/** The tables of nftables that are neither kube-proxy's nor those that the nft variant of iptables lists. */
+async function listOtherTables(host: Host, iptables: KernelState['iptables'], variants: Variants): Promise<string> {
+  const isListed = (word: string, name: string): boolean => {
+    const family = families.find((each) => nftFamily[each] === word);
+    const table = tableNames.find((each) => each === name);
+    const place = rulesPlaces.find((each) => familyOfPlace(each) === family && variantOf(each, variants) === 'nft');
+    return place !== undefined && (isKubeProxyTable(name) || (table !== undefined && !!iptables[place]?.[table]));
+  };
+  let isKept = false;
+  const keeps = (line: string): boolean => {
+    const [, word, name] = /^table (\S+) (\S+) \{/.exec(line) ?? [];
+    if (word !== undefined && name !== undefined) isKept = !isListed(word, name);
+    return isKept;
+  };
+  const command = { tool: 'nft', args: listRuleset, room: new Room(mostListed), keeps };
+  const text = await readWith(host, command, (printed) => faultOfLines(printed.split('\n'), linesOfTable));
+  return text.split('\n').map(withoutComments).join('\n');
+}
+
+/** A line of nft's. It escapes no quotes: where one is left over, no word of the line says what it is. */
+function withoutComments(line: string): string {
+  const [first = '', ...others] = line.split(/[ \t]comment "/);
+  const plain = [first, ...others.map((each) => each.slice(each.indexOf('"') + 1))].join('');
+  const isPlain = others.every((each) => each.includes('"')) && plain.split('"').length % 2 === 1;
+  return isPlain ? plain : `${/^\t*/.exec(line)?.[0] ?? ''}...`;
+}
+
+/** What nft prints of tables: no name of theirs begins a line of its own. */
+const linesOfTable = /^(?:table (?:ip6?|inet|arp|bridge|netdev) \S+ \{.*|\t.*|\})?$/;
+
+/** Those that this kernel has. */
+async function readSysctls(host: Host, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
+  return new Map(
+    names.flatMap((name, at) => {
+      const value = values[at]?.trim() ?? '';
+      return /^\d+$/.test(value) ? [[name, value] as const] : [];
+    }),
+  );
 }

@@ -3,12 +3,12 @@ import type { RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import { formatTables } from '../../kernel/nftables/format.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { isNothingOwned, joinOwned } from '../state/owned-names.ts';
-import { readBalancerFile } from '../state/balancer-file.ts';
+import { readBalancerFile, recallTables, type KnownTables } from '../state/state-files.ts';
 import type { Failure } from '../state/failure.ts';
 import { readJournal, readRecord, type OwnershipRecord, type Snapshot, type StateFolder } from '../state/record.ts';
 import { countNftTransactions, type Step } from '../plan/steps.ts';
 import type { Host } from '../node/host.ts';
-import { readVariants, type Variants } from '../node/iptables-variants.ts';
+import { readVariants, type Variants } from '../node/tools.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
 import {
   neededOf,
@@ -22,7 +22,7 @@ import {
 import { isLaterBy, readNftGeneration, type NftGeneration } from '../node/nft-generation.ts';
 import { readTraffic, type OpenTraffic } from '../node/open-traffic.ts';
 import { describeConflict, type Claims, type Conflict } from '../plan/ownership-draft.ts';
-import { nameSome } from '../../base/join-words.ts';
+import { nameSome } from '../../base/printable.ts';
 import {
   makePlan,
   servesByRulesAlone,
@@ -32,7 +32,6 @@ import {
   type WantedNode,
 } from '../plan/plan.ts';
 import type { ChangeOrigin } from '../state/history.ts';
-import { recallTables, type KnownTables } from '../state/known-tables.ts';
 
 /** The node, the files that kpc-apply keeps about it, and who hears of the progress. */
 export interface Session {

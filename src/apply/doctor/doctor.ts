@@ -1,11 +1,18 @@
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
-import { joinWords } from '../../base/join-words.ts';
+import { joinWords, count } from '../../base/printable.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { forwardingSysctls, sysctlPath } from '../../kernel/sysctl.ts';
+import { forwardingSysctls, sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { describeMissing, examineFeatures, examineKernel } from './examine-nftables.ts';
-import { nodeCheck, type Examined, type NodeCheck, type Needs } from './node-check.ts';
+import {
+  describeMissing,
+  examineFeatures,
+  examineKernel,
+  nodeCheck,
+  type Examined,
+  type NodeCheck,
+  type Needs,
+} from './node-checks.ts';
 import { excerptOf, type Host } from '../node/host.ts';
 import { readNetwork } from '../node/network.ts';
 import { mostSaid, Room } from '../node/output.ts';
@@ -17,20 +24,17 @@ import {
   hasCapability,
   rightsAdvice,
 } from '../node/processes.ts';
-import { newSetsWords, readsAllNft, writesNewSets } from '../../kube-proxy/nft-versions.ts';
-import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
+import { newSetsWords, readsAllNft, writesNewSets } from '../../kube-proxy/nft-table.ts';
+import { compareVersions, isRefusal, parseVersion, tools, readVariants, variantOf, type Tool } from '../node/tools.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { isNothingOwned, nothingOwned } from '../state/owned-names.ts';
 import { explainError } from '../state/failure.ts';
-import { describeOtherNetworks } from '../state/other-networks.ts';
-import { readJournal, readRecord, stateFolder } from '../state/record.ts';
+import { describeOtherNetworks, readJournal, readRecord, stateFolder } from '../state/record.ts';
 import { assertTrustedState } from '../state/trusted-files.ts';
 import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
 import { parseReading, readNode, type ReadingPart, type ReadingScope } from '../node/node-reading.ts';
-import { readVariants, variantOf } from '../node/iptables-variants.ts';
 import { decideOwnership } from '../plan/ownership.ts';
 import { emptyState } from '../../kernel/state.ts';
-import { count } from '../../base/format-count.ts';
 
 /** The modes that are examined without a bundle. */
 export const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));

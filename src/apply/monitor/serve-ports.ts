@@ -1,12 +1,159 @@
-import type { Server } from 'node:net';
+// Serves small answers over HTTP, and the health checks of Services on their ports.
+import { createServer, type Server, type Socket } from 'node:net';
 import { nodeOfBundle, type Manifest } from '../../bundle/manifest.ts';
-import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
+import { addressesIn, nodePortNetworks } from '../../cluster/node-context.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../node/host.ts';
 import { readAddresses } from '../node/node-reading.ts';
 import { describeError } from '../../base/system-errors.ts';
-import { HttpConnections, type Answer, type AnswerPath } from './http-connections.ts';
+
+/** The response to an HTTP request. */
+export interface Answer {
+  readonly status: 200 | 404 | 503;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The answer to a path, such as "/metrics"; undefined if there is no such page. */
+type AnswerPath = (path: string) => Answer | undefined;
+
+/** Limits of all connections together: their files must not run out, nor memory. No probe or Prometheus needs more. */
+const limits = {
+  connections: 256,
+  /** Bytes of a request's head. */
+  request: 8192,
+  /** Milliseconds from a connection's start to its end. */
+  time: 10_000,
+  /** Milliseconds for all connections of a port to end. */
+  closing: 1000,
+};
+
+interface Connection {
+  readonly server: Server;
+  readonly client: string;
+  /** Whether it has not asked for anything yet. */
+  isSilent: boolean;
+}
+
+/**
+ * The open connections of several servers. Each gets one answer and is closed, and nothing that follows its request is read. A client
+ * that keeps connections open without asking cannot shut out others: where there are too many, one of the client that has most goes,
+ * the oldest silent one first.
+ * Test: a client that opens many takes no room from another.
+ */
+class HttpConnections {
+  /** The oldest first. */
+  readonly #open = new Map<Socket, Connection>();
+
+  async listen(address: string, port: number, answer: AnswerPath): Promise<Server> {
+    // Half open, so that a client that sends its request and nothing more gets its answer.
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      this.#admit(socket, server);
+      this.#serve(socket, answer);
+    });
+    await new Promise<void>((resolve, reject) => {
+      // Keep the handler: it also receives failed accepts (EMFILE) on the open port, which must end nothing.
+      // Test: goes on where a connection cannot be taken, however often.
+      server.on('error', reject);
+      // One family per socket, so that both can use the port.
+      server.listen({ host: address, port, ipv6Only: address.includes(':') }, resolve);
+    });
+    return server;
+  }
+
+  /** Closes a port and its connections. */
+  async close(server: Server): Promise<void> {
+    for (const [socket, connection] of this.#open) if (connection.server === server) socket.destroy();
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      // One that an error left unknown is waited for in vain.
+      setTimeout(resolve, limits.closing).unref();
+    });
+  }
+
+  #admit(socket: Socket, server: Server): void {
+    this.#open.set(socket, { server, client: socket.remoteAddress ?? '', isSilent: true });
+    this.#makeRoom();
+    const timer = setTimeout(() => socket.destroy(), limits.time);
+    // A connection that breaks ends here; it concerns nobody else.
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      clearTimeout(timer);
+      this.#open.delete(socket);
+    });
+  }
+
+  #makeRoom(): void {
+    const open = [...this.#open].filter(([socket]) => !socket.destroyed);
+    if (open.length <= limits.connections) return;
+    const counts = new Map<string, number>();
+    for (const [, { client }] of open) counts.set(client, (counts.get(client) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    const crowded = open.filter(([, { client }]) => counts.get(client) === most);
+    const [socket] = crowded.find(([, { isSilent }]) => isSilent) ?? crowded[0] ?? [];
+    socket?.destroy();
+  }
+
+  #serve(socket: Socket, answer: AnswerPath): void {
+    let head = '';
+    const reply = (response: string): void => {
+      socket.removeAllListeners('data').pause();
+      const connection = this.#open.get(socket);
+      if (connection) connection.isSilent = false;
+      // The system sends what it has taken, also after the socket is closed.
+      socket.end(response, () => socket.destroy());
+    };
+    socket.on('end', () => {
+      if (this.#open.get(socket)?.isSilent) socket.destroy();
+    });
+    socket.on('data', (chunk) => {
+      // A client may send byte by byte: only what is new is looked through.
+      const from = Math.max(0, head.length - 3);
+      head += chunk.toString('latin1');
+      const end = head.slice(from).search(/\r?\n\r?\n/);
+      if (end >= 0 && from + end <= limits.request) reply(respond(head, answer));
+      else if (head.length > limits.request) reply(format(431, {}, ''));
+    });
+  }
+}
+
+const notFound: Answer = { status: 404, headers: { 'Content-Type': 'text/plain' }, body: 'not found\n' };
+
+/** "GET /healthz?verbose HTTP/1.1", or with a whole URL, as a proxy sends it. */
+const requestLine = /^([A-Z]+) (?:https?:\/\/[^/?# ]*)?(\/[^?# ]*)?(?:[?#]\S*)? HTTP\/1\.[01]\r?\n/;
+
+function respond(head: string, answer: AnswerPath): string {
+  const [line, method, path = '/'] = requestLine.exec(head) ?? [];
+  if (line === undefined) return format(400, {}, '');
+  const { status, headers, body } = answer(path) ?? notFound;
+  return format(status, headers, body, method !== 'HEAD');
+}
+
+const reasons = {
+  200: 'OK',
+  400: 'Bad Request',
+  404: 'Not Found',
+  431: 'Request Header Fields Too Large',
+  503: 'Service Unavailable',
+};
+
+function format(
+  status: keyof typeof reasons,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  hasBody = true,
+): string {
+  const lines = Object.entries({
+    'X-Content-Type-Options': 'nosniff',
+    ...headers,
+    Date: new Date().toUTCString(),
+    'Content-Length': `${Buffer.byteLength(body)}`,
+    Connection: 'close',
+  });
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return `HTTP/1.1 ${status} ${reasons[status]}\r\n${head}\r\n${hasBody ? body : ''}`;
+}
 
 /** A port to open on each of these addresses. */
 export interface ServedPort {

@@ -1,10 +1,9 @@
-import type { Answer } from './http-connections.ts';
-import { createPorts, healthCheckPorts, type ServedPort, type ServedPorts } from './serve-ports.ts';
+import { createPorts, healthCheckPorts, type Answer, type ServedPort, type ServedPorts } from './serve-ports.ts';
 import { WatchMetrics, type Round } from './metrics.ts';
 import { isDone } from '../change/observe-node.ts';
 import type { Watch } from '../change/watch.ts';
 import { describeError } from '../../base/system-errors.ts';
-import { replaceFile } from '../../base/replace-file.ts';
+import { replaceFile } from '../../base/open-folder.ts';
 import { version } from '../../base/version.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Host } from '../node/host.ts';

@@ -1,4 +1,4 @@
-import { parseIpJson } from '../../kernel/link/ip-json.ts';
+import { parseIpJson } from '../../kernel/link/link.ts';
 import { Failure } from '../state/failure.ts';
 import { describeEnd, excerptOf, type Host } from './host.ts';
 import { rightsAdvice } from './processes.ts';

@@ -10,17 +10,15 @@ import { nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import type { NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nft-table.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { isOfPlace, rulesKey } from '../state/owned-names.ts';
 import { Failure } from '../state/failure.ts';
-import { keepsRuleLines, keepsSetLines } from './foreign-lines.ts';
+import { keepsRuleLines, keepsSetLines, mostRead, Room, type KeepsLine } from './output.ts';
 import type { Command, Host } from './host.ts';
-import { rulesTool, variantOf, type Variants } from './iptables-variants.ts';
-import { findModule, readModuleIndex } from './kernel-modules.ts';
-import { mostRead, Room, type KeepsLine } from './output.ts';
-import { readIpvsTable } from './open-traffic.ts';
 import {
+  rulesTool,
+  variantOf,
   assertWhole,
   faultBetweenServers,
   faultBetweenSets,
@@ -31,7 +29,10 @@ import {
   faultOfTable,
   mentionsTable,
   readWith,
+  type Variants,
 } from './tools.ts';
+import { findModule, readModuleIndex } from './kernel-modules.ts';
+import { readIpvsTable } from './open-traffic.ts';
 
 /** What one tool prints about a node: the rules of a family, kube-proxy's table of a family, and so on. */
 export type ReadingPart = RulesPlace | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';

@@ -1,10 +1,26 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
-import { guarded } from './guarded.ts';
 import { hasCode } from '../../base/system-errors.ts';
 import { absoluteFolders } from '../../base/system-paths.ts';
 import { Failure, faultOf } from '../state/failure.ts';
 import { excerptOf, formatCommand, type Command, type CommandResult, type Patience } from './host.ts';
 import { mostSaid, Output, Room } from './output.ts';
+
+/**
+ * Returns a handler of events that gives what `handler` throws to `fail`. Thrown out of a handler, an error ends the process, and
+ * whoever waits for the event waits for ever.
+ */
+function guarded<Args extends readonly unknown[]>(
+  fail: (error: unknown) => void,
+  handler: (...args: Args) => void,
+): (...args: Args) => void {
+  return (...args) => {
+    try {
+      handler(...args);
+    } catch (error) {
+      fail(error);
+    }
+  };
+}
 
 /** How long a tool may take before it is taken to hang, in milliseconds. */
 interface ToolLimits {

@@ -4,8 +4,7 @@ import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { isBuiltInChain, type Chain, type Rule, type Tables } from '../../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
-import { jumpChain, restrictState, type Ownership } from '../../kernel/restrict.ts';
-import { emptyState, type KernelState } from '../../kernel/state.ts';
+import { jumpChain, restrictState, emptyState, type Ownership, type KernelState } from '../../kernel/state.ts';
 import {
   accessFilter,
   accessFilterRules,
@@ -16,7 +15,7 @@ import {
   setType,
   usualSetSize,
   type SetId,
-} from '../../kube-proxy/ipvs-sets.ts';
+} from '../../kube-proxy/ipvs-objects.ts';
 
 /** The chains of IPVS mode, and their sets, that close the addresses on kube-ipvs0 to all but Services. */
 export type AccessGuard = Pick<KernelState, 'iptables' | 'sets'>;

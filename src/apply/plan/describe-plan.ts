@@ -9,9 +9,9 @@ import {
 } from '../../ask/changes/list-changes.ts';
 import { findOwners } from '../../kube-proxy/owners.ts';
 import { joinHostPort } from '../../kernel/address.ts';
-import { accessFilter } from '../../kube-proxy/ipvs-sets.ts';
+import { accessFilter } from '../../kube-proxy/ipvs-objects.ts';
 import { listLeftAddresses, type Plan } from './plan.ts';
-import { objectKinds } from '../../kernel/kinds.ts';
+import { objectKinds } from '../../kernel/state.ts';
 import type { DrainingServer } from '../state/record.ts';
 
 export const plannedChangeSchema = objectOf({

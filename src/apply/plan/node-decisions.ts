@@ -1,5 +1,5 @@
 import type { ProxySettings } from '../../cluster/objects.ts';
-import { conntrackBucketsPath, sysctlPath } from '../../kernel/sysctl.ts';
+import { conntrackBucketsPath, sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import type { Host } from '../node/host.ts';

@@ -3,8 +3,8 @@ import type { Network } from '../../kernel/address.ts';
 import type { Rule } from '../../kernel/iptables/iptables.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { weighEvidence, type KubeProxyEvidence } from '../../kube-proxy/evidence.ts';
-import type { Variants } from '../node/iptables-variants.ts';
-import type { BalancerFile } from '../state/balancer-file.ts';
+import type { Variants } from '../node/tools.ts';
+import type { BalancerFile } from '../state/state-files.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { mapLists } from '../state/owned-names.ts';
 

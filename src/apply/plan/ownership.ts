@@ -1,6 +1,6 @@
 import { contains, joinHostPort } from '../../kernel/address.ts';
 import { parseBalancer } from '../../kernel/balancer/balancer.ts';
-import { equalStates } from '../../kernel/delta.ts';
+import { equalStates, jumpChain, emptyState, type KernelState } from '../../kernel/state.ts';
 import { temporarySetName, type IpSet } from '../../kernel/ipset/ipset.ts';
 import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { equalRules, familyOfPlace, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
@@ -17,14 +17,17 @@ import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import { diffNftTables } from '../../kernel/nftables/nft-delta.ts';
 import { isOwnedByProgram, type NftTable } from '../../kernel/nftables/table.ts';
-import { jumpChain } from '../../kernel/restrict.ts';
-import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { isLocalnetRule, mayKubeletMake, traceKubelet, type KubeletTrace } from '../../kube-proxy/kubelet.ts';
-import { classifyChain, sharedChain } from '../../kube-proxy/chains.ts';
-import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { variantOf, type Variants } from '../node/iptables-variants.ts';
+import {
+  isLocalnetRule,
+  mayKubeletMake,
+  traceKubelet,
+  classifyChain,
+  sharedChain,
+  type KubeletTrace,
+} from '../../kube-proxy/chains.ts';
+import { parseSetName, serviceLink } from '../../kube-proxy/ipvs-objects.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
+import { variantOf, type Variants } from '../node/tools.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, chainKey, jumpKey, nftTableKey, nothingOwned, rulesKey } from '../state/owned-names.ts';
 import { describeConflict, OwnershipDraft, type Claims, type OwnershipDecision } from './ownership-draft.ts';

@@ -1,19 +1,24 @@
-import { diffStates, isEmptyDelta, type KernelDelta } from '../../kernel/delta.ts';
+import {
+  diffStates,
+  isEmptyDelta,
+  restrictState,
+  emptyState,
+  type KernelDelta,
+  type KernelState,
+} from '../../kernel/state.ts';
 import { hasRules, settleTables } from '../../kernel/iptables/iptables-delta.ts';
 import { diffVirtualServers } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { Link } from '../../kernel/link/link.ts';
-import { restrictState } from '../../kernel/restrict.ts';
-import { emptyState, type KernelState } from '../../kernel/state.ts';
 import type { OpenTraffic } from '../node/open-traffic.ts';
 import { planDrain, type DrainPolicy } from '../change/drain-servers.ts';
 import { addGuard, closeAddresses, guardOf, type AccessGuard } from './access-guard.ts';
-import type { Variants } from '../node/iptables-variants.ts';
+import type { Variants } from '../node/tools.ts';
 import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
 import { isMet, type RequiredSysctl } from './node-decisions.ts';
 import { ownershipOf } from '../state/owned-names.ts';
 import { decideOwnership } from './ownership.ts';
 import type { Claims, OwnershipDecision } from './ownership-draft.ts';
-import { boundAddresses, serviceLink } from '../../kube-proxy/service-link.ts';
+import { boundAddresses, serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import type { DrainingServer } from '../state/record.ts';
 
 /** What a node should be like. */

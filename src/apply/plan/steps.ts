@@ -1,5 +1,5 @@
-import { count } from '../../base/format-count.ts';
-import { splitDelta, type KernelDelta } from '../../kernel/delta.ts';
+import { count } from '../../base/printable.ts';
+import { splitDelta, type KernelDelta } from '../../kernel/state.ts';
 import { families } from '../../kernel/family.ts';
 import { withAdditions, type ProxyPort } from '../../kernel/balancer/balancer.ts';
 import { formatSetsDelta } from '../../kernel/ipset/ipset.ts';
@@ -17,7 +17,7 @@ import { familyOf, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts
 import { formatNftStages } from '../../kernel/nftables/format-delta.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { addGuard, guardOf } from './access-guard.ts';
-import { rulesTool } from '../node/iptables-variants.ts';
+import { rulesTool } from '../node/tools.ts';
 import type { ReadingPart } from '../node/node-reading.ts';
 import type { RequiredSysctl } from './node-decisions.ts';
 import { listStages, type Plan } from './plan.ts';

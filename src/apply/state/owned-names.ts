@@ -5,8 +5,8 @@ import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { Link, LinkAddress } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import type { Ownership } from '../../kernel/restrict.ts';
-import { variantOf, type Variants } from '../node/iptables-variants.ts';
+import type { Ownership } from '../../kernel/state.ts';
+import { variantOf, type Variants } from '../node/tools.ts';
 import { ownedLists, type OwnedNames } from './owned-lists.ts';
 
 /** Something for each of the lists. */

@@ -12,8 +12,8 @@ import {
   wholeNumber,
   type Schema,
 } from '../../base/json/schema.ts';
-import { servicePortSchema } from '../../bundle/services-schema.ts';
-import type { Variants } from '../node/iptables-variants.ts';
+import { servicePortSchema } from '../../bundle/schemas.ts';
+import type { Variants } from '../node/tools.ts';
 import type { NftGeneration } from '../node/nft-generation.ts';
 import type { NodeReading } from '../node/node-reading.ts';
 import { ownedLists, type OwnedNames } from './owned-lists.ts';

@@ -1,4 +1,4 @@
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import type { Chain, Rule, TableName } from '../../kernel/iptables/iptables.ts';
 import {
   familyOfPlace,

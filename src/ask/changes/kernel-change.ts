@@ -1,4 +1,4 @@
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Rule, TableName } from '../../kernel/iptables/iptables.ts';
 import type { Origin, Place } from '../../kernel/place.ts';

@@ -1,7 +1,6 @@
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import { joinHostPort } from '../../kernel/address.ts';
-import type { KernelDelta } from '../../kernel/delta.ts';
-import { objectKinds, type ObjectKind } from '../../kernel/kinds.ts';
+import { objectKinds, type KernelDelta, type ObjectKind } from '../../kernel/state.ts';
 import {
   type ChangeKind,
   type KernelChange,
@@ -15,7 +14,7 @@ import {
   countsOf,
 } from './kernel-change.ts';
 import type { SideOwners, Owners } from '../../kube-proxy/owners.ts';
-import { itemOf } from '../../kernel/diff-by-key.ts';
+import { itemOf } from '../../kernel/compare.ts';
 import {
   serviceOf,
   type TimeoutsChange,
@@ -27,8 +26,8 @@ import { entryKey, formatEntry, type SetEntry } from '../../kernel/ipset/set-ent
 import { formatRealServer, formatServiceOptions, type RealServer } from '../../kernel/ipvs/ipvs.ts';
 import type { LinkChange } from '../../kernel/link/link.ts';
 import type { ProxyPortChange } from '../../kernel/balancer/balancer.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
-import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
+import { setFamily } from '../../kube-proxy/ipvs-objects.ts';
 import { countChainChanges, listChainChanges } from './chain-changes.ts';
 import { listNftChanges } from './nft-changes.ts';
 

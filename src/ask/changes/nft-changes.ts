@@ -1,20 +1,32 @@
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import { joinHostPort } from '../../kernel/address.ts';
-import { itemOf, pairUp, type Pair } from '../../kernel/diff-by-key.ts';
+import { itemOf, pairUp, type Pair } from '../../kernel/compare.ts';
 import type { Family } from '../../kernel/family.ts';
-import { diffNftTables, type NftChange, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
-import type { Element } from '../../kernel/nftables/element.ts';
-import { formatElementValue, formatKey, quote } from '../../kernel/nftables/format-expression.ts';
-import { formatBaseChain, formatSetProperties } from '../../kernel/nftables/format.ts';
-import { elementMeaning, isSameBase, keyMeaning, ruleMeaning } from '../../kernel/nftables/nft-meaning.ts';
+import {
+  diffNftTables,
+  elementMeaning,
+  isSameBase,
+  keyMeaning,
+  ruleMeaning,
+  type NftChange,
+  type NftTableDelta,
+} from '../../kernel/nftables/nft-delta.ts';
 import {
   isLearned,
+  type Element,
   type NftChain,
   type NftMap,
   type NftRule,
   type NftSet,
   type NftTable,
 } from '../../kernel/nftables/table.ts';
+import {
+  formatElementValue,
+  formatKey,
+  quote,
+  formatBaseChain,
+  formatSetProperties,
+} from '../../kernel/nftables/format.ts';
 import {
   changeOf,
   compareRules,

@@ -1,10 +1,10 @@
-import { count, formatCount } from '../../base/format-count.ts';
+import { count, formatCount } from '../../base/printable.ts';
 import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import { deleteArguments, findStaleFlows } from '../../cluster/stale-flows.ts';
 import type { TrackedFlow } from '../../kernel/conntrack.ts';
 import type { Family } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { Release } from '../../kube-proxy/releases.ts';
 import { cutList, line, type DescriptionLine } from './describe-words.ts';

@@ -1,6 +1,5 @@
 import { parseDuration } from '../../base/duration.ts';
-import { count, formatCount } from '../../base/format-count.ts';
-import { joinWords } from '../../base/join-words.ts';
+import { count, formatCount, joinWords } from '../../base/printable.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { cutList, line, type DescriptionLine } from './describe-words.ts';

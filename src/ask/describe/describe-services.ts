@@ -6,7 +6,7 @@ import {
   usesLocalEndpoints,
   type EndpointUse,
 } from '../../cluster/endpoint-choice.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../../snapshot/port-faults.ts';
@@ -15,7 +15,7 @@ import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
 import type { Owners } from '../../kube-proxy/owners.ts';
-import { diffStates } from '../../kernel/delta.ts';
+import { diffStates } from '../../kernel/state.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { joinHostPort, parseAddress } from '../../kernel/address.ts';
 import type { AssignedService } from '../../cluster/assign-addresses.ts';

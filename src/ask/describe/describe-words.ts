@@ -1,11 +1,8 @@
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
-import { isPlacedByKpc, placeWithout } from '../../cluster/assumed-workloads.ts';
+import { isPlacedByKpc, placeWithout, portAddresses, type ShownPort } from '../../cluster/model.ts';
 import type { UnboundHints } from '../../cluster/endpoint-choice.ts';
-import type { LocalTraffic } from '../../cluster/local-traffic.ts';
-import { portAddresses, type ShownPort } from '../../cluster/model.ts';
-import type { MasqueradedClients } from '../../cluster/plan-masquerade.ts';
-import { count, formatCount } from '../../base/format-count.ts';
-import { cutLines } from '../../base/join-words.ts';
+import type { LocalTraffic, MasqueradedClients } from '../../cluster/plan-masquerade.ts';
+import { count, formatCount, cutLines } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Location } from '../../kernel/place.ts';
 import { tableWords } from '../changes/kernel-change.ts';

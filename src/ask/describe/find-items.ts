@@ -6,11 +6,11 @@ import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
 import { formatRule, tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../../kernel/iptables/parse-save.ts';
-import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
+import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format.ts';
 import { isLearned, type NftChain } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { isNftServiceName, parseNftName } from '../../kube-proxy/nft-names.ts';
+import { isNftServiceName, parseNftName } from '../../kube-proxy/nft-table.ts';
 import { destinationOf } from '../../snapshot/decompile-iptables.ts';
 
 /** A chain, set, map or rule that a text names. */

@@ -1,6 +1,6 @@
-import { mostSuggestions, nearest } from '../../base/find-nearest.ts';
-import { nameSome } from '../../base/join-words.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { mostSuggestions, nearest } from '../../base/names.ts';
+import { nameSome } from '../../base/printable.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import {
   portAddresses,
   serviceName,
@@ -15,19 +15,17 @@ import type { CompiledSnapshot, DumpedSnapshot } from '../../snapshot/snapshot.t
 import { findDumpListeners, type Coverage } from '../../dumps/coverage.ts';
 import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { formatKey } from '../../kernel/nftables/format-expression.ts';
+import { formatKey } from '../../kernel/nftables/format.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { setName } from '../../kube-proxy/ipvs-sets.ts';
+import { setName, serviceLink, findNodePortServers } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
 import {
   describeListeners,
   findNodePortListeners,
   listensOn,
   type FindListeners,
 } from '../../kube-proxy/node-port-listeners.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { findNodePortServers } from '../../kube-proxy/node-port-servers.ts';
 import { endpointOn, PortDraft, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
 import { bareName, nameOfPod, parseAsked, type Asked, type AskedAddress } from './parse-asked.ts';

@@ -1,10 +1,9 @@
-import { count, formatCount } from '../../base/format-count.ts';
-import { joinWords } from '../../base/join-words.ts';
+import { count, formatCount, joinWords } from '../../base/printable.ts';
 import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import { findGonePorts, findStaleFlows, forgottenFlows } from '../../cluster/stale-flows.ts';
 import type { TrackedFlow } from '../../kernel/conntrack.ts';
 import type { Family } from '../../kernel/family.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { behavioursOf, type Release } from '../../kube-proxy/releases.ts';
 
 /** What a release's kube-proxy does with UDP flows when a node's Services become those of manifests. */

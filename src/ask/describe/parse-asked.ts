@@ -1,7 +1,7 @@
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import { parseAddressRange, singleAddress } from '../../kernel/address-range.ts';
 import { parseEntry } from '../../kernel/ipset/set-entry.ts';
-import { parseSocketAddress } from '../../kernel/socket-address.ts';
+import { parseSocketAddress } from '../../kernel/ports-and-marks.ts';
 
 /** An address in a question, as a tool or person may write it. */
 export interface AskedAddress {

@@ -1,6 +1,5 @@
-import { count } from '../../base/format-count.ts';
-import { joinWords } from '../../base/join-words.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { count, joinWords } from '../../base/printable.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../../dumps/coverage.ts';
 import { describeSkipped } from '../../dumps/dump.ts';

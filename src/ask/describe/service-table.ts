@@ -1,9 +1,7 @@
-import { fitRows, joinCells } from '../../base/fit-columns.ts';
-import { formatCount } from '../../base/format-count.ts';
-import { printable } from '../../base/printable.ts';
+import { fitRows, joinCells, formatCount, printable } from '../../base/printable.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../../cluster/endpoint-choice.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, type PortAddress, type ServicePort, type ShownPort } from '../../cluster/model.ts';
 import { faultsOf } from '../../snapshot/port-faults.ts';
 import { families } from '../../kernel/family.ts';

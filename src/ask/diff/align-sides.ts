@@ -1,12 +1,11 @@
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
-import { diffStates, type KernelDelta } from '../../kernel/delta.ts';
+import { diffStates, type KernelDelta, type KernelState } from '../../kernel/state.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { Rule, Tables } from '../../kernel/iptables/iptables.ts';
 import { changedChain } from '../../kernel/iptables/iptables-delta.ts';
 import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
-import type { KernelState } from '../../kernel/state.ts';
 import { modeFacts, programs, proxyModes } from '../../kube-proxy/modes.ts';
 import { subtract, type KernelChange } from '../changes/kernel-change.ts';
 import { settingChange } from '../changes/list-changes.ts';

@@ -1,8 +1,6 @@
-import { count, formatCount } from '../../base/format-count.ts';
-import { cutLines } from '../../base/join-words.ts';
+import { count, formatCount, cutLines, printable } from '../../base/printable.ts';
 import { isSame, otherPartNames, otherParts, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
 import { describeKernelChange, type ChangeKind, type KernelChange } from '../changes/kernel-change.ts';
-import { printable } from '../../base/printable.ts';
 import { describeGaps } from './not-compared.ts';
 import { reasonWords } from './reason-words.ts';
 

@@ -1,10 +1,9 @@
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { isForeign } from '../../dumps/dump.ts';
-import { diffStates } from '../../kernel/delta.ts';
-import type { KernelState } from '../../kernel/state.ts';
+import { diffStates, type KernelState } from '../../kernel/state.ts';
 import { findLeftChains, leftChainTitles } from '../../kube-proxy/left-behind.ts';
-import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
+import { modeOfState } from '../../kube-proxy/evidence.ts';
 import { alignSides, diffAligned, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './foreign-items.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './not-compared.ts';

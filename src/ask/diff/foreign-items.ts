@@ -2,14 +2,19 @@ import { coverRulesToRead, coverState, intersectCoverage } from '../../dumps/cov
 import { families } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
-import { jumpChain, ownsJump, restrictState, type Ownership } from '../../kernel/restrict.ts';
-import { emptyState, type KernelState } from '../../kernel/state.ts';
+import {
+  jumpChain,
+  ownsJump,
+  restrictState,
+  emptyState,
+  type Ownership,
+  type KernelState,
+} from '../../kernel/state.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
 import { weighEvidence, type Evidence } from '../../kube-proxy/evidence.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
+import { serviceLink, parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 

@@ -1,12 +1,11 @@
 import { families, familyNames, type Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { hasRules } from '../../kernel/iptables/iptables-delta.ts';
-import type { ObjectKind } from '../../kernel/kinds.ts';
-import type { KernelState } from '../../kernel/state.ts';
-import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
+import type { ObjectKind, KernelState } from '../../kernel/state.ts';
+import { modeOfState } from '../../kube-proxy/evidence.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { programs, proxyModes } from '../../kube-proxy/modes.ts';
-import { unlistedWords } from '../../kube-proxy/unlisted-servers.ts';
+import { unlistedWords } from '../../kube-proxy/unshown.ts';
 import type { StatePair } from './foreign-items.ts';
 import { workingTables } from '../../dumps/coverage.ts';
 import type { Doubt } from '../../dumps/dump.ts';

@@ -1,4 +1,4 @@
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { familyNames } from '../../kernel/family.ts';

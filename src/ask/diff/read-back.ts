@@ -1,9 +1,9 @@
 import type { KernelChange } from '../changes/kernel-change.ts';
 import type { Owners, SideOwners } from '../../kube-proxy/owners.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import type { Rule } from '../../kernel/iptables/iptables.ts';
-import { jumpChain } from '../../kernel/restrict.ts';
+import { jumpChain } from '../../kernel/state.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { destinationOf } from '../../snapshot/decompile-iptables.ts';
 import { decompile } from '../../snapshot/decompile.ts';

@@ -1,7 +1,7 @@
 import { explainEndpoints, isUsed } from '../../cluster/endpoint-choice.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../../cluster/model.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import type { Place } from '../../kernel/place.ts';
 import { changeOf, type ChangeKind } from '../changes/kernel-change.ts';
 import { faultsOf, faultWords } from '../../snapshot/port-faults.ts';

@@ -2,14 +2,14 @@ import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } fro
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { findDumpListeners } from '../../dumps/coverage.ts';
 import type { Family } from '../../kernel/family.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import {
   describeListeners,
   findLocalhostHandling,
   findNodePortListeners,
   type NodePort,
 } from '../../kube-proxy/node-port-listeners.ts';
-import { itemOf, pairUp } from '../../kernel/diff-by-key.ts';
+import { itemOf, pairUp } from '../../kernel/compare.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
 
 /** One reason why a Service port differs. */

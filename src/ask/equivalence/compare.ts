@@ -1,9 +1,8 @@
 import type { Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import { isSameEnd } from '../../packet/explore.ts';
-import { isArrival, workingShare, type Fate, type Packet, type Way } from '../../packet/packet.ts';
+import { isArrival, workingShare, isUnknownOwn, type Fate, type Packet, type Way } from '../../packet/packet.ts';
 import type { AskedSource } from '../../packet/step.ts';
-import { isUnknownOwn } from '../../packet/own-address.ts';
 import { wholeState } from '../trace/knowledge.ts';
 import { packetOf, type Destination } from '../trace/question.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';

@@ -10,24 +10,24 @@ import {
   type Schema,
   type Shaped,
 } from '../../base/json/schema.ts';
-import { nameSome } from '../../base/join-words.ts';
-import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
+import { nameSome } from '../../base/printable.ts';
+import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { contains, isLoopback, joinHostPort, parseNetwork, type Address } from '../../kernel/address.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import {
   isArrival,
   lostShare,
   sumChances,
   workingShare,
+  isUnknownOwn,
   type Fate,
   type Packet,
   type ReachedEndpoint,
 } from '../../packet/packet.ts';
-import { isUnknownOwn } from '../../packet/own-address.ts';
 import { connectionWords } from '../trace/connection-words.ts';
 import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/lost-jump.ts';
 import { addressKind } from '../trace/port-at.ts';

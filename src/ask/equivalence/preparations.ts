@@ -1,8 +1,8 @@
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { PreparationArguments } from '../../base/findings/equivalence.ts';
-import { forwardingSysctls } from '../../kernel/sysctl.ts';
+import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import type { Node } from '../../cluster/objects.ts';
 import type { Scene } from '../trace/scene.ts';
 

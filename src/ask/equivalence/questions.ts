@@ -3,15 +3,13 @@ import { singleAddress, spanOf, type AddressRange, type AddressSpan } from '../.
 import { families } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { tableNames, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
-import { spanOfValue } from '../../kernel/nftables/nft-meaning.ts';
-import type { Field, Selector } from '../../kernel/nftables/expression.ts';
-import type { Element } from '../../kernel/nftables/element.ts';
-import type { NftRule, NftTable } from '../../kernel/nftables/table.ts';
-import { parsePortRange, type PortRange } from '../../kernel/socket-address.ts';
+import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';
+import type { Field, Selector, Element, NftRule, NftTable } from '../../kernel/nftables/table.ts';
+import { parsePortRange, type PortRange } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
-import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
+import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { readStatements } from '../../packet/nft-statements.ts';
 import type { Packet, PacketProtocol } from '../../packet/packet.ts';
 

@@ -4,7 +4,7 @@ import type { Family } from '../../kernel/family.ts';
 import { portAddresses, type Cluster, type Endpoint, type ServicePort, type ShownPort } from '../../cluster/model.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
-import { PlanMemo } from '../../cluster/plan-memo.ts';
+import { PlanMemo } from '../../cluster/memos.ts';
 import type { TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { isSingle, portKey, type PortKey } from './questions.ts';
 

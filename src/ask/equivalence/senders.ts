@@ -13,7 +13,7 @@ import {
 import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
-import { spanOfValue } from '../../kernel/nftables/nft-meaning.ts';
+import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';
 import type { AskedSource } from '../../packet/step.ts';
 import { readSender, senderKinds, type Sender } from '../trace/question.ts';
 import type { Scene } from '../trace/scene.ts';

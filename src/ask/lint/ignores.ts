@@ -1,6 +1,6 @@
-import { findNearest } from '../../base/find-nearest.ts';
+import { findNearest } from '../../base/names.ts';
 import { fullName } from '../../cluster/objects.ts';
-import { ownAnnotations } from '../../cluster/own-annotations.ts';
+import { ownAnnotations } from '../../cluster/annotations.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';

@@ -1,4 +1,4 @@
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { groupSlices } from '../../cluster/endpoints.ts';
 import type { Cluster, NodeContext, ServiceInfo, ServicePort } from '../../cluster/model.ts';
 import {

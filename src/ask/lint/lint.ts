@@ -1,5 +1,5 @@
-import { pathBelow } from '../../base/file-names.ts';
-import { count } from '../../base/format-count.ts';
+import { pathBelow } from '../../base/names.ts';
+import { count } from '../../base/printable.ts';
 import type { NodeOptions } from '../../snapshot/open/compile.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import { isOfCompiling, type FindingCode } from '../../base/findings/codes.ts';

@@ -1,4 +1,4 @@
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { PodMaker } from '../../input/objects/pod-makers.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 

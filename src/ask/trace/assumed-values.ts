@@ -1,5 +1,5 @@
-import { joinWords, nameSome } from '../../base/join-words.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { joinWords, nameSome } from '../../base/printable.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';

@@ -1,5 +1,5 @@
-import { count, formatCount } from '../../base/format-count.ts';
-import { formatSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
+import { count, formatCount } from '../../base/printable.ts';
+import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 

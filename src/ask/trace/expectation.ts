@@ -1,11 +1,10 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { cite } from '../../base/findings/finding.ts';
-import { percent } from '../../base/format-count.ts';
-import { nameSome } from '../../base/join-words.ts';
-import { nearest } from '../../base/find-nearest.ts';
+import { percent, nameSome } from '../../base/printable.ts';
+import { nearest } from '../../base/names.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { formatSocketAddress, parseSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress, parseSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
   isArrival,
   lostShare,

@@ -1,4 +1,4 @@
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import {
   fullName,
   type Gateway,
@@ -8,7 +8,7 @@ import {
   type RouteParent,
   type Sourced,
 } from '../../cluster/objects.ts';
-import type { Maybe } from '../../packet/maybe.ts';
+import type { Maybe } from '../../packet/reason.ts';
 import { labelsOfNamespace, matches } from './known-labels.ts';
 import type { Scene } from './scene.ts';
 

@@ -7,10 +7,13 @@ import type { Link } from '../../kernel/link/link.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { isUsualNodePort } from '../../kube-proxy/node-port-servers.ts';
-import { findOwnAddresses } from '../../kube-proxy/own-addresses.ts';
-import { findUnshownMasquerading } from '../../kube-proxy/unshown-masquerading.ts';
-import { unlistedWords, type UnlistedServer } from '../../kube-proxy/unlisted-servers.ts';
+import { isUsualNodePort } from '../../kube-proxy/ipvs-objects.ts';
+import {
+  findOwnAddresses,
+  findUnshownMasquerading,
+  unlistedWords,
+  type UnlistedServer,
+} from '../../kube-proxy/unshown.ts';
 import {
   everywhere,
   ipvsStations,
@@ -19,7 +22,7 @@ import {
   type Knowledge,
   type Station,
 } from '../../packet/knowledge.ts';
-import { isUnknownOwn } from '../../packet/own-address.ts';
+import { isUnknownOwn } from '../../packet/packet.ts';
 import { lacks, unreadRule, type Reason } from '../../packet/reason.ts';
 import { doubtedEnds } from './doubted-ends.ts';
 import { localhostListeners } from './localhost-listeners.ts';

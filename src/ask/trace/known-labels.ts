@@ -1,5 +1,5 @@
 import { meetsRequirement, type LabelSelector } from '../../cluster/objects.ts';
-import { allOf, type Maybe } from '../../packet/maybe.ts';
+import { allOf, type Maybe } from '../../packet/reason.ts';
 import type { Scene } from './scene.ts';
 
 export interface KnownLabels {

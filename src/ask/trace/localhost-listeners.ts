@@ -2,7 +2,7 @@ import { chooseEndpoints } from '../../cluster/endpoint-choice.ts';
 import { serviceName, type ServicePort, type ShownPort } from '../../cluster/model.ts';
 import type { CompiledSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
 import { compareAddresses, loopbackAddresses } from '../../kernel/address.ts';
-import type { SocketAddress } from '../../kernel/socket-address.ts';
+import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import type { Listener } from '../../packet/step.ts';
 import { servicesWithoutEndpoints } from './doubted-ends.ts';

@@ -12,10 +12,9 @@ import {
 import { contains, isLoopback, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Location } from '../../kernel/place.ts';
-import { formatSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
-import { all, anyOf, type Maybe } from '../../packet/maybe.ts';
-import type { PacketProtocol } from '../../packet/packet.ts';
-import { isUnknownOwn } from '../../packet/own-address.ts';
+import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
+import { all, anyOf, type Maybe } from '../../packet/reason.ts';
+import { isUnknownOwn, type PacketProtocol } from '../../packet/packet.ts';
 import { labelsOfNamespace, matches, type KnownLabels } from './known-labels.ts';
 import type { Trace } from './question.ts';
 import { isLocalEndpoint, type Scene } from './scene.ts';

@@ -1,13 +1,12 @@
-import { count } from '../../base/format-count.ts';
-import { joinWords } from '../../base/join-words.ts';
+import { count, joinWords } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
-import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { planNodePorts } from '../../cluster/node-context.ts';
 import { explainUnserved } from '../describe/find-subject.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkipped } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RouteDecision } from '../../packet/step.ts';

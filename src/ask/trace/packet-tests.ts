@@ -1,10 +1,9 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
-import { findNearest } from '../../base/find-nearest.ts';
+import { findNearest } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
 import { printable } from '../../base/printable.ts';
-import { diagnose, type Finding, cite } from '../../base/findings/finding.ts';
+import { diagnose, cite, Tally, type Finding } from '../../base/findings/finding.ts';
 import { foundOf } from '../../base/findings/fields.ts';
-import { Tally } from '../../base/findings/tally.ts';
 import type { InputDocument } from '../../input/documents/document.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';

@@ -2,10 +2,9 @@ import { contains, type Address, type Network } from '../../kernel/address.ts';
 import { isNetwork } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
-import { jumpChain } from '../../kernel/restrict.ts';
-import type { KernelState } from '../../kernel/state.ts';
+import { jumpChain, type KernelState } from '../../kernel/state.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { isKubeProxyTable, nftChains } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, nftChains } from '../../kube-proxy/nft-table.ts';
 
 /** How kube-proxy's rules recognise packets of pods: by networks, by interfaces, or not at all. */
 export interface PodTraffic {

@@ -1,6 +1,6 @@
 import { portAddresses, type AddressIndex, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import type { Address } from '../../kernel/address.ts';
-import type { SocketAddress } from '../../kernel/socket-address.ts';
+import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { Packet } from '../../packet/packet.ts';
 
 /** The Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */

@@ -1,6 +1,6 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
-import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
+import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import {
   hostInDns,
   hostOf,
@@ -13,8 +13,8 @@ import { isLeftToOther } from '../../cluster/build-cluster.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import { compareText } from '../../kernel/compare-text.ts';
-import { mostSuggestions, nearest } from '../../base/find-nearest.ts';
+import { compareText } from '../../kernel/compare.ts';
+import { mostSuggestions, nearest } from '../../base/names.ts';
 import { shellWord } from '../../base/printable.ts';
 import {
   addressAfter,
@@ -28,8 +28,7 @@ import {
   type Network,
 } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import type { Fate, Packet, PacketProtocol } from '../../packet/packet.ts';
-import { unknownOwn } from '../../packet/own-address.ts';
+import { unknownOwn, type Fate, type Packet, type PacketProtocol } from '../../packet/packet.ts';
 import { isIn } from './pod-networks.ts';
 import { sceneOf, type Scene } from './scene.ts';
 

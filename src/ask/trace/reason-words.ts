@@ -1,8 +1,7 @@
-import { joinWords } from '../../base/join-words.ts';
-import { shellWord } from '../../base/printable.ts';
+import { joinWords, shellWord } from '../../base/printable.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
-import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
+import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format.ts';
 import { isGap, type Circumstance, type Missing, type Reason } from '../../packet/reason.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';

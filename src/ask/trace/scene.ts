@@ -1,13 +1,13 @@
-import { joinWords } from '../../base/join-words.ts';
-import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { joinWords } from '../../base/printable.ts';
+import { planNodePorts } from '../../cluster/node-context.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { families, familyNames } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import type { Link } from '../../kernel/link/link.ts';
-import type { SocketAddress } from '../../kernel/socket-address.ts';
+import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../../packet/evaluate.ts';
-import { unknownOwn } from '../../packet/own-address.ts';
+import { unknownOwn } from '../../packet/packet.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';

@@ -1,10 +1,10 @@
-import { count, percent } from '../../base/format-count.ts';
+import { count, percent } from '../../base/printable.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Location } from '../../kernel/place.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { Hook, MarkChange, RuleStep, Step } from '../../packet/step.ts';
-import { isUnknownOwn } from '../../packet/own-address.ts';
+import { isUnknownOwn } from '../../packet/packet.ts';
 import { decisionWords } from './connection-words.ts';
 import type { Sender, Trace } from './question.ts';
 import { ruleText, whereOf } from './reason-words.ts';

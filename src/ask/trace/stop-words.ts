@@ -1,10 +1,9 @@
-import { count, percent } from '../../base/format-count.ts';
+import { count, percent } from '../../base/printable.ts';
 import { lostShare, type KnownFate, type Fate } from '../../packet/packet.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
-import { isPlacedByKpc, placeWithout } from '../../cluster/assumed-workloads.ts';
-import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
+import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
+import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
-import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import { whyNoEndpoint } from '../../snapshot/port-faults.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Step } from '../../packet/step.ts';

@@ -1,7 +1,7 @@
 import type { Address } from '../../kernel/address.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from '../../kube-proxy/chain-names.ts';
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
-import { isKubeProxyTable, nftChains, parseNftName } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, nftChains, parseNftName } from '../../kube-proxy/nft-table.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RouteDecision, RuleStep, Step } from '../../packet/step.ts';
 

@@ -1,11 +1,10 @@
-import { percent } from '../../base/format-count.ts';
+import { percent } from '../../base/printable.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort } from '../../kernel/address.ts';
-import { formatSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';
-import { isArrival, sourceText, type KnownFate, type ReachedEndpoint } from '../../packet/packet.ts';
+import { isArrival, sourceText, isUnknownOwn, type KnownFate, type ReachedEndpoint } from '../../packet/packet.ts';
 import type { Step } from '../../packet/step.ts';
-import { isUnknownOwn } from '../../packet/own-address.ts';
 import { assumedLine, assumedValues, valuesOf } from './assumed-values.ts';
 import { listNotes } from './notes.ts';
 import { describeStep, type RouteStep, type StepInWords } from './step-words.ts';

@@ -1,4 +1,4 @@
-import type { NameRule } from '../object-names.ts';
+import type { NameRule } from '../names.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { row, warningIf, type Texts } from './rows.ts';
 

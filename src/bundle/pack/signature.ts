@@ -5,7 +5,7 @@ import { parseChecked } from '../../base/json/check.ts';
 import { signature as signatureCheck } from '#checks';
 import { hashHex } from '#hash';
 import type { BundleFiles } from '../make-bundle.ts';
-import type { signatureSchema } from './signature-schema.ts';
+import type { signatureSchema } from '../schemas.ts';
 
 /** The file of a pack that says who made it. */
 export const signatureFile = 'signature.json';

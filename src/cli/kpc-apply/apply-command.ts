@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { printable } from '../../base/printable.ts';
+import { printable, nameSome } from '../../base/printable.ts';
 import {
   applyBundle,
   assertNoRefusals,
@@ -30,7 +30,6 @@ import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.t
 import { loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 import { describeConflict } from '../../apply/plan/ownership-draft.ts';
-import { nameSome } from '../../base/join-words.ts';
 
 export const apply = defineCommand({
   name: 'apply',

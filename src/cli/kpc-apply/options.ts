@@ -5,7 +5,7 @@ import { defaultStateFolder } from '../../apply/state/record.ts';
 import { parseDuration as readSeconds } from '../../base/duration.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import type { ListenAddress } from '../../apply/monitor/watch-monitor.ts';
-import { parseSocketAddress } from '../../kernel/socket-address.ts';
+import { parseSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { helpGroups } from '../shared/help.ts';
 import type { Done, ExitStatus } from '../shared/terminal.ts';
 import { parseOutFolder } from '../shared/path-words.ts';

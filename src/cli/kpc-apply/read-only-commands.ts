@@ -2,10 +2,10 @@ import { foreseeApply, needsOf, requestBundle } from '../../apply/change/apply-b
 import { observe } from '../../apply/change/observe-node.ts';
 import { dumpNode } from '../../apply/change/dump-node.ts';
 import { examineForAnyMode, examineNode, examineState, modesOfToday } from '../../apply/doctor/doctor.ts';
-import { fitModes } from '../../apply/doctor/node-check.ts';
+import { fitModes } from '../../apply/doctor/node-checks.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import { Failure } from '../../apply/state/failure.ts';
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';

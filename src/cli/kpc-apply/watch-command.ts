@@ -11,7 +11,7 @@ import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning } from './environment.ts';
 import { applyFlags, defineCommand, type Options } from './options.ts';
 import { BundleSource } from '../../apply/open/bundle-source.ts';
-import { readBundleVersion, watchBundle, type WatchedBundle } from '../../apply/open/watched-bundle.ts';
+import { readBundleVersion, watchBundle, type WatchedBundle } from '../../apply/open/load-bundle.ts';
 import { type Terminal, exitStatus } from '../shared/terminal.ts';
 
 export const watch = defineCommand({

@@ -1,7 +1,6 @@
 import { refuse } from '../../library/refusal.ts';
 import { InvalidArgumentError } from 'commander';
-import { count } from '../../base/format-count.ts';
-import { printable } from '../../base/printable.ts';
+import { count, printable } from '../../base/printable.ts';
 import { packBundle, verifyBundle } from '../../library/node/bundle.ts';
 import { formatError, formatHelp } from '../../say/formats/text.ts';
 import { flagRow } from '../../library/options.ts';

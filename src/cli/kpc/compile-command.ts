@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { formatCount } from '../../base/format-count.ts';
+import { formatCount } from '../../base/printable.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import {
   checkSnapshot,

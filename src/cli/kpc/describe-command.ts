@@ -1,5 +1,5 @@
 import { cite } from '../../base/findings/finding.ts';
-import { isName } from '../../base/object-names.ts';
+import { isName } from '../../base/names.ts';
 import { describeSnapshot, followedRelease, formatDescribed, usualDomain, whyNoRules } from '../../library/describe.ts';
 import { withoutDefaultMode } from '../../library/open.ts';
 import { flagRow, openFlags } from '../../library/options.ts';

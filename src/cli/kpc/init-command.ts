@@ -1,5 +1,4 @@
-import { joinWords } from '../../base/join-words.ts';
-import { printable, shellWord } from '../../base/printable.ts';
+import { joinWords, printable, shellWord } from '../../base/printable.ts';
 import { noWorkflow, openSetup, workflowFile, writeSetup, type SetupOptions } from '../../library/node/setup.ts';
 import { withoutDefaultMode } from '../../library/open.ts';
 import { flagRow, openFlags } from '../../library/options.ts';

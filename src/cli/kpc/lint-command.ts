@@ -1,6 +1,6 @@
 import { refuse } from '../../library/refusal.ts';
 import { InvalidArgumentError } from 'commander';
-import { findNearest } from '../../base/find-nearest.ts';
+import { findNearest } from '../../base/names.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
 import type { Ignore } from '../../library/lint.ts';
 import { isUnread, lintFiles } from '../../library/node/open.ts';

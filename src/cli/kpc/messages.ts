@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Finding, isError } from '../../base/findings/finding.ts';
 import { formatFindings } from '../../say/formats/text.ts';
-import { formatCount } from '../../base/format-count.ts';
+import { formatCount } from '../../base/printable.ts';
 import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
 import type { Said } from '../../say/formats/json.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';

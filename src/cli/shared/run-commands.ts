@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { Command, CommanderError, Help } from 'commander';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from './terminal.ts';
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import { asksInShort, helpWidth, hiddenInShort, layOutHelp } from './help.ts';
 import {

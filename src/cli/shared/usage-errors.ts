@@ -1,5 +1,5 @@
 import { type Command, type CommanderError, InvalidArgumentError, type Option } from 'commander';
-import { findNearest } from '../../base/find-nearest.ts';
+import { findNearest } from '../../base/names.ts';
 
 /** What to write in place of words that no command has, but that users of other programs write. */
 export interface Slips {

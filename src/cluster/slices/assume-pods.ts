@@ -1,6 +1,6 @@
-import type { Names } from '../by-name.ts';
-import { nameSome } from '../../base/join-words.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import type { Names } from '../grouping.ts';
+import { nameSome } from '../../base/printable.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { nodeAddresses } from '../node-context.ts';
 import {
@@ -17,8 +17,15 @@ import {
 import { hash } from '../pick-by-hash.ts';
 import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { admitsPods, daemonTolerations, suitsPods } from '../scheduling.ts';
-import { choosePodAddresses, claimKey, roomFor, type Claim } from './pod-addresses.ts';
+import {
+  admitsPods,
+  daemonTolerations,
+  suitsPods,
+  choosePodAddresses,
+  claimKey,
+  roomFor,
+  type Claim,
+} from './place-pods.ts';
 import { hasEndpoints, selectPods } from './select-pods.ts';
 
 interface Assumption {

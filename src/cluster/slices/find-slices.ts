@@ -1,10 +1,27 @@
-import { eitherOf, namesOf } from '../by-name.ts';
+// The EndpointSlices that a cluster has: those written, those mirrored, and those made from Pods.
+import { eitherOf, namesOf, groupBy, type Names } from '../grouping.ts';
 import { groupSlices, writtenAddresses, type ServiceWithSlices } from '../endpoints.ts';
 import { mirrorEndpoints } from './mirror-endpoints.ts';
-import type { Endpoints, EndpointSlice, Namespace, Node, Pod, Service, Sourced, Workload } from '../objects.ts';
+import {
+  fullName,
+  type Endpoints,
+  type EndpointSlice,
+  type Namespace,
+  type Node,
+  type Pod,
+  type Service,
+  type Sourced,
+  type Workload,
+  type ObjectMeta,
+} from '../objects.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
-import { assumePods } from './assume-pods.ts';
-import { podsToSlices, type SlicesOfPods } from './pods-to-slices.ts';
+import { assumePods, ownerKey } from './assume-pods.ts';
+import type { AssumedWorkload } from '../model.ts';
+import { compareText } from '../../kernel/compare.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
+import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
+import { compareNames, hasEndpoints, selectPods, type Selecting } from './select-pods.ts';
+import { describeTargetPorts, describeUnselective, findUndeclaredPorts } from './slice-warnings.ts';
 
 interface SliceSources {
   /** With the addresses that kpc assigned. */
@@ -83,4 +100,143 @@ function addressesOf({ slices, endpoints }: SliceSources): ReadonlySet<string> {
       object.subsets.flatMap((subset) => [...subset.addresses, ...subset.notReadyAddresses].map(({ ip }) => ip)),
     ),
   ]);
+}
+
+interface PodInputs {
+  /** With the addresses that kpc assigned. */
+  readonly services: readonly Sourced<Service>[];
+  readonly pods: readonly Sourced<Pod>[];
+  readonly nodes: readonly Sourced<Node>[];
+  readonly namespaces: readonly Sourced<Namespace>[];
+  readonly hasIdle: boolean;
+  /** The templates of workloads that are scaled down. */
+  readonly scaledDown: readonly Sourced<Pod>[];
+  /** Owners whose Pods are assumed on any Node. */
+  readonly unplaced: readonly string[];
+}
+
+interface SlicesOfPods {
+  readonly slices: readonly Sourced<EndpointSlice>[];
+  readonly services: readonly ObjectMeta[];
+  /** The assumed Pods behind the slices, sorted by workload. */
+  readonly assumed: readonly AssumedWorkload[];
+  /** Those of them that are assumed on any Node, as none has what they ask of it. */
+  readonly unplaced: readonly string[];
+  /** Finds target ports that no container lists. Not necessarily a fault, and only some commands ask. */
+  readonly findUndeclared: () => readonly Finding[];
+  readonly diagnostics: readonly Finding[];
+}
+
+const nothing: SlicesOfPods = {
+  slices: [],
+  services: [],
+  assumed: [],
+  unplaced: [],
+  findUndeclared: () => [],
+  diagnostics: [],
+};
+
+/**
+ * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`, which have
+ * slices or Endpoints in the input. Pods without a status come from manifests, and no cluster has made endpoints for them yet: a
+ * Service that selects one gets no slice.
+ */
+function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
+  const { services, pods, nodes, namespaces, hasIdle } = inputs;
+  if (!hasIdle && pods.length === 0) return nothing;
+  const selecting = selectPods(services, pods);
+  const open = selecting.filter(({ service }) => !hasEndpoints(service, given));
+  const tooMany = checkEndpoints(open, services.length + pods.length);
+  if (tooMany) return { ...nothing, diagnostics: [tooMany] };
+  const injected = new Set(namespaces.flatMap(({ object }) => (object.isInjected ? object.metadata.name : [])));
+  const wrongPorts = describeTargetPorts(open, ({ metadata, spec, status, assumed }) => {
+    const isOfCluster = status !== undefined && !assumed;
+    return !isOfCluster && (spec.isInjected || injected.has(metadata.namespace));
+  });
+  const findUndeclared = () =>
+    selecting.flatMap(findUndeclaredPorts).map(({ details, place }) => diagnose('undeclared-port', details, place));
+  if (!hasIdle && !pods.some(({ object }) => object.status !== undefined)) {
+    return { ...nothing, findUndeclared, diagnostics: wrongPorts };
+  }
+  const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
+  const known = describeNodes(nodes);
+  const assumed = listAssumed(made);
+  const unplaced = inputs.unplaced.filter((owner) => assumed.some(({ workload }) => workload === owner));
+  return {
+    slices: made.flatMap(({ service, pods: its }) => makeSlices(service, its, known)),
+    services: made.map(({ service }) => service.object.metadata),
+    assumed,
+    unplaced,
+    findUndeclared,
+    diagnostics: [
+      ...describeOrigin(made, selecting.length - open.length),
+      ...describeAssumed(assumed, unplaced),
+      ...describeLeftOut(made, known),
+      ...describeUnselective(made, inputs.scaledDown),
+      ...wrongPorts,
+    ],
+  };
+}
+
+/** The most endpoints, apart from a surplus for each Service and Pod. */
+const freeEndpoints = 300_000;
+const endpointsPerObject = 5;
+
+/** Refuses Services that together select more Pods than memory holds endpoints for, before making any endpoint. */
+function checkEndpoints(open: readonly Selecting[], objects: number): Finding | undefined {
+  const total = open.reduce((sum, { pods }) => sum + pods.length, 0);
+  const limit = freeEndpoints + endpointsPerObject * objects;
+  if (total <= limit) return undefined;
+  const largest = open.reduce((most, each) => (each.pods.length > most.pods.length ? each : most));
+  const details = { of: 'Services', count: total, limit, largest: largest.label, most: largest.pods.length };
+  return diagnose('too-many-pods', details, largest.service.source.place(['spec', 'selector']));
+}
+
+/** A note on where endpoints come from, because no file lists them. */
+function describeOrigin(made: readonly Selecting[], kept: number): readonly Finding[] {
+  const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
+  if (real.length === 0 && kept === 0) return [];
+  return [diagnose('endpoints-from-pods', { services: real.map(({ label }) => label), kept })];
+}
+
+function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
+  const pods = new Set(made.flatMap((each) => each.pods.map(({ object }) => object)));
+  const used = [...pods].filter((pod) => pod.assumed && isEndpoint(pod));
+  const groups = groupBy(used, ({ metadata, owner }) => (owner ? ownerKey(metadata.namespace, owner) : ''));
+  return [...groups]
+    .toSorted(([a], [b]) => compareText(a, b))
+    .map(([workload, its]) => ({
+      workload,
+      pods: its
+        .toSorted((a, b) => compareNames(a.metadata.name, b.metadata.name))
+        .map(({ metadata, spec, status }) => ({
+          name: metadata.name,
+          node: spec.nodeName || undefined,
+          addresses: (status?.addresses ?? []).map(({ text }) => text),
+        })),
+    }));
+}
+
+function describeAssumed(assumed: readonly AssumedWorkload[], unplaced: readonly string[]): readonly Finding[] {
+  if (assumed.length === 0) return [];
+  const workloads = assumed.map(({ workload, pods }) => `${pods.length} of ${workload}`);
+  const pods = assumed.reduce((sum, each) => sum + each.pods.length, 0);
+  return [diagnose('assumed-endpoints', { pods, workloads, unplaced })];
+}
+
+/** Reports Pods that look like endpoints but that the controller leaves out: Pods on no Node, or on unknown Nodes. */
+function describeLeftOut(made: readonly Selecting[], known: KnownNodes): readonly Finding[] {
+  const left = new Set<Sourced<Pod>>();
+  for (const { service, pods } of made) {
+    for (const pod of pods) {
+      if (isEndpoint(pod.object) && isOnUnknownNode(pod.object, service.object, known)) left.add(pod);
+    }
+  }
+  const [first, ...others] = left;
+  if (!first) return [];
+  const objects = [first, ...others].map(({ object }) => object);
+  const pods = objects.map(({ metadata }) => fullName(metadata)).toSorted(compareText);
+  const named = new Set(objects.flatMap(({ spec }) => spec.nodeName || []));
+  const details = { pods, nodes: [...named].toSorted(compareText) };
+  return [diagnose('unknown-node-of-pod', details, first.source.place(['spec', 'nodeName']))];
 }

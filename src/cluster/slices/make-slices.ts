@@ -1,7 +1,7 @@
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import type { Place } from '../../kernel/place.ts';
 import { headlessLabel, serviceNameLabel } from '../endpoints.ts';
-import { groupBy } from '../group-by.ts';
+import { groupBy } from '../grouping.ts';
 import { zoneLabel } from '../node-context.ts';
 import type {
   EndpointPort,

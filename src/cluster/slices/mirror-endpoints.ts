@@ -1,6 +1,6 @@
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
-import { compareText } from '../../kernel/compare-text.ts';
-import { namesOf } from '../by-name.ts';
+import { compareText } from '../../kernel/compare.ts';
+import { namesOf } from '../grouping.ts';
 import { hasSelector, serviceNameLabel } from '../endpoints.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { families, familyNames, type Family } from '../../kernel/family.ts';

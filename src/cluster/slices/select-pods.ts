@@ -1,5 +1,5 @@
-import type { Names } from '../by-name.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import type { Names } from '../grouping.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { fullName, type Pod, type Service, type Sourced } from '../objects.ts';
 
 type Pods = readonly Sourced<Pod>[];

@@ -1,5 +1,5 @@
-import { namesOf } from '../by-name.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import { namesOf } from '../grouping.ts';
+import { compareText } from '../../kernel/compare.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { serviceNameLabel, type ServiceWithSlices } from '../endpoints.ts';

@@ -1,4 +1,4 @@
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { zoneLabel } from '../node-context.ts';
 import type { Node, Service, SliceEndpoint } from '../objects.ts';
 

@@ -2,7 +2,7 @@ import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
-import type { PortRange } from '../../kernel/socket-address.ts';
+import type { PortRange } from '../../kernel/ports-and-marks.ts';
 
 /** kube-apiserver's flags, and one of kpc's own beside them, with what was written after them. */
 export interface RangeFlags {

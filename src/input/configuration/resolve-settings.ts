@@ -12,8 +12,7 @@ import {
 import { splitList, type SettingFault, type SettingSource } from '../../settings/setting.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { type FindingCode, severityOf } from '../../base/findings/codes.ts';
-import { diagnose, diagnoseFault, type Finding } from '../../base/findings/finding.ts';
-import { Tally } from '../../base/findings/tally.ts';
+import { diagnose, diagnoseFault, Tally, type Finding } from '../../base/findings/finding.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { type ProxyFlags, readSettings } from '../../settings/table.ts';
 import type { KubeProxyConfig } from '../objects/shapes/kube-proxy-configuration.ts';

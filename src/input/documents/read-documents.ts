@@ -1,5 +1,4 @@
-import { diagnoseFault, type Finding } from '../../base/findings/finding.ts';
-import { Tally } from '../../base/findings/tally.ts';
+import { diagnoseFault, Tally, type Finding } from '../../base/findings/finding.ts';
 import { DocumentSource, type InputDocument, placeAt } from './document.ts';
 import { skipValue } from '../../base/json/locate.ts';
 import { findJsonFaults, findRepeatedJsonKeys } from './json.ts';

@@ -1,4 +1,4 @@
-import { baseName } from '../../base/file-names.ts';
+import { baseName } from '../../base/names.ts';
 import type { InputDocument } from '../documents/document.ts';
 import type { TextFile } from '../documents/text-file.ts';
 

@@ -1,4 +1,4 @@
-import { baseName, folderOf, resolvePath } from '../../base/file-names.ts';
+import { baseName, folderOf, resolvePath } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';

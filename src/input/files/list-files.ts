@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
-import { bundleHead, goldenHead, kpcYaml } from '../../base/file-names.ts';
+import { bundleHead, goldenHead, kpcYaml } from '../../base/names.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
 import { disk, type FileTree, type TreeEntry } from './file-tree.ts';

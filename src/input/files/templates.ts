@@ -1,6 +1,6 @@
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import { pathBelow } from '../../base/file-names.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { pathBelow } from '../../base/names.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { placeAt } from '../documents/document.ts';
 import type { TextFile } from '../documents/text-file.ts';
 

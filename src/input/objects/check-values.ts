@@ -9,11 +9,10 @@ import {
 } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { aNetwork, anAddress, foundOf, nameForms, oneOfEachFamily } from '../../base/findings/fields.ts';
-import { isLabelValue, isName, type NameRule } from '../../base/object-names.ts';
+import { isLabelValue, isName, findNearest, type NameRule } from '../../base/names.ts';
 import { fieldName } from '../../base/printable.ts';
-import { findNearest } from '../../base/find-nearest.ts';
-import { StatusSharing } from '../../cluster/endpoint-status.ts';
-import { isStrayAnnotation, ownAnnotations } from '../../cluster/own-annotations.ts';
+import { StatusSharing } from '../../cluster/endpoints.ts';
+import { isStrayAnnotation, ownAnnotations } from '../../cluster/annotations.ts';
 import type { Report } from './report.ts';
 import type { RawServiceCidr } from './shapes/node.ts';
 import type { RawMetadata } from './shapes/shared.ts';

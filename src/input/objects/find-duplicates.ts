@@ -1,9 +1,7 @@
-import { folderOf, pathBelow } from '../../base/file-names.ts';
-import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
-import { mostOfCode } from '../../base/findings/tally.ts';
+import { folderOf, pathBelow } from '../../base/names.ts';
+import { diagnose, placeAtLine, mostOfCode, type Finding } from '../../base/findings/finding.ts';
 import type { DuplicateObject } from '../../base/findings/objects.ts';
-import { ByName } from '../../cluster/by-name.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { ByName, groupBy } from '../../cluster/grouping.ts';
 import type { ObjectMeta, Sourced } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
 import type { CollectedObjects } from './read-objects.ts';

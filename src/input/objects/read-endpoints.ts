@@ -12,7 +12,7 @@ import type {
 import { describeUnusable, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { checkHostAddress, checkName, type CommonNames, readMetadata } from './check-values.ts';
-import { isName } from '../../base/object-names.ts';
+import { isName } from '../../base/names.ts';
 import type { Report } from './report.ts';
 import type {
   RawEndpointAddress,

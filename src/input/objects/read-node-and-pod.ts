@@ -1,4 +1,4 @@
-import { isLabelValue } from '../../base/object-names.ts';
+import { isLabelValue } from '../../base/names.ts';
 import { zoneLabel } from '../../cluster/node-context.ts';
 import type {
   Autoscaler,

@@ -1,5 +1,4 @@
-import type { Finding } from '../../base/findings/finding.ts';
-import type { Tally } from '../../base/findings/tally.ts';
+import type { Finding, Tally } from '../../base/findings/finding.ts';
 import { isObject } from '../../base/json/check.ts';
 import type { ObjectMeta, Source } from '../../cluster/objects.ts';
 import { foundOf } from '../../base/findings/fields.ts';

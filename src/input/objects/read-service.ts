@@ -1,5 +1,4 @@
-import { joinWords } from '../../base/join-words.ts';
-import { fieldName, quote } from '../../base/printable.ts';
+import { joinWords, fieldName, quote } from '../../base/printable.ts';
 import { anAddress, foundOf, leftOut, nameForms } from '../../base/findings/fields.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback, parseAddress } from '../../kernel/address.ts';
@@ -12,7 +11,7 @@ import {
   readMetadata,
   readTexts,
 } from './check-values.ts';
-import { isName } from '../../base/object-names.ts';
+import { isName } from '../../base/names.ts';
 import type { Report } from './report.ts';
 import type { RawIngress, RawService, RawServicePort } from './shapes/service.ts';
 

@@ -1,8 +1,7 @@
 import { type ArgumentsOf, type FindingCode, severityOf } from '../../base/findings/codes.ts';
 import type { Severity } from '../../base/findings/rows.ts';
 import type { Found } from '../../base/findings/fields.ts';
-import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import { Tally } from '../../base/findings/tally.ts';
+import { diagnose, isError, Tally, type Finding } from '../../base/findings/finding.ts';
 import type { FieldPath, Source } from '../../cluster/objects.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { InputSource } from '../documents/document.ts';

@@ -1,4 +1,4 @@
-import { endOfQuoted } from '../../base/end-of-quoted.ts';
+import { endOfQuoted } from '../../base/json/locate.ts';
 import { findMeantKind, findReader, isOfOtherVersion, type AskedKinds } from './kinds.ts';
 import { holdsPlaceholder } from '../files/templates.ts';
 

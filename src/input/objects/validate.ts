@@ -1,4 +1,4 @@
-import { findNearest } from '../../base/find-nearest.ts';
+import { findNearest } from '../../base/names.ts';
 import { findFaults, isObject, type Check, type Fault } from '../../base/json/check.ts';
 import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';

@@ -1,8 +1,8 @@
 import { compareAddresses, type Address } from '../address.ts';
-import { itemOf, pairUp, type Pair } from '../diff-by-key.ts';
+import { itemOf, pairUp, type Pair } from '../compare.ts';
 import type { Origin } from '../place.ts';
-import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../socket-address.ts';
-import { readLines, type UnreadLine } from '../unread-line.ts';
+import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../ports-and-marks.ts';
+import { readLines, type UnreadLine } from '../lines.ts';
 
 /** A port of the node where a balancer, a userspace program, accepts connections and copies their bytes to endpoints. */
 export interface ProxyPort {

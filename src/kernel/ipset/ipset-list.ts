@@ -1,4 +1,4 @@
-import { readLines, type UnreadLine } from '../unread-line.ts';
+import { readLines, type UnreadLine } from '../lines.ts';
 import { openQuote, SetDrafts, splitSetWords, type IpSet } from './ipset.ts';
 import { isEntryOf } from './set-entry.ts';
 

@@ -1,7 +1,6 @@
-import { LongText } from '../long-text.ts';
+import { LongText, readLines, type UnreadLine } from '../lines.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from './set-entry.ts';
-import { readLines, type UnreadLine } from '../unread-line.ts';
-import { diffByKey, pairUp, partition, type Pair, type Split } from '../diff-by-key.ts';
+import { diffByKey, pairUp, partition, type Pair, type Split } from '../compare.ts';
 
 /** The types of kube-proxy's sets, as ipset names them. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';

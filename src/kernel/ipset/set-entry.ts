@@ -6,10 +6,10 @@ import {
   singleAddress,
   type AddressRange,
 } from '../address-range.ts';
-import { compareText } from '../compare-text.ts';
+import { compareText } from '../compare.ts';
 import { protocols, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
-import { parsePort } from '../socket-address.ts';
+import { parsePort } from '../ports-and-marks.ts';
 
 /**
  * The parts of an entry: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Entries of any other

@@ -1,4 +1,4 @@
-import { itemOf, pairUp, type Pair } from '../diff-by-key.ts';
+import { itemOf, pairUp, type Pair } from '../compare.ts';
 import {
   formatAppends,
   formatDeclaration,

@@ -1,4 +1,4 @@
-import { LongText } from '../long-text.ts';
+import { LongText } from '../lines.ts';
 import type { Origin } from '../place.ts';
 import { assertWritable, formatArg, isWritable, formatWord, type RuleArg } from './rule-args.ts';
 

@@ -1,6 +1,6 @@
 import { parseAddressRange } from '../address-range.ts';
-import { portNumber } from '../port-names.ts';
-import { readLines, type UnreadLine } from '../unread-line.ts';
+import { portNumber } from '../ports-and-marks.ts';
+import { readLines, type UnreadLine } from '../lines.ts';
 import type { Rule, Chain, Tables, TableName } from './iptables.ts';
 import { parseRuleWords } from './parse-rule.ts';
 import { nameProtocol } from './rule-args.ts';

@@ -7,11 +7,9 @@ import {
   type TableName,
   type Tables,
 } from './iptables.ts';
-import { parseRuleWords, splitWords } from './parse-rule.ts';
+import { parseRuleWords, splitWords, savedLines } from './parse-rule.ts';
 import type { Family } from '../family.ts';
-import { countLines } from '../lines.ts';
-import { readLines, type UnreadLine } from '../unread-line.ts';
-import { savedLines } from './saved-lines.ts';
+import { countLines, readLines, type UnreadLine } from '../lines.ts';
 
 interface DraftChain {
   readonly name: string;

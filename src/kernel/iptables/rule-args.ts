@@ -1,7 +1,14 @@
 import { joinHostPort, parseAddress, type Address } from '../address.ts';
 import { parseAddressRange, singleAddress, type AddressRange } from '../address-range.ts';
-import { formatMark, parseNumber32 } from '../number32.ts';
-import { formatPortRange, parsePort, parsePortRange, parseSocketAddress, type PortRange } from '../socket-address.ts';
+import {
+  formatMark,
+  parseNumber32,
+  formatPortRange,
+  parsePort,
+  parsePortRange,
+  parseSocketAddress,
+  type PortRange,
+} from '../ports-and-marks.ts';
 
 /**
  * One argument of a rule: an option with its values, or a match with its options. Addresses and ports are parsed; if another

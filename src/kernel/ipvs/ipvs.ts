@@ -1,8 +1,8 @@
 import { compareAddresses, joinHostPort, type Address } from '../address.ts';
 import { protocols, type Family, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
-import { parseNamedSocket } from '../port-names.ts';
-import { readLines, type UnreadLine } from '../unread-line.ts';
+import { parseNamedSocket } from '../ports-and-marks.ts';
+import { readLines, type UnreadLine } from '../lines.ts';
 
 /** How a packet reaches a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';

@@ -1,6 +1,5 @@
-import { parseNamedSocket, portNumber } from '../port-names.ts';
-import { formatSocketAddress, parseSocketAddress } from '../socket-address.ts';
-import { readLines, type UnreadLine } from '../unread-line.ts';
+import { parseNamedSocket, portNumber, formatSocketAddress, parseSocketAddress } from '../ports-and-marks.ts';
+import { readLines, type UnreadLine } from '../lines.ts';
 import {
   readOptions,
   ServerDrafts,

@@ -1,7 +1,7 @@
 import { compareAddresses, ipv4Number } from '../address.ts';
-import { compareText } from '../compare-text.ts';
-import type { Element, Value } from './element.ts';
-import { formatKey } from './format-expression.ts';
+import { compareText } from '../compare.ts';
+import type { Element, Value } from './table.ts';
+import { formatKey } from './format.ts';
 
 /** A double can pack a 32-bit number with this many positions, plus a value above all of these. */
 const mostPacked = 2 ** 20;

@@ -1,8 +1,11 @@
-import { itemOf } from '../diff-by-key.ts';
-import { type NftChange, type NftTableDelta, remadeSets, usesAny } from './nft-delta.ts';
-import type { Element } from './element.ts';
-import { formatElement, formatKey, formatRule, quote } from './format-expression.ts';
+import { itemOf } from '../compare.ts';
+import { remadeSets, usesAny, isSameBase, type NftChange, type NftTableDelta } from './nft-delta.ts';
+import type { Element, NftChain, NftCounter, NftMap, NftSet } from './table.ts';
 import {
+  formatElement,
+  formatKey,
+  formatRule,
+  quote,
   formatBaseChain,
   formatSetProperties,
   formatTables,
@@ -11,8 +14,6 @@ import {
   formatParts,
   type ChainlessTable,
 } from './format.ts';
-import { isSameBase } from './nft-meaning.ts';
-import type { NftChain, NftCounter, NftMap, NftSet } from './table.ts';
 
 /**
  * The input of `nft -f` that makes the changes in one transaction: the kernel applies all or none, and no packet sees only some

@@ -1,7 +1,209 @@
-import { LongText } from '../long-text.ts';
+import { joinHostPort } from '../address.ts';
+import { formatMark } from '../ports-and-marks.ts';
+import type {
+  Element,
+  ElementValue,
+  Value,
+  NftVerdict,
+  Expression,
+  Field,
+  Selector,
+  NftRule,
+  BaseChain,
+  NftChain,
+  NftCounter,
+  NftMap,
+  NftSet,
+  NftTable,
+} from './table.ts';
+import { LongText } from '../lines.ts';
 import type { Family } from '../family.ts';
-import { formatElement, formatRule, quote } from './format-expression.ts';
-import type { BaseChain, NftChain, NftCounter, NftMap, NftSet, NftTable } from './table.ts';
+
+/** A rule as kube-proxy writes it, on one line. */
+export function formatRule(rule: NftRule): string {
+  let text = '';
+  for (let i = 0; i < rule.expressions.length; i++) {
+    if (i > 0) text += ' ';
+    text += formatExpression(rule.expressions[i] as Expression);
+  }
+  return rule.comment === undefined ? text : `${text} comment ${quote(rule.comment)}`;
+}
+
+/** An element as nft takes it: `KEY comment "TEXT" : VALUE`. */
+export function formatElement({ key, value, comment }: Element): string {
+  let text = formatKey(key);
+  if (comment !== undefined) text += ` comment ${quote(comment)}`;
+  return value === undefined ? text : `${text} : ${formatElementValue(value)}`;
+}
+
+export function formatKey(key: readonly Value[]): string {
+  let text = key[0] ? formatValue(key[0]) : '';
+  for (let i = 1; i < key.length; i++) text += ` . ${formatValue(key[i] as Value)}`;
+  return text;
+}
+
+export function formatElementValue(value: ElementValue): string {
+  return value.kind === 'data' ? formatKey(value.values) : formatVerdict(value);
+}
+
+/** Puts a text into double quotes. nft cannot write a quote or line break inside; the input checks refuse both. */
+export function quote(text: string): string {
+  if (/["\n\r\0]/.test(text)) throw new Error(`not a string for nft: ${JSON.stringify(text)}`);
+  return `"${text}"`;
+}
+
+function formatExpression(expression: Expression): string {
+  switch (expression.kind) {
+    case 'match':
+      return `${formatSelector(expression.left)} ${formatOperator(expression)}${formatRight(expression)}`;
+    case 'verdict':
+      return formatVerdict(expression.verdict);
+    case 'verdict-map':
+      return `${formatSelector(expression.key)} vmap @${expression.map}`;
+    case 'goto-random': {
+      const { chains } = expression;
+      const chances = chains.map((chain, index) => `${index} : goto ${chain}`).join(', ');
+      return `numgen random mod ${chains.length} vmap { ${chances} }`;
+    }
+    case 'dnat':
+      return `dnat to ${joinHostPort(expression.target.address.text, expression.target.port)}`;
+    case 'dnat-random': {
+      const { targets } = expression;
+      const family = targets[0]?.address.family === 'ipv6' ? 'ip6' : 'ip';
+      const chances = targets.map(({ address, port }, i) => `${i} : ${address.text} . ${port}`).join(', ');
+      return `dnat ${family} addr . port to numgen random mod ${targets.length} map { ${chances} }`;
+    }
+    case 'set-mark':
+      return `mark set ${expression.operation === 'set' ? '' : `mark ${expression.operation} `}${formatMark(expression.value)}`;
+    case 'masquerade':
+      return expression.fullyRandom ? 'masquerade fully-random' : 'masquerade';
+    case 'reject':
+      return expression.with === undefined ? 'reject' : `reject with ${expression.with}`;
+    case 'write-set':
+      return `${expression.operation} @${expression.set} { ${formatSelector(expression.key)} }`;
+    case 'counter':
+      return `counter name ${quote(expression.counter)}`;
+    case 'unknown':
+      return expression.text;
+    default:
+      return expression satisfies never;
+  }
+}
+
+type Match = Expression & { readonly kind: 'match' };
+
+/** nft only needs `==` after a mask, where it would read the value as part of the mask. */
+function formatOperator({ left, negated }: Match): string {
+  if (negated) return '!= ';
+  return left[0]?.mask === undefined ? '' : '== ';
+}
+
+/** Concatenated fields make one key. */
+function formatSelector(selector: Selector): string {
+  return selector.map(formatField).join(' . ');
+}
+
+/** Metadata that nft accepts without the word meta, as kube-proxy writes it. */
+export const bareMeta: ReadonlySet<string> = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
+
+function formatField({ name, mask }: Field): string {
+  return mask === undefined ? name : `${name} and ${formatMark(mask)}`;
+}
+
+function formatRight({ left: [field], right }: Match): string {
+  switch (right.kind) {
+    case 'value':
+      return formatValueOf(field, right.value);
+    case 'any-of':
+      return `{ ${right.values.map((value) => formatValueOf(field, value)).join(', ')} }`;
+    case 'set':
+      return `@${right.set}`;
+    default:
+      return right satisfies never;
+  }
+}
+
+/** Quotes an interface name if the word means something else to nft. For other fields, nft's meaning is the intended one. */
+function formatValueOf(field: Field | undefined, value: Value): string {
+  if (field && bareMeta.has(field.name) && field.mask === undefined) {
+    if (value.kind === 'number' && field.name === 'mark') return formatMark(value.value);
+    if (value.kind === 'word' && !isBareInterfaceName(value.text)) return quote(value.text);
+  }
+  return formatValue(value);
+}
+
+function formatVerdict(verdict: NftVerdict): string {
+  return 'chain' in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
+}
+
+function formatValue(value: Value): string {
+  switch (value.kind) {
+    case 'address':
+      return value.address.text;
+    case 'network':
+      return value.network.text;
+    case 'range':
+      return `${value.first.text}-${value.last.text}`;
+    case 'number':
+      return String(value.value);
+    case 'numbers':
+      return `${value.first}-${value.last}`;
+    case 'word':
+      return formatWord(value.text);
+    default:
+      return value satisfies never;
+  }
+}
+
+/** What nft reads as one word: a name, optionally ending in `*`, or digits. */
+const plainWord = /^(?:[A-Za-z_.][\w./-]*\*?|\d+)$/;
+
+function formatWord(text: string): string {
+  return plainWord.test(text) ? text : quote(text);
+}
+
+/** Words of nft's scanner, 1.0.6 to 1.1.6, that may also be interface names. Unquoted, nft does not read most of them as names. */
+const scannerWords: ReadonlySet<string> = new Set(
+  `
+    a-rwnd abort accept ackseq add addr ah alert all and arp asconf asconf-ack audit auto-merge avgpkt bridge
+    broute burst bypass bytes cfi cgroup cgroupv2 chain chains check checksum chunk class classid comment comp
+    constant continue cookie-ack cookie-echo count counter counters cpi cpu create crit csumcov ct cum-tsn-ack cwr
+    daddr data day dccp debug define dei delete describe destroy device devices direction dnat doff dport drop
+    dscp dst dup dynamic echo ecn ecne egress element elements emerg eol eq err error erspan esp ether event
+    exists expectation expiration expires export exthdr fanout fastopen fib filter flags flow flowlabel flowtable
+    flowtables flush forward-tsn frag frag-off fully-random fwd gateway gbp gc-interval ge geneve get goto gre
+    gretap group gt handle hbh hdrlength heartbeat heartbeat-ack helper helpers hlen hook hooks hoplimit hour
+    htype ibrhwaddr ibriport ibrname ibrpvid ibrvproto icmp icmpv6 icmpx id igmp iif iifgroup iifkind iifname
+    iiftype import in inc include index inet info ingress init init-ack init-tag initial-tsn insert interval ip
+    ip6 ipsec jhash json jump kbytes l3proto l4proto label last last-entry le left length level limit limits list
+    ll log loose lowest-tsn lshift lsrr lt map maps mark masquerade max-delay maxseg mbytes md5sig memory meta
+    meter meters mh minute missing mod monitor more-fragments mptcp mrt mss mtu name nat ne netdev never new
+    new-cum-tsn nexthdr nexthop nfproto nftrace nh noop nop not notice notrack num num-dup-tsns numgen obriport
+    obrname offload offset oif oifgroup oifkind oifname oiftype operation opt-type option options or original osf
+    out over packets param-problem path pcp performance persistent pkttype plen policy port position ppid prefix
+    priority proto-dst proto-src protocol ptr ptype queue queue-threshold quota quotas ra random rate redefine
+    redirect reject rename replace reply reqid reserved reserved2 reset return right route rr rshift rt rt0 rt2
+    rtclassid rule rules ruleset sack sack-perm sack-permitted sack0 sack1 sack2 sack3 saddr sctp sdif sdifname
+    secmark secmarks second secpath seed seg-left seqno sequence set sets shutdown shutdown-ack sid size skgid
+    skip skuid snaplen snat socket spi spnum sport srh ssn ssrr state status stream subtype symhash synproxy
+    synproxys table tables taddr tag tcp th time timeout timestamp to tos tproxy trace transparent tsecr tsn tsval
+    ttl tunnel tunnels type typeof udp udplite undefine until update urgptr used value version vlan vm vmap vni
+    vtag vxlan warn week wildcard window with wscale xml xor xt zone
+  `
+    .trim()
+    .split(/\s+/),
+);
+
+/** A name, optionally ending in `*`. If it begins with a digit, nft reads a number or fails. */
+const plainName = /^[A-Za-z_][\w.-]*\*?$/;
+
+/**
+ * Whether nft reads the unquoted text as an interface name, as kube-proxy writes it: `iifname define` is a syntax error, and
+ * `iifname 0x10` means interface 16.
+ */
+function isBareInterfaceName(text: string): boolean {
+  return plainName.test(text) && !scannerWords.has(text);
+}
 
 export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip', ipv6: 'ip6' };
 

@@ -1,11 +1,8 @@
 import { parseAddress, parseNetwork } from '../address.ts';
 import type { Family } from '../family.ts';
-import { parseNumber32 } from '../number32.ts';
-import { parseSocketAddress } from '../socket-address.ts';
-import type { Value, NftVerdict } from './element.ts';
-import type { Expression, Field, Right, Selector, DnatTarget } from './expression.ts';
-import { bareMeta } from './format-expression.ts';
-import type { NftRule } from './table.ts';
+import { parseNumber32, parseSocketAddress } from '../ports-and-marks.ts';
+import type { Value, NftVerdict, Expression, Field, Right, Selector, DnatTarget, NftRule } from './table.ts';
+import { bareMeta } from './format.ts';
 import { unquote, type Words } from './tokens.ts';
 
 /**

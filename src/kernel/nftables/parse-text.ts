@@ -1,11 +1,20 @@
 import { type Family, families } from '../family.ts';
-import { parseNumber32 } from '../number32.ts';
-import { lineOf } from '../lines.ts';
-import { UnreadLines, type UnreadLine } from '../unread-line.ts';
-import type { Element, ElementValue, Value } from './element.ts';
+import { parseNumber32 } from '../ports-and-marks.ts';
+import { lineOf, UnreadLines, type UnreadLine } from '../lines.ts';
+import type {
+  Element,
+  ElementValue,
+  Value,
+  BaseChain,
+  NftChain,
+  NftCounter,
+  NftMap,
+  NftRule,
+  NftSet,
+  NftTable,
+} from './table.ts';
 import { nftFamily } from './format.ts';
 import { readRule, readValue, readVerdict, valueTypeOf } from './parse-rule-text.ts';
-import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
 
 interface ParsedTables {

@@ -1,7 +1,95 @@
-import type { Family } from '../family.ts';
+// The types of nftables: elements of sets and maps, the expressions of rules, and the tables that hold both.
+import type { Address, Network } from '../address.ts';
 import type { Origin } from '../place.ts';
-import type { Element } from './element.ts';
-import type { Expression } from './expression.ts';
+import type { Family } from '../family.ts';
+
+/** An element of a named set or map. */
+export interface Element {
+  readonly key: ElementKey;
+  /** What the key maps to; undefined in a set. */
+  readonly value?: ElementValue | undefined;
+  readonly comment?: string | undefined;
+  readonly origin?: Origin | undefined;
+}
+
+/** One value for each part of the key type. */
+export type ElementKey = readonly Value[];
+
+export type ElementValue = NftVerdict | { readonly kind: 'data'; readonly values: readonly Value[] };
+
+/** A constant in a rule or an element. */
+export type Value =
+  | { readonly kind: 'address'; readonly address: Address }
+  /** A network of one address means the same as the address, and nft prints it as such. */
+  | { readonly kind: 'network'; readonly network: Network }
+  /** A range of addresses that is not a network. */
+  | { readonly kind: 'range'; readonly first: Address; readonly last: Address }
+  /** A port, or a mark. */
+  | { readonly kind: 'number'; readonly value: number }
+  /** A range of ports or marks: `7000-7900`. */
+  | { readonly kind: 'numbers'; readonly first: number; readonly last: number }
+  /** A name that nft knows (`tcp`, `new`, `local`, `dnat`), or an interface name, which may end in `*`. */
+  | { readonly kind: 'word'; readonly text: string };
+
+/** A verdict, or the chain a packet goes on to. */
+export type NftVerdict =
+  | { readonly kind: 'accept' | 'drop' | 'return' | 'continue' }
+  /** `goto` does not return. */
+  | { readonly kind: 'jump' | 'goto'; readonly chain: string };
+
+/** What a rule matches: one field of the packet, or several as in the key of a set or map. */
+export type Selector = readonly Field[];
+
+/**
+ * A property of a packet, under the name that kube-proxy writes: `ip saddr`, `th dport` (the port of TCP, UDP or SCTP), `meta
+ * l4proto`, `mark`, `iifname`, `ct state`, `fib daddr type`.
+ */
+export interface Field {
+  readonly name: string;
+  /** The bits that count, if not all: `mark and 0x4000`. */
+  readonly mask?: number | undefined;
+}
+
+export type Right =
+  | { readonly kind: 'value'; readonly value: Value }
+  /** `{ 10.0.0.0/8, 192.0.2.1 }`: any of these. Order and overlaps do not matter. */
+  | { readonly kind: 'any-of'; readonly values: readonly Value[] }
+  /** `@name`: the elements of a named set. */
+  | { readonly kind: 'set'; readonly set: string };
+
+export interface DnatTarget {
+  readonly address: Address;
+  readonly port: number;
+}
+
+/** One part of a rule. A rule runs its expressions from left to right until a match fails or a verdict is reached. */
+export type Expression =
+  | { readonly kind: 'match'; readonly left: Selector; readonly negated?: true | undefined; readonly right: Right }
+  | { readonly kind: 'verdict'; readonly verdict: NftVerdict }
+  /** `… vmap @map`: the verdict for the key; without an element, the next rule follows. */
+  | { readonly kind: 'verdict-map'; readonly key: Selector; readonly map: string }
+  /** `numgen random mod N vmap { 0 : goto …, … }`: one of these chains, with equal probability. */
+  | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
+  /** `dnat to ADDRESS:PORT`. */
+  | { readonly kind: 'dnat'; readonly target: DnatTarget }
+  /** `dnat ip addr . port to numgen random mod N map { 0 : ADDRESS . PORT, … }`: one of these, with equal probability. */
+  | { readonly kind: 'dnat-random'; readonly targets: readonly DnatTarget[] }
+  /** `meta mark set meta mark | VALUE`, or `^`, or VALUE alone. */
+  | { readonly kind: 'set-mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number }
+  | { readonly kind: 'masquerade'; readonly fullyRandom: boolean }
+  /** `with` is undefined for "port unreachable", nft's default. */
+  | { readonly kind: 'reject'; readonly with?: string | undefined }
+  /** `update @set { … }`: stores the packet's key for the set's timeout. */
+  | {
+      readonly kind: 'write-set';
+      readonly operation: 'add' | 'update' | 'delete';
+      readonly set: string;
+      readonly key: Selector;
+    }
+  /** `counter name "NAME"`: counts the packet in one of the table's counters. */
+  | { readonly kind: 'counter'; readonly counter: string }
+  /** What kpc does not read, in nft's words; equal only to the same words. */
+  | { readonly kind: 'unknown'; readonly text: string };
 
 /**
  * One nftables table of family ip or ip6; kube-proxy's are named `kube-proxy`. Chains, sets, maps and counters compare by name, rules in

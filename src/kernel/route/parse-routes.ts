@@ -1,10 +1,9 @@
 import { isObject } from '../../base/json/check.ts';
 import { parseAddress, parseNetwork, type Address, type Network } from '../address.ts';
 import type { Family } from '../family.ts';
-import { linesOf } from '../lines.ts';
-import { parseIpJson } from '../link/ip-json.ts';
-import { parseNumber32 } from '../number32.ts';
-import { UnreadLines, type UnreadLine } from '../unread-line.ts';
+import { linesOf, UnreadLines, type UnreadLine } from '../lines.ts';
+import { parseIpJson } from '../link/link.ts';
+import { parseNumber32 } from '../ports-and-marks.ts';
 import { nameTable, routeTypes, type NextHop, type Route, type RouteAnswer, type RouteType } from './route.ts';
 
 /** A listing of routes, and answers of `ip route get`. */

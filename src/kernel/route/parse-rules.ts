@@ -1,8 +1,6 @@
 import type { Family } from '../family.ts';
-import { linesOf } from '../lines.ts';
-import { parseNumber32 } from '../number32.ts';
-import type { PortRange } from '../socket-address.ts';
-import { UnreadLines, type UnreadLine } from '../unread-line.ts';
+import { linesOf, UnreadLines, type UnreadLine } from '../lines.ts';
+import { parseNumber32, type PortRange } from '../ports-and-marks.ts';
 import { familyOfTexts, notJson, parseRouteNetwork, readItems, textsOf } from './parse-routes.ts';
 import { nameTable, type RoutingAction, type RoutingRule } from './route.ts';
 

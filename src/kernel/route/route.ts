@@ -1,6 +1,7 @@
-import type { Address, Network } from '../address.ts';
+// Routes and the rules that choose among their tables, and the route that the kernel finds for a packet.
+import { contains, type Address, type Network } from '../address.ts';
 import type { Family } from '../family.ts';
-import type { PortRange } from '../socket-address.ts';
+import type { PortRange } from '../ports-and-marks.ts';
 
 /** Types of routes that decide. The kernel has more, but no packet of a connection meets those. */
 export const routeTypes = [
@@ -102,7 +103,7 @@ export function nameTable(text: string): string {
 }
 
 /** The rules a kernel starts with. IPv6 has no table `default`. */
-export function usualRules(family: Family): readonly RoutingRule[] {
+function usualRules(family: Family): readonly RoutingRule[] {
   const rule = (priority: number, table: string): RoutingRule => {
     return { family, priority, negated: false, action: { kind: 'lookup', table } };
   };
@@ -119,4 +120,155 @@ export function routeKey({ family, table, type, destination, from, metric, hops,
 export function ruleKey({ action, from, to, ...rule }: RoutingRule): string {
   const others = Object.entries(rule).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify([from?.text, to?.text, others, action]);
+}
+
+/** A packet as routing rules see it. */
+export interface RouteQuestion {
+  readonly to: Address;
+  /** Undefined for a packet of the node itself without a source yet. */
+  readonly from: Address | undefined;
+  readonly mark: number;
+  /** "lo" for a packet of the node itself; undefined if unknown. */
+  readonly input: string | undefined;
+  /** The link that a program is bound to, or that a check asks about. */
+  readonly output?: string | undefined;
+  /** Absent for checks: rules on ports then match none of them. */
+  readonly transport?: Transport | undefined;
+}
+
+/** A packet's ports; absent if it has none. A port chosen by a client's kernel is a range. */
+export interface Transport {
+  readonly protocol: string;
+  readonly port: PortRange | undefined;
+  readonly sourcePort: PortRange | undefined;
+}
+
+export type Found =
+  | { readonly kind: 'route'; readonly route: Pick<Route, 'type' | 'source' | 'hops'> }
+  /** No route, or a rule or route that forbids it. */
+  | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
+  /** The rules or a table are unknown. */
+  | { readonly kind: 'open'; readonly lacks: 'rules' | 'table'; readonly table?: string }
+  /** Both results, if the question does not say whether a rule takes the packet. */
+  | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: Found; readonly passed: Found };
+
+/**
+ * Looks a packet up as the kernel does (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in each table
+ * the longest prefix, then the lowest metric. Routes of type throw, or too short for a rule, leave the packet to the next rule.
+ */
+export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): Found {
+  const found = followRules(family, known, question);
+  if (found.kind !== 'open' && found.kind !== 'either') return found;
+  const answer = known.answers.find((each) => isAnswerTo(each, question));
+  return answer ? { kind: 'route', route: { ...answer, hops: [answer.hop] } } : found;
+}
+
+function isAnswerTo(answer: RouteAnswer, { to, from, mark, input }: RouteQuestion): boolean {
+  const isFrom = answer.from === undefined || answer.from.text === from?.text;
+  return answer.to.text === to.text && isFrom && (answer.mark ?? 0) === mark && (answer.input ?? input) === input;
+}
+
+function followRules(family: Family, known: Routes, question: RouteQuestion): Found {
+  const { routes, tables, rules: given } = known;
+  // A rule can only lead to a table with routes.
+  const isUsual = !given && tables === undefined && routes.every(({ table }) => usualTables.has(table));
+  if (!given && tables === undefined && !isUsual) return { kind: 'open', lacks: 'rules' };
+  const rules = (given ?? usualRules(family)).toSorted((a, b) => a.priority - b.priority);
+  /** What the rules from `start` on find. `forks`: undecided rules before it. */
+  const follow = (start: number, forks: number): Found => {
+    if (forks > mostForks) return { kind: 'open', lacks: 'rules' };
+    for (let at = start; at < rules.length; at++) {
+      const rule = rules[at];
+      const isMatch = rule?.action.kind !== 'nop' && rule && matchesRule(rule, question);
+      if (!rule || isMatch === false) continue;
+      const { action } = rule;
+      const next = action.kind === 'goto' ? rules.findIndex(({ priority }) => priority >= action.priority) : at + 1;
+      const after = next > at ? next : rules.length;
+      const taken = action.kind === 'goto' ? undefined : take(rule, known, question);
+      if (isMatch === undefined) {
+        const passed = follow(at + 1, forks + 1);
+        const either = taken ?? (after === at + 1 ? passed : follow(after, forks + 1));
+        return isSame(either, passed) ? passed : { kind: 'either', rule, taken: either, passed };
+      }
+      if (taken) return taken;
+      at = after - 1;
+    }
+    return { kind: 'none', why: 'no-route' };
+  };
+  return follow(0, 0);
+}
+
+/** After this many undecided rules, kpc gives up. */
+const mostForks = 8;
+
+function isSame(a: Found, b: Found): boolean {
+  if (a.kind === 'route') return b.kind === 'route' && a.route === b.route;
+  if (a.kind === 'none') return b.kind === 'none' && a.why === b.why;
+  return a === b;
+}
+
+/** The result of a rule that takes the packet; undefined if it leaves it to the next. */
+function take({ action, suppressed }: RoutingRule, { routes, tables }: Routes, question: RouteQuestion) {
+  if (action.kind === 'nop' || action.kind === 'goto') return undefined;
+  if (action.kind !== 'lookup') return { kind: 'none', why: action.kind } as const;
+  const route = findRoute(routes, action.table, question);
+  const isTooShort = route !== undefined && route.destination.prefixLength <= (suppressed ?? -1);
+  if (!route && tables && !tables.has(action.table)) {
+    // The node's own addresses were looked up before, and nobody uses the table `default`.
+    if (action.table === 'default' || action.table === 'local') return undefined;
+    return { kind: 'open', lacks: 'table', table: action.table } as const;
+  }
+  if (!route || isTooShort || route.type === 'throw') return undefined;
+  if (route.type === 'blackhole' || route.type === 'unreachable' || route.type === 'prohibit')
+    return { kind: 'none', why: route.type } as const;
+  return { kind: 'route', route } as const;
+}
+
+const usualTables: ReadonlySet<string> = new Set(['local', 'main', 'default']);
+
+/** Undefined if the question does not say. */
+function matchesRule(rule: RoutingRule, question: RouteQuestion): boolean | undefined {
+  const { to, from, mark, input, output, transport } = question;
+  const { mark: asked } = rule;
+  const parts = new Set([
+    !rule.from || (from ? contains(rule.from, from) : rule.from.prefixLength === 0),
+    !rule.to || contains(rule.to, to),
+    !asked || ((mark ^ asked.value) & asked.mask) === 0,
+    rule.output === undefined || rule.output === output,
+    rule.input === undefined || (input === undefined ? undefined : rule.input === input),
+    rule.protocol === undefined || rule.protocol === transport?.protocol,
+    isAmong(rule.port, transport?.port),
+    isAmong(rule.sourcePort, transport?.sourcePort),
+    rule.users === undefined || isOfUsers(rule.users, input),
+    rule.other === undefined ? true : undefined,
+  ]);
+  if (parts.has(false)) return rule.negated;
+  return parts.has(undefined) ? undefined : !rule.negated;
+}
+
+function isAmong(asked: PortRange | undefined, port: PortRange | undefined): boolean | undefined {
+  if (!asked) return true;
+  if (!port || port.last < asked.first || port.first > asked.last) return false;
+  return asked.first <= port.first && port.last <= asked.last ? true : undefined;
+}
+
+/** Packets that no program of the node sends belong to root. */
+function isOfUsers(users: string, input: string | undefined): boolean | undefined {
+  return input === undefined || input === 'lo' ? undefined : /^0+(?:-|$)/.test(users);
+}
+
+function findRoute(routes: readonly Route[], table: string, { to, from, output }: RouteQuestion): Route | undefined {
+  let best: Route | undefined;
+  for (const route of routes) {
+    if (route.table !== table || route.destination.family !== to.family || !contains(route.destination, to)) continue;
+    if (route.from && !(from && contains(route.from, from))) continue;
+    if (output !== undefined && !route.hops.some(({ link }) => link === output)) continue;
+    if (!best || isBetter(route, best)) best = route;
+  }
+  return best;
+}
+
+function isBetter(a: Route, b: Route): boolean {
+  const more = a.destination.prefixLength - b.destination.prefixLength;
+  return more === 0 ? a.metric < b.metric : more > 0;
 }

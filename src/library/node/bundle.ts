@@ -1,8 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
-import { printable } from '../../base/printable.ts';
-import { formatCount } from '../../base/format-count.ts';
+import { printable, formatCount } from '../../base/printable.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
-import { replaceFile } from '../../base/replace-file.ts';
+import { replaceFile } from '../../base/open-folder.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
 import { holdsGolden, isBundleFile, largestBundle, readFolder } from '../../bundle/folder.ts';

@@ -3,7 +3,7 @@ import { holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/make-bundle.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import { openTrees } from '../../git/open-trees.ts';
+import { openTrees } from '../../git/revision-paths.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
 import type { CheckWords, FolderForm } from '../../say/check-report.ts';

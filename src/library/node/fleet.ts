@@ -1,9 +1,7 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatCount } from '../../base/format-count.ts';
-import { nameSome } from '../../base/join-words.ts';
-import { printable } from '../../base/printable.ts';
+import { formatCount, nameSome, printable } from '../../base/printable.ts';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import { FleetFolder, hashInputs, type NodeFiles, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';

@@ -14,7 +14,7 @@ import {
   textThat,
   type Schema,
 } from '../../base/json/schema.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { Ignore } from '../../ask/lint/ignores.ts';
 import { keyOf, type Flag, type FlagKind } from '../../settings/flag.ts';
 

@@ -3,7 +3,7 @@ import { foundOf } from '../../base/findings/fields.ts';
 import { acceptedCodes, oneOrTrue, onOrOff, word, words } from '#checks';
 import type { Shaped } from '../../base/json/schema.ts';
 import { findFaults } from '../../base/json/check.ts';
-import { findNearest } from '../../base/find-nearest.ts';
+import { findNearest } from '../../base/names.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { keyOf, type Flag, type FlagKind } from '../../settings/flag.ts';
 import type { acceptedCodes as acceptedCodesSchema } from './kpc-yaml-schema.ts';

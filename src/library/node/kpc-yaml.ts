@@ -1,14 +1,12 @@
 import { findingCodes } from '../../base/findings/codes.ts';
-import { Tally } from '../../base/findings/tally.ts';
-import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
+import { Tally, diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { isObject } from '../../base/json/check.ts';
 import { printable } from '../../base/printable.ts';
-import { findNearest } from '../../base/find-nearest.ts';
-import { kpcYaml } from '../../base/file-names.ts';
+import { findNearest, kpcYaml } from '../../base/names.ts';
 import { isWindows, withSlashes } from '../../base/system-paths.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
-import { revisionOf } from '../../git/revision-path.ts';
+import { revisionOf } from '../../git/revision-paths.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import { findRepository, findStrayTarget, leadsInto, realPath } from '../../input/files/disk-paths.ts';

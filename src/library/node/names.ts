@@ -1,4 +1,4 @@
-import { isName } from '../../base/object-names.ts';
+import { isName } from '../../base/names.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { releases } from '../../kube-proxy/releases.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';

@@ -1,5 +1,5 @@
 import type { Finding } from '../../base/findings/finding.ts';
-import { repositoryPaths } from '../../git/repository-paths.ts';
+import { repositoryPaths } from '../../git/revision-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import type { FileTree } from '../../input/files/file-tree.ts';

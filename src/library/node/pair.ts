@@ -1,9 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
-import { findNearest } from '../../base/find-nearest.ts';
+import { findNearest } from '../../base/names.ts';
 import { readNamedFile } from '../../base/read-file.ts';
 import { isError, placeAtLine, type Finding, keyOfFault } from '../../base/findings/finding.ts';
-import { openTrees } from '../../git/open-trees.ts';
-import { revisionOf } from '../../git/revision-path.ts';
+import { openTrees, revisionOf } from '../../git/revision-paths.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
 import type { FileTree } from '../../input/files/file-tree.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';

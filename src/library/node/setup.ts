@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { kpcYaml } from '../../base/file-names.ts';
+import { kpcYaml } from '../../base/names.ts';
 import { printable, printableJson } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { projectUrl, repository, version } from '../../base/version.ts';

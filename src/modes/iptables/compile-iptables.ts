@@ -1,19 +1,17 @@
-import { ContextMemo } from '../../cluster/context-memo.ts';
-import { PlanMemo } from '../../cluster/plan-memo.ts';
+import { ContextMemo, PlanMemo } from '../../cluster/memos.ts';
 import type { Cluster, NodeContext } from '../../cluster/model.ts';
-import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { planNodePorts } from '../../cluster/node-context.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade, type MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { admitsNode, planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Chain, Rule, Tables } from '../../kernel/iptables/iptables.ts';
-import { matchModules } from '../../kernel/modules.ts';
+import { matchModules } from '../../kernel/sysctls-and-modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { iptablesJumps, jumpChains } from '../../kube-proxy/chains.ts';
-import { localnetRule } from '../../kube-proxy/kubelet.ts';
+import { iptablesJumps, jumpChains, localnetRule } from '../../kube-proxy/chains.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { masqueradeRules, type MasqueradeRules, forwardRules, nodePortJumps } from './masquerade-rules.ts';
+import { masqueradeRules, type MasqueradeRules, forwardRules, nodePortJumps } from './rule-parts.ts';
 import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
 import {
   makeChances,

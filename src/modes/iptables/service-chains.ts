@@ -11,9 +11,9 @@ import {
 import { LazyChain, type Chain, type Rule, type RuleArg, type RuleMaker } from '../../kernel/iptables/iptables.ts';
 import type { Origin } from '../../kernel/place.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { ifLocal, ifNotLocal } from './masquerade-rules.ts';
-import type { EndpointTarget, ServicePortPlan } from './plan-service-port.ts';
 import {
+  ifLocal,
+  ifNotLocal,
   accept,
   comment,
   destinationPort,
@@ -24,7 +24,8 @@ import {
   protocolArgs,
   reject,
   toNode,
-} from './make-args.ts';
+} from './rule-parts.ts';
+import type { EndpointTarget, ServicePortPlan } from './plan-service-port.ts';
 
 /** A Service port's chains depend only on this and its plan. Plain data, so that equal contexts give equal chains. */
 export interface ChainContext {

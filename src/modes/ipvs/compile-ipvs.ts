@@ -1,10 +1,9 @@
 import type { Cluster, NodeContext } from '../../cluster/model.ts';
-import { ContextMemo } from '../../cluster/context-memo.ts';
+import { ContextMemo, PlanMemo } from '../../cluster/memos.ts';
 import { isExternallyAccessible } from '../../cluster/endpoint-choice.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
-import { ownAddresses, planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { ownAddresses, planNodePorts } from '../../cluster/node-context.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
-import { PlanMemo } from '../../cluster/plan-memo.ts';
 import { planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { addressBits, isLoopback } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
@@ -12,10 +11,9 @@ import type { Tables } from '../../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { LinkAddress } from '../../kernel/link/link.ts';
-import { matchModules } from '../../kernel/modules.ts';
+import { matchModules } from '../../kernel/sysctls-and-modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { setIds } from '../../kube-proxy/ipvs-sets.ts';
+import { serviceLink, setIds } from '../../kube-proxy/ipvs-objects.ts';
 import {
   planInternal,
   planServicePort,

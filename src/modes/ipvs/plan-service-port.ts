@@ -15,7 +15,7 @@ import {
   type SchedulerFlag,
 } from '../../kernel/ipvs/ipvs.ts';
 import type { AddressPort, SetEntry } from '../../kernel/ipset/set-entry.ts';
-import { nodePortSets, type SetId } from '../../kube-proxy/ipvs-sets.ts';
+import { nodePortSets, type SetId } from '../../kube-proxy/ipvs-objects.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 
 /** Facts of a node, besides its identity, that Service ports of one family depend on. */

@@ -3,8 +3,9 @@ import type { Family } from '../../kernel/family.ts';
 import { type AddressPort, compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables } from '../../kernel/iptables/iptables.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
-import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
 import {
+  ifNotLocal,
+  masqueradeRules,
   accept,
   comment,
   drop,
@@ -13,7 +14,7 @@ import {
   markForMasquerade,
   returnToCaller,
   toNode,
-} from '../iptables/make-args.ts';
+} from '../iptables/rule-parts.ts';
 import {
   accessFilterRules,
   openSets,
@@ -24,7 +25,7 @@ import {
   setName,
   setType,
   usualSetSize,
-} from '../../kube-proxy/ipvs-sets.ts';
+} from '../../kube-proxy/ipvs-objects.ts';
 import { ipvsJumps, jumpChains } from '../../kube-proxy/chains.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';

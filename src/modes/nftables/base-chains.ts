@@ -1,11 +1,9 @@
-import { namesLocalhost, type NodePortPlan } from '../../cluster/node-port-addresses.ts';
+import { namesLocalhost, type NodePortPlan } from '../../cluster/node-context.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';
-import type { Expression, Field, Right } from '../../kernel/nftables/expression.ts';
-import type { NftChain, NftRule, NftCounter } from '../../kernel/nftables/table.ts';
-import { hookedChains } from '../../kube-proxy/nft-table.ts';
-import { nftChains, nftSets, localhostRejection } from '../../kube-proxy/nft-names.ts';
+import type { Expression, Field, Right, NftChain, NftRule, NftCounter } from '../../kernel/nftables/table.ts';
+import { hookedChains, nftChains, nftSets, localhostRejection } from '../../kube-proxy/nft-table.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import {
   destinationPort,

@@ -1,11 +1,8 @@
-import type { LocalTraffic } from '../../cluster/local-traffic.ts';
-import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
+import type { LocalTraffic, MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';
-import type { Value } from '../../kernel/nftables/element.ts';
-import type { Expression, Field, Right, Selector } from '../../kernel/nftables/expression.ts';
-import type { NftRule } from '../../kernel/nftables/table.ts';
-import { nftChains } from '../../kube-proxy/nft-names.ts';
+import type { Value, Expression, Field, Right, Selector, NftRule } from '../../kernel/nftables/table.ts';
+import { nftChains } from '../../kube-proxy/nft-table.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 
 export interface FamilyFields {

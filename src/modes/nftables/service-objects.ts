@@ -8,9 +8,16 @@ import {
   type TrafficPath,
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
-import type { NftChain, NftRule, NftSet } from '../../kernel/nftables/table.ts';
-import type { Value, Element, ElementKey, NftVerdict } from '../../kernel/nftables/element.ts';
-import type { Expression } from '../../kernel/nftables/expression.ts';
+import type {
+  NftChain,
+  NftRule,
+  NftSet,
+  Value,
+  Element,
+  ElementKey,
+  NftVerdict,
+  Expression,
+} from '../../kernel/nftables/table.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { Protocol } from '../../kernel/family.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
@@ -35,7 +42,7 @@ import {
   protocolValues,
   rule,
 } from './rule-parts.ts';
-import { localhostRejection, maxNftComment, nftChains, nftPrefixes, nftSets } from '../../kube-proxy/nft-names.ts';
+import { localhostRejection, maxNftComment, nftChains, nftPrefixes, nftSets } from '../../kube-proxy/nft-table.ts';
 
 export interface ServiceContext {
   readonly masquerade: MasqueradePlan;

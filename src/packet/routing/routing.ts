@@ -8,15 +8,29 @@ import {
 } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
-import { lookupRoute, type Found, type RouteQuestion } from '../../kernel/route/lookup-route.ts';
-import type { NextHop, Routes, RoutingRule } from '../../kernel/route/route.ts';
+import {
+  lookupRoute,
+  type Found,
+  type RouteQuestion,
+  type NextHop,
+  type Routes,
+  type RoutingRule,
+} from '../../kernel/route/route.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { sysctlOfLink } from '../../kernel/sysctl.ts';
+import { sysctlOfLink } from '../../kernel/sysctls-and-modules.ts';
 import type { Knowledge } from '../knowledge.ts';
-import { isUnknownOwn, unknownOwn } from '../own-address.ts';
-import { closestTo, isOutward, networksOf, selectIPv4, selectIPv6, type OwnAddress } from './own-source.ts';
+import { isUnknownOwn, unknownOwn } from '../packet.ts';
+import {
+  closestTo,
+  isOutward,
+  networksOf,
+  selectIPv4,
+  selectIPv6,
+  placesOf,
+  type OwnAddress,
+  type Places,
+} from './places.ts';
 import { circumstance, lacks, type Answer, type Reason } from '../reason.ts';
-import { placesOf, type Places } from './places.ts';
 
 /** What rules and the kernel ask about the node's routing. */
 export interface Routing {

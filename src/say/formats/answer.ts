@@ -1,5 +1,5 @@
 import { diagnose } from '../../base/findings/finding.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
 import { assumedWithMode } from '../snapshots.ts';
 import { helpWithTrace, identify, sayFinding, type SaidFinding } from '../words/said.ts';

@@ -1,6 +1,5 @@
 import { Chalk } from 'chalk';
-import { fitRows, joinCells } from '../../base/fit-columns.ts';
-import { printable } from '../../base/printable.ts';
+import { fitRows, joinCells, printable } from '../../base/printable.ts';
 import type { DescriptionLine } from '../../ask/describe/describe-words.ts';
 import type { ReportLine } from '../../ask/diff/diff-report.ts';
 

@@ -1,6 +1,5 @@
-import { formatCount } from '../../base/format-count.ts';
-import { groupBy } from '../../cluster/group-by.ts';
-import { printableLines } from '../../base/printable.ts';
+import { formatCount, printableLines } from '../../base/printable.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { Severity } from '../../base/findings/rows.ts';
 import type { ShownFinding } from '../words/said.ts';
 import type { Located } from '../../kernel/place.ts';

@@ -8,7 +8,7 @@ import { stateFileNames, stateFiles } from '../../bundle/state-files.ts';
 import { alignSides, nodeSettings } from '../../ask/diff/align-sides.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { separate } from '../../ask/diff/foreign-items.ts';
-import { compareNamed, compareText } from '../../kernel/compare-text.ts';
+import { compareNamed, compareText } from '../../kernel/compare.ts';
 import { isBuiltInChain, tableNames, type Chain, type Tables } from '../../kernel/iptables/iptables.ts';
 import { actingRules, canonicalRule } from '../../kernel/iptables/iptables-meaning.ts';
 import { compareVirtualServers } from '../../kernel/ipvs/ipvs.ts';
@@ -16,7 +16,7 @@ import {
   canonicalElement,
   canonicalRule as canonicalNftRule,
   elementMeaning,
-} from '../../kernel/nftables/nft-meaning.ts';
+} from '../../kernel/nftables/nft-delta.ts';
 import { isLearned, type NftMap, type NftSet, type NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { CheckResult } from '../../snapshot/files/check-folder.ts';

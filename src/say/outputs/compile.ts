@@ -1,5 +1,5 @@
 import { about, anyOf, boolean, listOf, mapOf, objectOf, optional, text, wholeNumber } from '../../base/json/schema.ts';
-import { manifestSchema } from '../../bundle/manifest-schema.ts';
+import { manifestSchema } from '../../bundle/schemas.ts';
 import { difference } from './diff.ts';
 
 export const compiled = objectOf({

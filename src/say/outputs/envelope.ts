@@ -9,7 +9,7 @@ import {
   type Schema,
   type Shaped,
 } from '../../base/json/schema.ts';
-import { assignedSchema, assumedSchema } from '../../bundle/manifest-schema.ts';
+import { assignedSchema, assumedSchema } from '../../bundle/schemas.ts';
 import { families } from '../../kernel/family.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { releases } from '../../kube-proxy/releases.ts';

@@ -1,6 +1,6 @@
 import { about, amount, listOf, objectOf, oneOf, optional, text, wholeNumber } from '../../base/json/schema.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
-import { nodeCheckSchema } from '../../apply/doctor/node-check.ts';
+import { nodeCheckSchema } from '../../apply/doctor/node-checks.ts';
 import { plannedChangeSchema } from '../../apply/plan/describe-plan.ts';
 import { conflictSchema } from '../../apply/plan/ownership-draft.ts';
 

@@ -1,6 +1,5 @@
 import type { answerFindings } from '../../base/findings/answers.ts';
-import { formatCount } from '../../base/format-count.ts';
-import { nameSome } from '../../base/join-words.ts';
+import { formatCount, nameSome } from '../../base/printable.ts';
 import type { WordsOf } from './rows.ts';
 
 /** How many parts of a difference its one line has. */

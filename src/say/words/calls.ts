@@ -1,6 +1,5 @@
 import { proxyModeNames } from '../../kube-proxy/modes.ts';
-import { joinWords } from '../../base/join-words.ts';
-import { printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
+import { joinWords, printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { releaseRange, releases } from '../../kube-proxy/releases.ts';

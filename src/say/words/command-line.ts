@@ -1,6 +1,4 @@
-import { formatCount } from '../../base/format-count.ts';
-import { joinWords, nameSome } from '../../base/join-words.ts';
-import { escapeText, quote } from '../../base/printable.ts';
+import { formatCount, joinWords, nameSome, escapeText, quote } from '../../base/printable.ts';
 import { describeFound } from './fields.ts';
 import { byCase, type WordsOf } from './rows.ts';
 import type { commandLineFindings } from '../../base/findings/command-line.ts';

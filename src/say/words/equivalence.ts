@@ -1,10 +1,9 @@
 import type { equivalenceFindings } from '../../base/findings/equivalence.ts';
-import { formatCount } from '../../base/format-count.ts';
-import { joinWords, nameSome } from '../../base/join-words.ts';
+import { formatCount, joinWords, nameSome } from '../../base/printable.ts';
 import { announcedDefault, endWords, kepLink } from '../../kube-proxy/announced.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-versions.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
+import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { byCase, type WordsOf } from './rows.ts';
 
 function titleOf(mode: ProxyMode | undefined): string {

@@ -1,6 +1,13 @@
-import { count, formatCount } from '../../base/format-count.ts';
-import { joinWords, nameSome } from '../../base/join-words.ts';
-import { escapeText, quote, shellWord, quotePrintable } from '../../base/printable.ts';
+import {
+  count,
+  formatCount,
+  joinWords,
+  nameSome,
+  escapeText,
+  quote,
+  shellWord,
+  quotePrintable,
+} from '../../base/printable.ts';
 import { adviseOnOddSpace } from '../../base/odd-texts.ts';
 import { describeBound } from '../../base/bounds.ts';
 import { byCase, type Words, type WordsOf } from './rows.ts';

@@ -1,7 +1,6 @@
-import { formatCount } from '../../base/format-count.ts';
-import { nameSome } from '../../base/join-words.ts';
+import { formatCount, nameSome } from '../../base/printable.ts';
 import { diagnose, isError } from '../../base/findings/finding.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { sayFindings, type SaidFinding } from './said.ts';
 
 /** Findings as people get them: what is said of several things in the same words said once, and no more than they can read. */

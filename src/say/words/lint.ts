@@ -1,6 +1,4 @@
-import { count, formatCount } from '../../base/format-count.ts';
-import { joinWords, nameSome } from '../../base/join-words.ts';
-import { escapeText, printable } from '../../base/printable.ts';
+import { count, formatCount, joinWords, nameSome, escapeText, printable } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';

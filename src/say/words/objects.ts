@@ -1,6 +1,4 @@
-import { count } from '../../base/format-count.ts';
-import { nameSome } from '../../base/join-words.ts';
-import { quote } from '../../base/printable.ts';
+import { count, nameSome, quote } from '../../base/printable.ts';
 import type { Found } from '../../base/findings/fields.ts';
 import { describeFound } from './fields.ts';
 import { byCase, type Words, type WordsOf } from './rows.ts';

@@ -1,6 +1,4 @@
-import { count } from '../../base/format-count.ts';
-import { nameSome } from '../../base/join-words.ts';
-import { quote, printable } from '../../base/printable.ts';
+import { count, nameSome, quote, printable } from '../../base/printable.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { endWords } from '../../kube-proxy/announced.ts';

@@ -1,7 +1,5 @@
-import { count } from '../../base/format-count.ts';
-import { joinWords, nameSome } from '../../base/join-words.ts';
-import { quote } from '../../base/printable.ts';
-import { findNearest } from '../../base/find-nearest.ts';
+import { count, joinWords, nameSome, quote } from '../../base/printable.ts';
+import { findNearest } from '../../base/names.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { endWords } from '../../kube-proxy/announced.ts';
 import { gatesOf, releasesWithGate } from '../../kube-proxy/feature-gates.ts';

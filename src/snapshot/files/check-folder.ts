@@ -1,5 +1,5 @@
 import { parseJson } from '../../base/bounds.ts';
-import { goldenHead } from '../../base/file-names.ts';
+import { goldenHead } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
 import { conflictText, findConflict } from '../../base/odd-texts.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';

@@ -5,7 +5,7 @@ import { isStoredFile } from '../../bundle/folder.ts';
 import { isGoldenFile } from '../../bundle/golden.ts';
 import { loadInputs, type FileOptions } from './read-texts.ts';
 import { diagnose, isError, type Finding, diagnoseFault, placeAtLine } from '../../base/findings/finding.ts';
-import { openTrees } from '../../git/open-trees.ts';
+import { openTrees } from '../../git/revision-paths.ts';
 import { disk, type FileTree, type Trees } from '../../input/files/file-tree.ts';
 import { isInside, listFolder } from '../../input/files/list-files.ts';
 import type { Recognised } from '../open/opened.ts';

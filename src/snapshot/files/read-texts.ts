@@ -11,12 +11,12 @@ import {
 } from '../open/load-texts.ts';
 import { statSync } from 'node:fs';
 import type { TextFile } from '../../input/documents/text-file.ts';
-import { openTrees } from '../../git/open-trees.ts';
+import { openTrees } from '../../git/revision-paths.ts';
 import { join } from 'node:path';
 import { readsManifests } from '../../input/read-inputs.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { describeError } from '../../base/system-errors.ts';
-import { isName } from '../../base/object-names.ts';
+import { isName } from '../../base/names.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Hosts } from '../open/compile.ts';
 

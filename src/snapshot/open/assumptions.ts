@@ -9,7 +9,7 @@ import type { AssumedValues, DualStack } from '../../base/findings/services.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { families as bothFamilies, familyNames, type Family } from '../../kernel/family.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 import type { FoundSlices } from '../../cluster/slices/find-slices.ts';

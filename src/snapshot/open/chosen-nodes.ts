@@ -1,23 +1,24 @@
 import { type Finding, diagnose } from '../../base/findings/finding.ts';
 import { foundOf, nameForms } from '../../base/findings/fields.ts';
-import { isName } from '../../base/object-names.ts';
+import { isName } from '../../base/names.ts';
 import type { Prepared } from './compile-node.ts';
 import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../../kernel/address.ts';
 import type { Node, ProxySettings } from '../../cluster/objects.ts';
 import { type Family, families } from '../../kernel/family.ts';
 import type { Place } from '../../kernel/place.ts';
-import { nodeAddresses, describeNode } from '../../cluster/node-context.ts';
-import type { NodeContext, ServicePort } from '../../cluster/model.ts';
-import type { CompiledSnapshot } from '../snapshot.ts';
-import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import {
+  nodeAddresses,
+  describeNode,
   addressesIn,
   namesLocalhost,
   nodePortNetworks,
   type NodePortNetworks,
-} from '../../cluster/node-port-addresses.ts';
+} from '../../cluster/node-context.ts';
+import type { NodeContext, ServicePort } from '../../cluster/model.ts';
+import type { CompiledSnapshot } from '../snapshot.ts';
+import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import { isNodePortWord, modeFacts } from '../../kube-proxy/modes.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { planTraffic } from '../../cluster/plan-traffic.ts';
 import { behavioursOf, concernsMode } from '../../kube-proxy/releases.ts';
 import { gatesOfSettings } from '../../settings/feature-gates.ts';

@@ -1,4 +1,4 @@
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import { chooseNodeName, compileNode, prepareForRelease } from './compile-node.ts';

@@ -13,8 +13,8 @@ import { parseAddress } from '../../kernel/address.ts';
 import { families as bothFamilies } from '../../kernel/family.ts';
 import { findTable } from '../../kernel/nftables/table.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
-import { nftTableName } from '../../kube-proxy/nft-names.ts';
+import { modeOfState } from '../../kube-proxy/evidence.ts';
+import { nftTableName } from '../../kube-proxy/nft-table.ts';
 import {
   type Release,
   behavioursOf,

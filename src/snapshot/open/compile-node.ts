@@ -2,10 +2,10 @@ import { diagnose, isError, type Finding } from '../../base/findings/finding.ts'
 import type { Assumptions } from './assumptions.ts';
 import { assignAddresses, type AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { buildCluster, clusterOfNode } from '../../cluster/build-cluster.ts';
-import { ContextMemo } from '../../cluster/context-memo.ts';
-import { checkAnnotations } from '../../cluster/ipvs-annotations.ts';
+import { ContextMemo } from '../../cluster/memos.ts';
+import { checkAnnotations } from '../../cluster/annotations.ts';
 import type { Cluster, NodeContext, ServiceRange } from '../../cluster/model.ts';
-import { describeNode } from '../../cluster/node-context.ts';
+import { describeNode, findCoveredAddresses } from '../../cluster/node-context.ts';
 import {
   fullName,
   workloadKinds,
@@ -17,7 +17,6 @@ import {
   type Sourced,
 } from '../../cluster/objects.ts';
 import { assignableNetworks, serviceRanges } from '../../cluster/service-ranges.ts';
-import { findCoveredAddresses } from '../../cluster/node-port-addresses.ts';
 import { checkSize, findConflicts, findUnloadableRanges, findUnserved } from '../../cluster/check-services.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { isDeprecated } from '../../kube-proxy/announced.ts';
@@ -33,8 +32,7 @@ import { compileIptables, IptablesMemo } from '../../modes/iptables/compile-ipta
 import { compileIpvs, IpvsMemo } from '../../modes/ipvs/compile-ipvs.ts';
 import { isLoopback, type Address, type Network } from '../../kernel/address.ts';
 import { compileNftables, NftablesMemo, findLongComments } from '../../modes/nftables/compile-nftables.ts';
-import { compileUserspace } from '../../modes/userspace/compile-userspace.ts';
-import { checkProxyPorts } from '../../modes/userspace/proxy-ports.ts';
+import { compileUserspace, checkProxyPorts } from '../../modes/userspace/compile-userspace.ts';
 import { families as allFamilies, type Family } from '../../kernel/family.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { findSlices, type FoundSlices } from '../../cluster/slices/find-slices.ts';

@@ -1,7 +1,7 @@
 import { describeBound, findExcess } from '../../base/bounds.ts';
 import { foundOf, nameForms } from '../../base/findings/fields.ts';
 import { diagnose, isError, type Finding, placeAtLine } from '../../base/findings/finding.ts';
-import { isName } from '../../base/object-names.ts';
+import { isName } from '../../base/names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../../input/configuration/range-flags.ts';
 import { readConfigText, type ConfigFile } from '../../input/configuration/read-config.ts';
 import { collectInputs, keyOfObject, type Inputs, readsManifests } from '../../input/read-inputs.ts';
@@ -26,9 +26,9 @@ import { findOutermost } from '../../input/files/kustomizations.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { splitOutputs } from '../../dumps/split-outputs.ts';
-import { parseIpAddrText } from '../../dumps/ip-addr-text.ts';
+import { parseIpAddrText } from '../../dumps/read-ip.ts';
 import { parseIpAddrJson, type Link } from '../../kernel/link/link.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 
 /** All texts that a node is compiled from; a diagnostic stands in for an unreadable one. */
 export interface InputTexts {

@@ -1,5 +1,5 @@
 import type { TextFile } from '../../input/documents/text-file.ts';
-import { networkFile } from '../../base/file-names.ts';
+import { networkFile } from '../../base/names.ts';
 import { version } from '../../base/version.ts';
 import { nodeOfBundle, settingsOf } from '../../bundle/manifest.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
@@ -15,7 +15,7 @@ import { coverAll } from '../../dumps/coverage.ts';
 import { families as bothFamilies } from '../../kernel/family.ts';
 import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
 import { findTable } from '../../kernel/nftables/table.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts, programs } from '../../kube-proxy/modes.ts';
 import { describeMade, type Recognised } from './opened.ts';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { AssumedWorkload } from '../../../src/cluster/assumed-workloads.ts';
+import type { AssumedWorkload } from '../../../src/cluster/model.ts';
 import { contains, parseAddress, parseNetwork } from '../../../src/kernel/address.ts';
 import { findingsOf } from '../../support/printed-json.ts';
 import { runKpc } from '../../support/run-kpc.ts';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { isInterfaceName, isInterfacePrefix } from '../../../src/base/object-names.ts';
-import { formatRule } from '../../../src/kernel/nftables/format-expression.ts';
+import { isInterfaceName, isInterfacePrefix } from '../../../src/base/names.ts';
+import { formatRule } from '../../../src/kernel/nftables/format.ts';
 import { whyNoNetwork } from './network.ts';
 
 function iifname(name: string): string {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Family } from '../../../src/kernel/family.ts';
-import { diffNftTables } from '../../../src/kernel/nftables/nft-delta.ts';
-import { elementMeaning, ruleMeaning } from '../../../src/kernel/nftables/nft-meaning.ts';
+import { diffNftTables, elementMeaning, ruleMeaning } from '../../../src/kernel/nftables/nft-delta.ts';
 import { parseNftText } from '../../../src/kernel/nftables/parse-text.ts';
 import type { NftRule, NftTable } from '../../../src/kernel/nftables/table.ts';
 

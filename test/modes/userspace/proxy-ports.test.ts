@@ -7,7 +7,7 @@ import {
 } from '../../../src/kernel/balancer/balancer.ts';
 import { parseAddress, unspecifiedIPv4, type Address } from '../../../src/kernel/address.ts';
 import type { ServicePort } from '../../../src/cluster/model.ts';
-import { assignProxyPorts } from '../../../src/modes/userspace/proxy-ports.ts';
+import { assignProxyPorts } from '../../../src/modes/userspace/compile-userspace.ts';
 import { compile } from '../../../src/library/index.ts';
 
 function servicePort(label: string): ServicePort {

@@ -1,4 +1,4 @@
-import { joinWords } from '../../../base/join-words.ts';
+import { joinWords } from '../../../base/printable.ts';
 import {
   anything,
   anyOf,

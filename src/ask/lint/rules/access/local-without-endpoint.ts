@@ -1,6 +1,6 @@
 import type { ServicePort } from '../../../../cluster/model.ts';
 import { planTraffic } from '../../../../cluster/plan-traffic.ts';
-import { admitsPods } from '../../../../cluster/scheduling.ts';
+import { admitsPods } from '../../../../cluster/slices/place-pods.ts';
 import { isLoopback } from '../../../../kernel/address.ts';
 import { modeFacts, programs } from '../../../../kube-proxy/modes.ts';
 import { socketOf, unanswered } from '../../claims.ts';

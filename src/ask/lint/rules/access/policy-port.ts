@@ -1,4 +1,4 @@
-import { groupBy } from '../../../../cluster/group-by.ts';
+import { groupBy } from '../../../../cluster/grouping.ts';
 import { targetOf } from '../../../../cluster/slices/make-slices.ts';
 import { fullName, type NetworkPolicy, type PolicyPort } from '../../../../cluster/objects.ts';
 import { matches } from '../../../trace/known-labels.ts';

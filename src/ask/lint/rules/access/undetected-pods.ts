@@ -1,4 +1,4 @@
-import { detectLocalTraffic } from '../../../../cluster/local-traffic.ts';
+import { detectLocalTraffic } from '../../../../cluster/plan-masquerade.ts';
 import type { ProxySettings } from '../../../../cluster/objects.ts';
 import { planTraffic } from '../../../../cluster/plan-traffic.ts';
 import { type Family, familyNames } from '../../../../kernel/family.ts';

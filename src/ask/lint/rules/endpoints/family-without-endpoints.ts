@@ -1,4 +1,4 @@
-import { groupBy } from '../../../../cluster/group-by.ts';
+import { groupBy } from '../../../../cluster/grouping.ts';
 
 import { isServed, refused } from '../../claims.ts';
 import { ofServices, type Rule } from '../../rule.ts';

@@ -1,6 +1,6 @@
 import type { ServicePort } from '../../../../cluster/model.ts';
 import { explainUnboundHints, isExternallyAccessible, type UnboundHints } from '../../../../cluster/endpoint-choice.ts';
-import { groupBy } from '../../../../cluster/group-by.ts';
+import { groupBy } from '../../../../cluster/grouping.ts';
 import type { FieldPath, Service } from '../../../../cluster/objects.ts';
 import { behavioursOf, type Behaviour } from '../../../../kube-proxy/releases.ts';
 import { socketOf } from '../../claims.ts';

@@ -1,5 +1,5 @@
-import { findNearest } from '../../../../base/find-nearest.ts';
-import { groupBy } from '../../../../cluster/group-by.ts';
+import { findNearest } from '../../../../base/names.ts';
+import { groupBy } from '../../../../cluster/grouping.ts';
 import type { ObjectMeta, Pod, Service } from '../../../../cluster/objects.ts';
 import { asPods, ordinalLabels } from '../../../../cluster/slices/assume-pods.ts';
 import type { PodMaker } from '../../../../input/objects/pod-makers.ts';

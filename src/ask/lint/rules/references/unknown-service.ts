@@ -1,4 +1,4 @@
-import { findNearest } from '../../../../base/find-nearest.ts';
+import { findNearest } from '../../../../base/names.ts';
 import {
   fullName,
   type Ingress,

@@ -1,5 +1,5 @@
 import type { ServicePort } from '../../../../cluster/model.ts';
-import { usualSetSize } from '../../../../kube-proxy/ipvs-sets.ts';
+import { usualSetSize } from '../../../../kube-proxy/ipvs-objects.ts';
 import { programs } from '../../../../kube-proxy/modes.ts';
 import type { Rule } from '../../rule.ts';
 

@@ -1,0 +1,186 @@
+// A check of a node, as doctor and an apply make it, and two of them: of room for listings, and of what nftables
+// needs.
+import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json/schema.ts';
+import type { Manifest } from '../../bundle/manifest.ts';
+import { proxyModes, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { excerptOf, type Host } from '../node/host.ts';
+import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
+import type { StoredBundle } from '../../bundle/read-bundle.ts';
+import { isStateFile } from '../../bundle/state-files.ts';
+import { lengthOfOthers, mostRead } from '../node/output.ts';
+import { readingParts, type NodeReading } from '../node/node-reading.ts';
+import { joinWords } from '../../base/printable.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import { nftFamily } from '../../kernel/nftables/format.ts';
+import { rightsAdvice } from '../node/processes.ts';
+import { compareVersions, isRefusal, parseVersion, type Version } from '../node/tools.ts';
+
+export const nodeCheckSchema = objectOf({
+  severity: oneOf('ok', 'note', 'warning', 'error'),
+  subject: about('what was looked at: "modules", "tools"', anyText),
+  text: anyText,
+  mode: optional(about('absent if all modes that were examined need it', oneOf(...proxyModes))),
+  help: optional(anyText),
+  tool: optional(about('the one at fault', anyText)),
+});
+
+/** One thing that doctor looked at. An error is something that an apply would fail for. */
+export type NodeCheck = Shaped<typeof nodeCheckSchema>;
+
+/** `subject` is the part that it is about, such as "kernel" or "iptables". */
+export function nodeCheck(severity: NodeCheck['severity'], subject: string, text: string, help?: string): NodeCheck {
+  return { severity, subject, text, help };
+}
+
+/** The modes that the node is fit for: what one of them lacks is nothing to the others. */
+export function fitModes(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly ProxyMode[] {
+  const errors = checks.filter(({ severity }) => severity === 'error');
+  return modes.filter((mode) => errors.every((each) => each.mode !== undefined && each.mode !== mode));
+}
+
+/** What a node should be fit for. Without a bundle: for any in the mode. */
+export interface Needs {
+  readonly mode: ProxyMode;
+  readonly modules: readonly string[];
+  /** The value is undefined if any will do. */
+  readonly sysctls: readonly { readonly name: string; readonly value: string | undefined }[];
+  /** Tool family → version. */
+  readonly leastVersions: Readonly<Record<string, string>>;
+  readonly manifest: Manifest | undefined;
+}
+
+/** A node to examine, and what it needs. */
+export interface Examined {
+  readonly host: Host;
+  readonly needs: Needs;
+  readonly modules: ModuleIndex;
+  /** Whether kpc-apply may change the network. */
+  readonly mayChange: boolean;
+}
+
+/**
+ * Whether the node can still be read once it holds the bundle, beside what is other programs': what cannot be read can neither be
+ * checked nor put back. nft prints a table in more characters than the bundle has.
+ * Test: %s: a bundle that the node could not be read with is refused before any change.
+ */
+export function examineRoom(
+  { files = new Map<string, string>() }: StoredBundle,
+  reading: NodeReading,
+): readonly NodeCheck[] {
+  const wanted = [...files].map(([name, { length }]) => {
+    if (name === 'nftables.nft') return 2 * length;
+    return isStateFile(name) ? length : 0;
+  });
+  const present = readingParts.map((part) => reading[part]);
+  const sum = (lengths: readonly number[]) => lengths.reduce((total, each) => total + each, 0);
+  if (sum([...wanted, ...present.map(({ length }) => length)]) <= mostRead) return [];
+  const others = present.map(lengthOfOthers);
+  if (sum([...wanted, ...others]) <= mostRead) return [];
+  const text = `the node would list more than the ${mostRead / 2 ** 20} MB that kpc-apply reads of it: ${megabytes(sum(wanted))} MB of this bundle, and ${megabytes(sum(others))} MB of other programs`;
+  return [nodeCheck('error', 'tools', text, 'see what makes so many objects, and remove what no program needs')];
+}
+
+function megabytes(bytes: number): number {
+  return Math.ceil(bytes / 2 ** 20);
+}
+
+/** What kube-proxy asks for before it starts in this mode (platformCheckSupported in cmd/kube-proxy/app). */
+const leastKernel: Version = [5, 13];
+
+/** Kernel features that kube-proxy's rules need: modules, purpose, and a chain and rule that need no other feature. */
+const features: readonly (readonly [modules: string, what: string, chain: string, rule: string])[] = [
+  ['nft_chain_nat nft_nat', 'send packets to endpoints (dnat)', 'nat prerouting', 'meta l4proto tcp dnat to ENDPOINT'],
+  ['nft_chain_nat nft_masq', 'masquerade', 'nat postrouting', 'masquerade fully-random'],
+  [
+    'nft_numgen',
+    'choose an endpoint at random (numgen)',
+    'filter input',
+    'numgen random mod 2 vmap { 0 : accept, 1 : drop }',
+  ],
+  ['nft_fib nft_fib_FAMILY', 'recognise local addresses (fib)', 'filter prerouting', 'fib daddr type local accept'],
+  ['nft_reject nft_reject_FAMILY', 'refuse packets (reject)', 'filter input', 'reject'],
+  ['nft_ct', 'tell new connections from others (ct)', 'filter input', 'ct state new accept'],
+];
+
+const endpoints: { readonly [F in Family]: string } = { ipv4: '192.0.2.1:80', ipv6: '[2001:db8::1]:80' };
+
+function modulesFor(used: readonly Family[]): readonly string[] {
+  const names = features.flatMap(([modules]) => used.flatMap((family) => modules.replace('FAMILY', family).split(' ')));
+  return [...new Set(names)];
+}
+
+/** What must be right before the first change. nft itself refuses the rest, and then changes nothing. */
+export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly NodeCheck[]> {
+  if (!programs(mode, 'nftables')) return [];
+  const release = (await host.readFile('/proc/sys/kernel/osrelease'))?.trim();
+  if (release === undefined)
+    return [nodeCheck('note', 'kernel', 'the version of the kernel is not checked: /proc does not show it')];
+  if (compareVersions(parseVersion(release) ?? [0], leastKernel) >= 0)
+    return [nodeCheck('ok', 'kernel', `kernel ${release}`)];
+  const text = `the kernel is ${release}, but kube-proxy requires at least ${leastKernel.join('.')} in this mode`;
+  return [nodeCheck('error', 'kernel', text, 'boot a newer kernel, or compile for iptables mode')];
+}
+
+/** Whether the kernel has each feature that the rules of nftables mode need. */
+export async function examineFeatures(examined: Examined): Promise<readonly NodeCheck[]> {
+  const { host, needs } = examined;
+  const used = needs.manifest?.families ?? families;
+  const index = await readModuleIndex(host, ['nf_tables', ...modulesFor(families)]);
+  const place = findModule(index, 'nf_tables');
+  if (place === 'missing') return [describeMissing(index, ['nf_tables'])];
+  if (place !== 'loadable') return tryFeatures(examined, used);
+  // Testing a feature would load nf_tables; that is left to the apply.
+  const missing = modulesFor(used).filter((module) => findModule(index, module) === 'missing');
+  const ok = nodeCheck('ok', 'modules', 'nf_tables can be loaded');
+  return missing.length === 0 ? [ok] : [ok, describeMissing(index, missing)];
+}
+
+/** A module that the kernel lacks. */
+export function describeMissing({ loadsModules }: ModuleIndex, names: readonly string[]): NodeCheck {
+  const [verb, it] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
+  const advice = loadsModules
+    ? `install the modules package of this kernel, or boot a kernel that has ${it}`
+    : `boot a kernel that has ${it}: this one loads no modules`;
+  const text = `${joinWords(names)} ${verb} missing: this kernel neither has ${it} nor can load ${it}`;
+  return nodeCheck('error', 'modules', text, advice);
+}
+
+/** Asks the kernel, and makes nothing. It refuses a rule whose module is missing and cannot be loaded. */
+async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[]): Promise<readonly NodeCheck[]> {
+  const trials = used.flatMap((family) => features.map((feature) => [family, ...feature] as const));
+  const tried = await Promise.all(
+    trials.map(async ([family, modules, what, chain, rule]) => {
+      const hook = `type ${chain.replace(' ', ' hook ')} priority 0;`;
+      const trial = `chain trial { ${hook} ${rule.replace('ENDPOINT', endpoints[family])}; };`;
+      const stdin = `table ${nftFamily[family]} kpc-doctor { ${trial} }\n`;
+      const result = await host.run({ tool: 'nft', args: ['-c', '-f', '-'], stdin });
+      if (result.kind === 'missing') return 'missing';
+      if (result.status === 0) return [];
+      const [said = ''] = excerptOf(result.stderr).split('\n');
+      const reason = said.replace(/^.*?Error: /, '') || 'nft gives no reason';
+      return [{ family, what, reason, modules: modules.replace('FAMILY', family) }];
+    }),
+  );
+  // That nft is missing is said where the tools are.
+  if (tried.includes('missing'))
+    return [
+      nodeCheck('note', 'nftables', 'whether the kernel supports what the rules need is not checked: nft is missing'),
+    ];
+  const refusals = tried.flatMap((each) => (each === 'missing' ? [] : each));
+  const [first] = refusals;
+  if (!first) return [nodeCheck('ok', 'nftables', 'the kernel supports everything that the rules need')];
+  const { reason } = first;
+  // Then nft could not even begin with the rules.
+  if (refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason)) {
+    if (isRefusal(reason)) {
+      return [nodeCheck('error', 'nftables', `nft is not allowed to change anything here: ${reason}`, rightsAdvice)];
+    }
+    const advice = 'see what "nft list tables" says; boot a kernel that has nf_tables';
+    return [nodeCheck('error', 'nftables', `nft cannot work with this kernel: ${reason}`, advice)];
+  }
+  return refusals.map(({ family, what, reason: why, modules }) => {
+    const text = `this kernel cannot ${what} for ${nftFamily[family]}: ${why}`;
+    const advice = `load it on the host: modprobe -a ${modules}; if that fails, boot a kernel that has these modules`;
+    return nodeCheck('error', 'nftables', text, mayChange ? advice : rightsAdvice);
+  });
+}

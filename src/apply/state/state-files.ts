@@ -1,0 +1,112 @@
+// Files of the state folder besides the record: kube-proxy's tables as they were last known, and the balancer's file.
+import { knownTables as knownTablesCheck, balancerRecord as balancerRecordCheck } from '#checks';
+import type { Shaped } from '../../base/json/schema.ts';
+import { isLaterBy, type NftGeneration } from '../node/nft-generation.ts';
+import type { Host } from '../node/host.ts';
+import { readJson, writeJson, isOfNetwork, type StateFolder } from './record.ts';
+import type { knownTablesSchema, balancerRecordSchema } from './schemas.ts';
+import { hashHex } from '#hash';
+import { UnreadableFile } from '../../base/read-file.ts';
+import { formatBalancer, parseBalancer } from '../../kernel/balancer/balancer.ts';
+
+/** kube-proxy's tables of nftables as `nft list` would print them, and the generation of the rules that this is true of. */
+export type KnownTables = Omit<Shaped<typeof knownTablesSchema>, 'bootId'>;
+
+/** The tables, if the rules are still of the generation in which kpc-apply last knew them. */
+export async function recallTables(
+  host: Host,
+  folder: StateFolder,
+  generation: NftGeneration,
+): Promise<KnownTables | undefined> {
+  // A damaged file only costs a listing.
+  const known = await readJson(host, folder.tables, knownTablesCheck, 'remove it').catch(() => undefined);
+  const isStill = known?.bootId === folder.network.bootId && isLaterBy(0, known.generation, generation);
+  return isStill ? known : undefined;
+}
+
+/** Remembers them. This saves the next command a listing and no more, so it may fail. */
+export async function rememberTables(host: Host, folder: StateFolder, known: KnownTables): Promise<void> {
+  try {
+    await writeJson(host, folder.tables, { bootId: folder.network.bootId, ...known });
+  } catch {
+    // Of another generation, it would only take the space that the next journal needs.
+    // Test: what is known saves time and no more: without space for it an apply lists, and ends well.
+    await host.remove(folder.tables).catch(() => undefined);
+  }
+}
+
+type BalancerRecord = Shaped<typeof balancerRecordSchema>;
+
+/** The file that nginx runs with in userspace mode. It outlives a reboot, and so does what is recorded of it. */
+export interface BalancerFile {
+  readonly text: string;
+  /** Whether it holds what kpc-apply wrote there, in this network or before the node booted. */
+  readonly isOwned: boolean;
+  /** Whether --adopt takes it over: it is just as kpc-apply would write it, and no other network's. */
+  readonly isAdoptable: boolean;
+}
+
+/** Undefined if there is no such file. */
+export async function readBalancerFile(host: Host, folder: StateFolder): Promise<BalancerFile | undefined> {
+  let content: string | undefined;
+  try {
+    content = await host.readFile(folder.balancer);
+  } catch (error) {
+    if (error instanceof UnreadableFile) return { text: '', isOwned: false, isAdoptable: false };
+    throw error;
+  }
+  if (content === undefined) return undefined;
+  const record = await readBalancerRecord(host, folder);
+  const isWritten = record?.written.includes(hashHex(content)) ?? false;
+  const isOthers = record?.bootId === folder.network.bootId && !isOfNetwork(record, folder.network);
+  const isOwned = isWritten && !isOthers;
+  const isWhole = formatBalancer(parseBalancer(content).proxyPorts).join('') === content;
+  return { text: content, isOwned, isAdoptable: isOwned || (isWhole && !(isWritten && isOthers)) };
+}
+
+/** A damaged record owns nothing. */
+function readBalancerRecord(host: Host, folder: StateFolder): Promise<BalancerRecord | undefined> {
+  return readJson(host, folder.balancerRecord, balancerRecordCheck, '').catch(() => undefined);
+}
+
+/**
+ * Replaces the file, once `check` has accepted the new text in a file beside it. The record knows both texts from before the
+ * replacement on, so that a file is known whenever this is killed.
+ */
+export async function replaceBalancerFile(
+  host: Host,
+  folder: StateFolder,
+  content: string,
+  check: (path: string) => Promise<void>,
+): Promise<void> {
+  const next = `${folder.balancer}.new`;
+  await host.replaceFile(next, content);
+  await check(next);
+  await recordBalancer(host, folder, content);
+  await host.renameFile(next, folder.balancer);
+}
+
+/** Records the file as it is: --adopt takes it over without a change. */
+export async function claimBalancerFile(host: Host, folder: StateFolder): Promise<void> {
+  const file = await readBalancerFile(host, folder);
+  if (!file || file.isOwned) return;
+  const { bootId, ...network } = folder.network;
+  await writeJson(host, folder.balancerRecord, {
+    bootId,
+    network,
+    written: [hashHex(file.text)],
+  } satisfies BalancerRecord);
+}
+
+async function recordBalancer(host: Host, folder: StateFolder, content: string): Promise<void> {
+  const file = await readBalancerFile(host, folder);
+  const present = file && hashHex(file.text);
+  const record = file?.isOwned ? await readBalancerRecord(host, folder) : undefined;
+  const found = file?.isOwned ? record?.found : present;
+  const hashes = [...(file?.isOwned && present !== undefined ? [present] : []), hashHex(content)];
+  const { bootId, ...network } = folder.network;
+  // What is put back is again what was found.
+  // Test: that --adopt took over is not kpc-apply's once it is put back.
+  const written = hashes.filter((hash) => hash !== found);
+  await writeJson(host, folder.balancerRecord, { bootId, network, written, found } satisfies BalancerRecord);
+}

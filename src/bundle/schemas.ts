@@ -1,0 +1,205 @@
+// The schemas of the files that a bundle holds, and of the signature of a pack.
+import {
+  closed,
+  textThat,
+  wholeNumber,
+  amount,
+  listOf,
+  mapOf,
+  matching,
+  nullable,
+  objectOf,
+  oneOf,
+  optional,
+  text,
+  anyOf,
+  boolean,
+} from '../base/json/schema.ts';
+import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type {
+  AssumedPod,
+  AssumedWorkload,
+  ServiceRange,
+  HeadlessEndpoint,
+  ServiceHealthCheck,
+  ServiceInfo,
+} from '../cluster/model.ts';
+import { schedulers, type IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
+import { proxyModes } from '../kube-proxy/modes.ts';
+import { releaseRange } from '../kube-proxy/releases.ts';
+import { settingsSchema } from '../settings/table.ts';
+import type { BundleFileName } from './state-files.ts';
+import type { ServicePortSpec } from '../cluster/objects.ts';
+import { families, protocols } from '../kernel/family.ts';
+
+/** An address of either family, however it is written. */
+const addressSchema = textThat('an IP address', 'isAddress');
+/** An address with a prefix length. */
+const networkSchema = textThat('a CIDR', 'isNetwork');
+const nodeNameSchema = textThat("a node's name", 'isNodeName');
+const portSchema = wholeNumber(1, 65_535);
+
+/** The addresses and ports that kpc chose for one Service. */
+export const assignedSchema = objectOf<AssignedService>({
+  service: text,
+  clusterIPs: listOf(addressSchema),
+  nodePorts: mapOf(portSchema),
+  healthCheckNodePort: optional(portSchema),
+  loadBalancerIPs: optional(listOf(addressSchema)),
+});
+
+/** The Pods that kpc assumes of one workload. */
+export const assumedSchema = objectOf<AssumedWorkload>({
+  workload: text,
+  pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(addressSchema) })),
+});
+
+export const healthCheckSchema = objectOf({
+  port: portSchema,
+  /** "namespace/name". */
+  service: text,
+  localEndpoints: objectOf({ ipv4: optional(wholeNumber(0)), ipv6: optional(wholeNumber(0)) }),
+});
+
+/** What manifest.json must be like, with its keys in the order in which they are written: nothing that reads a Manifest looks at its fields again. */
+export const manifestSchema = closed(
+  objectOf({
+    formatVersion: wholeNumber(1),
+    kpcVersion: text,
+    /** The kube-proxy whose state this is: "v1.36.3". It says the release that the settings leave out. */
+    kubeProxyVersion: textThat(`the version of a kube-proxy of Kubernetes ${releaseRange}`, 'isKubeProxyVersion'),
+    mode: oneOf(...proxyModes),
+    /** Only if the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
+    dumped: optional(oneOf(true)),
+    /** The name is '' if no node was given. A dump has the machine's own name, even "WORKER_1". */
+    node: objectOf({
+      name: textThat("a node's name", 'isPrintable'),
+      zone: textThat('plain text', 'isPrintable'),
+      podCIDRs: listOf(networkSchema),
+      nodeIPs: objectOf({ ipv4: addressSchema, ipv6: addressSchema }),
+      hostAddresses: listOf(addressSchema),
+    }),
+    families: listOf(oneOf('ipv4', 'ipv6')),
+    /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
+    settings: settingsSchema,
+    /**
+     * The networks whose unused addresses get no answer, and their source: the flag, if the input had no ServiceCIDR.
+     * Only in a mode that looks at them.
+     */
+    serviceCidrs: optional(
+      listOf(
+        objectOf<{ readonly cidr: string; readonly from: ServiceRange['from'] }>({
+          cidr: networkSchema,
+          from: oneOf('ServiceCIDR', '--service-cluster-ip-range'),
+        }),
+      ),
+    ),
+    /** Seconds, for `ipvsadm --set`; null where kube-proxy would leave them alone. */
+    ipvsTimeouts: nullable(objectOf<IpvsTimeouts>({ tcp: amount, tcpFin: amount, udp: amount })),
+    /** Sorted by port. */
+    healthChecks: listOf(healthCheckSchema),
+    /** Addresses and ports that kpc chose itself, because the manifests had none. */
+    assigned: listOf(assignedSchema),
+    /** Only if there are endpoints of assumed Pods: no input held these, and kpc assumed that the workloads have them. */
+    assumedEndpoints: optional(listOf(assumedSchema)),
+    /** Least versions of the tools that read the files. */
+    tools: mapOf(text),
+    counts: mapOf(wholeNumber(0)),
+    /** File name → SHA-256 in hex, of each other file. */
+    files: mapOf<string, BundleFileName>(matching('a SHA-256 in hex', /^[0-9a-f]{64}$/)),
+  }),
+);
+
+/** A Service in services.json. */
+export type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
+
+const protocolSchema = oneOf(...protocols);
+const familySchema = oneOf(...families);
+const portOrNone = wholeNumber(0, 65_535);
+const label = textThat('a name of Kubernetes', 'isLabel');
+const portName = textThat('a port name', 'isPortName');
+/** The longest session affinity that the API server accepts, in seconds: a day. */
+const affinitySchema = wholeNumber(1, 86_400);
+
+const serviceSchema = objectOf<ServiceRecord>({
+  namespace: label,
+  name: label,
+  type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'),
+  skipped: optional(oneOf('headless', 'external-name', 'no-cluster-ip')),
+  clusterIPs: listOf(textThat('an IP address or None', 'isClusterIP')),
+  externalName: optional(textThat('a DNS name', 'isDnsName')),
+  ports: listOf(
+    objectOf<ServicePortSpec>({
+      name: portName,
+      protocol: protocolSchema,
+      port: portOrNone,
+      targetPort: anyOf('a string or a number', text, wholeNumber(Number.MIN_SAFE_INTEGER)),
+      nodePort: portOrNone,
+    }),
+  ),
+  headlessEndpoints: listOf(
+    objectOf<HeadlessEndpoint>({ address: addressSchema, hostname: optional(text), ready: boolean }),
+  ),
+});
+
+export const endpointSchema = objectOf({
+  address: addressSchema,
+  port: portSchema,
+  node: optional(text),
+  zone: optional(text),
+  ready: optional(boolean),
+  serving: optional(boolean),
+  terminating: optional(boolean),
+  zoneHints: optional(listOf(text)),
+  nodeHints: optional(listOf(text)),
+  assumed: optional(oneOf(true)),
+});
+
+export const servicePortSchema = objectOf({
+  namespace: label,
+  service: label,
+  port: portName,
+  protocol: protocolSchema,
+  family: familySchema,
+  clusterIP: addressSchema,
+  number: portSchema,
+  nodePort: optional(portOrNone),
+  externalIPs: optional(listOf(addressSchema)),
+  hasIgnoredExternalIPs: optional(oneOf(true)),
+  loadBalancerIPs: optional(listOf(addressSchema)),
+  sourceRanges: optional(listOf(networkSchema)),
+  affinitySeconds: optional(affinitySchema),
+  internalTrafficPolicy: optional(oneOf('Local')),
+  externalTrafficPolicy: optional(oneOf('Local')),
+  healthCheckNodePort: optional(portOrNone),
+  scheduler: optional(oneOf(...schedulers)),
+  forwarding: optional(oneOf('masquerade', 'direct', 'tunnel')),
+  endpoints: listOf(endpointSchema),
+});
+
+/** What services.json must be like: nothing that reads a Cluster looks at its fields again. */
+export const servicesSchema = closed(
+  objectOf({
+    services: listOf(serviceSchema),
+    servicePorts: listOf(servicePortSchema),
+    healthChecks: listOf(
+      objectOf<ServiceHealthCheck>({
+        namespace: label,
+        service: label,
+        family: familySchema,
+        port: portSchema,
+        readyEndpoints: listOf(
+          objectOf<ServiceHealthCheck['readyEndpoints'][number]>({ address: addressSchema, nodeName: nodeNameSchema }),
+        ),
+      }),
+    ),
+  }),
+);
+
+export const signatureSchema = objectOf({
+  keyId: matching('the id of a key', /^[0-9a-f]{16}$/),
+  serial: wholeNumber(0),
+  /** The size of all files of the bundle together. */
+  bytes: wholeNumber(0),
+  signature: matching('a signature in base64', /^[A-Za-z0-9+/]{86}==$/),
+});

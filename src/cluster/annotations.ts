@@ -1,0 +1,102 @@
+// kpc's own annotations, and what those of IPVS say of a Service.
+import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
+import { foundOf } from '../base/findings/fields.ts';
+import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
+import { groupBy } from './grouping.ts';
+import type { Cluster, ServicePort } from './model.ts';
+import type { Service, Sourced } from './objects.ts';
+
+/** kpc's own annotations, which no other program knows. */
+export const ownAnnotations = {
+  /** On any object: the codes of findings that kpc lint accepts, such as "external-ips, open-node-port". */
+  ignore: 'kpc.dev/ignore',
+  /** On a Service. */
+  scheduler: 'kpc.dev/ipvs-scheduler',
+  /** On a Service. */
+  forwarding: 'kpc.dev/ipvs-forwarding-method',
+} as const;
+
+const names: readonly string[] = Object.values(ownAnnotations);
+
+/** Whether a name looks like one of kpc's annotations but is not. */
+export function isStrayAnnotation(name: string): boolean {
+  return name.startsWith('kpc.dev/') && !names.includes(name);
+}
+
+const { scheduler: schedulerAnnotation, forwarding: forwardingAnnotation } = ownAnnotations;
+
+const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 'tunnel'];
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** Undefined if absent or unknown; the check of annotations reports unknown ones. */
+export function readScheduler(annotations: Annotations): string | undefined {
+  const scheduler = annotations[schedulerAnnotation];
+  return schedulers.find((known) => known === scheduler);
+}
+
+/** Undefined if absent or unknown; the check of annotations reports unknown ones. */
+export function readForwardingMethod(annotations: Annotations): ForwardingMethod | undefined {
+  const method = annotations[forwardingAnnotation];
+  return forwardingMethods.find((known) => known === method);
+}
+
+/**
+ * Checks kpc's annotations on all Services: the values must exist, and no forwarding method may need to change a port. Only
+ * masquerading rewrites packets; a direct or tunnelled packet reaches the pod with its original port.
+ */
+export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Finding[] {
+  const annotated = services.filter(({ object: { metadata } }) =>
+    [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),
+  );
+  if (annotated.length === 0) return [];
+  const portsOf = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  return annotated.flatMap((service) => {
+    const { namespace, name } = service.object.metadata;
+    return [
+      ...checkValue(service, schedulerAnnotation, schedulers),
+      ...checkValue(service, forwardingAnnotation, forwardingMethods),
+      ...checkPorts(service, portsOf.get(`${namespace}/${name}`) ?? []),
+    ];
+  });
+}
+
+function checkValue(
+  { object, source }: Sourced<Service>,
+  annotation: string,
+  known: readonly string[],
+): readonly Finding[] {
+  const value = object.metadata.annotations[annotation];
+  if (value === undefined || known.includes(value)) return [];
+  const details = { field: annotation, found: foundOf(value), expected: `one of ${known.join(', ')}` };
+  return [diagnose('bad-value', details, annotationPlace(source, annotation))];
+}
+
+function checkPorts({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Finding[] {
+  const method = readForwardingMethod(object.metadata.annotations);
+  if (method === undefined || method === 'masquerade') return [];
+  const place = annotationPlace(source, forwardingAnnotation);
+  const changes = ports.flatMap(portChanges);
+  return distinct(changes.map((change) => diagnose('forwarding-changes-port', { method, ...change }, place)));
+}
+
+/** Why a packet to the Service port would need another port on its way, and what to do about it. */
+interface PortChange {
+  readonly wrong: string;
+  readonly help: string;
+}
+
+/** The other port numbers that packets to the Service port would need. */
+export function portChanges({ label, port, nodePort, endpoints }: ServicePort): readonly PortChange[] {
+  const targets = [...new Set(endpoints.map((endpoint) => endpoint.port))].filter((target) => target !== port);
+  const changes = targets.map((target) => {
+    return { wrong: `${label} has port ${port} and its endpoints port ${target}`, help: 'make them equal' };
+  });
+  if (nodePort === 0) return changes;
+  const help = 'use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer';
+  return [...changes, { wrong: `${label} has node port ${nodePort}`, help }];
+}
+
+function annotationPlace(source: Sourced<Service>['source'], annotation: string) {
+  return source.place(['metadata', 'annotations', annotation]);
+}

@@ -1,0 +1,50 @@
+// Things by a key of theirs, and objects by namespace and name.
+
+/** Keys and items keep the order of first appearance. (Map.groupBy needs Node 21.) */
+export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, [T, ...T[]]> {
+  const groups = new Map<string, [T, ...T[]]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}
+
+export interface Names {
+  has(namespace: string, name: string): boolean;
+}
+
+export interface ReadonlyByName<T> extends Names {
+  get(namespace: string, name: string): T | undefined;
+}
+
+/** Values by namespace and name, in two levels: building and hashing a joined key takes several times as long. */
+export class ByName<T> implements ReadonlyByName<T> {
+  readonly #namespaces = new Map<string, Map<string, T>>();
+
+  get(namespace: string, name: string): T | undefined {
+    return this.#namespaces.get(namespace)?.get(name);
+  }
+
+  has(namespace: string, name: string): boolean {
+    return this.#namespaces.get(namespace)?.has(name) === true;
+  }
+
+  set(namespace: string, name: string, value: T): void {
+    const names = this.#namespaces.get(namespace);
+    if (names) names.set(name, value);
+    else this.#namespaces.set(namespace, new Map([[name, value]]));
+  }
+}
+
+export function namesOf(objects: readonly { readonly namespace: string; readonly name: string }[]): Names {
+  const names = new ByName<true>();
+  for (const { namespace, name } of objects) names.set(namespace, name, true);
+  return names;
+}
+
+export function eitherOf(some: Names, others: Names): Names {
+  return { has: (namespace, name) => some.has(namespace, name) || others.has(namespace, name) };
+}

@@ -1,0 +1,108 @@
+// Where Pods that nobody wrote down would be: the Nodes that admit them, and their addresses.
+import { meetsRequirement, type Node, type PodSpec, type Taint, type Toleration } from '../objects.ts';
+import { pickAddress, poolSize } from '../pick-by-hash.ts';
+import { compareText } from '../../kernel/compare.ts';
+import type { Address, Network } from '../../kernel/address.ts';
+
+/** Taints that the DaemonSet controller makes its Pods tolerate (AddOrUpdateDaemonPodTolerations). */
+const ofDaemons = ['not-ready', 'unreachable', 'disk-pressure', 'memory-pressure', 'pid-pressure', 'unschedulable'];
+
+export function daemonTolerations({ tolerations, hostNetwork }: PodSpec): readonly Toleration[] {
+  const keys = hostNetwork ? [...ofDaemons, 'network-unavailable'] : ofDaemons;
+  const added = keys.map((key) => ({ key: `node.kubernetes.io/${key}`, value: '', effect: '', isOfAny: true }));
+  return [...tolerations, ...added];
+}
+
+/** Whether a Node has what nodeSelector and required node affinity ask for. A field counts as a label of its name. */
+export function suitsPods({ metadata: { name, labels } }: Node, { nodeTerms }: Pick<PodSpec, 'nodeTerms'>): boolean {
+  const fields = { ...labels, 'metadata.name': name };
+  const terms = nodeTerms ?? [[]];
+  return terms.some((term) => term.every((requirement) => meetsRequirement(requirement, fields) === true));
+}
+
+/** Whether Pods with these tolerations can run on a Node, given its taints. */
+export function admitsPods({ taints }: Pick<Node, 'taints'>, tolerations: readonly Toleration[]): boolean {
+  return taints.every((taint) => tolerations.some((toleration) => tolerates(toleration, taint)));
+}
+
+function tolerates({ key, value, effect, isOfAny }: Toleration, taint: Taint): boolean {
+  if (effect !== '' && effect !== taint.effect) return false;
+  if (key === '') return isOfAny;
+  return key === taint.key && (isOfAny || value === taint.value);
+}
+
+export interface Claim {
+  readonly network: Network;
+  /** Identifies the workload, the same in every run. */
+  readonly workload: string;
+  /** The Pod's number in its workload. */
+  readonly index: number;
+  /** Whether the Pod exists; otherwise an address is reserved for it. */
+  readonly wanted: boolean;
+}
+
+/** Smallest block size to reserve per workload, in Pods; the first that fits is used. */
+const rooms = [16, 8, 4, 2, 1] as const;
+
+/** The number of Pods to reserve addresses for. */
+export function roomFor(replicas: number, least: number): number {
+  return Math.max(least, 2 ** Math.ceil(Math.log2(Math.max(1, replicas))));
+}
+
+/**
+ * Gives each Pod an address in its network, by its workload's name and its number there. The first Pods of all workloads choose
+ * first, and addresses are reserved for Pods that do not exist yet: one more replica moves no other Pod, and another workload
+ * rarely does. Nothing in `taken` is assigned. Claims without an address are missing from the result.
+ */
+export function choosePodAddresses(
+  claimsWithRoom: (least: number) => readonly Claim[],
+  taken: ReadonlySet<string>,
+): ReadonlyMap<string, Address> {
+  // Networks may be nested: an assigned address counts in all of them, a reserved one only in its own.
+  const used = new Set(taken);
+  const keptOf = new Map<string, Set<string>>();
+  const full = new Set<string>();
+  const chosen = new Map<string, Address>();
+  for (const claim of chooseRoom(claimsWithRoom).toSorted(compareClaims)) {
+    const { network, wanted } = claim;
+    if (full.has(network.text)) continue;
+    const kept = keptOf.get(network.text) ?? new Set();
+    keptOf.set(network.text, kept);
+    const key = claimKey(claim);
+    // The first is the network's own, the second the node's bridge.
+    const address = pickAddress(key, network, { skipped: 2 }, (text) => !kept.has(text) && !used.has(text));
+    if (!address) {
+      full.add(network.text);
+      continue;
+    }
+    kept.add(address.text);
+    if (!wanted) continue;
+    used.add(address.text);
+    chosen.set(key, address);
+  }
+  return chosen;
+}
+
+/** The key of a claim in the result of choosePodAddresses. */
+export function claimKey({ network, workload, index }: Omit<Claim, 'wanted'>): string {
+  return `${workload}/${index}/${network.family}`;
+}
+
+/** Adds claims that reserve addresses for more Pods, as long as no network is more than half full. */
+function chooseRoom(claimsWithRoom: (least: number) => readonly Claim[]): readonly Claim[] {
+  for (const least of rooms) {
+    const claims = claimsWithRoom(least);
+    if (isHalfEmpty(claims)) return claims;
+  }
+  return claimsWithRoom(1).filter(({ wanted }) => wanted);
+}
+
+function isHalfEmpty(claims: readonly Claim[]): boolean {
+  const counts = new Map<string, number>();
+  for (const { network } of claims) counts.set(network.text, (counts.get(network.text) ?? 0) + 1);
+  return claims.every(({ network }) => (counts.get(network.text) ?? 0) <= poolSize(network) / 2);
+}
+
+function compareClaims(a: Claim, b: Claim): number {
+  return a.index - b.index || compareText(a.workload, b.workload);
+}

@@ -1,0 +1,178 @@
+// Reads what ip prints for people: addresses, routes and routing rules.
+import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
+import { makeLinkAddress, type Link, type LinkAddress } from '../kernel/link/link.ts';
+import { linesOf, UnreadLines, type UnreadLine } from '../kernel/lines.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { parseRoutes, parseRoutesJson } from '../kernel/route/parse-routes.ts';
+import { parseRoutingRules, parseRoutingRulesJson } from '../kernel/route/parse-rules.ts';
+import {
+  routeKey,
+  ruleKey,
+  type Route,
+  type RouteAnswer,
+  type Routes,
+  type RoutingRule,
+} from '../kernel/route/route.ts';
+import type { ReadableKind } from './output-kinds.ts';
+import type { ToolOutput } from './split-outputs.ts';
+
+/** A link while its lines are read. */
+interface DraftLink {
+  readonly name: string;
+  kind?: string;
+  master?: string;
+  isHairpin?: boolean;
+  readonly addresses: LinkAddress[];
+}
+
+/**
+ * Reads the text that `ip addr` prints: a block for each link, a line for each address (-o), or columns (-br). Of the blocks, it also reads
+ * what grep leaves, if a line names its link. Takes any text: skips lines without an address; addresses it cannot read are in `unread`.
+ */
+export function parseIpAddrText(text: string): {
+  readonly links: readonly Link[];
+  readonly unread: readonly UnreadLine[];
+} {
+  const links = new Map<string, DraftLink>();
+  const unread = new UnreadLines();
+  let number = 0;
+  let current: DraftLink | undefined;
+  /** "eth0@if7" is eth0, one end of a pair. */
+  const linkOf = (printed: string): DraftLink => {
+    const [name = printed] = printed.split('@', 1);
+    const link = links.get(name) ?? { name, addresses: [] };
+    links.set(name, link);
+    return link;
+  };
+  for (const raw of linesOf(text)) {
+    number++;
+    const line = raw.trim();
+    if (line === '') continue;
+    const refuse = (reason: string) => unread.add(number, () => raw, reason);
+    const add = (link: DraftLink, word: string, scope: string | undefined, isDeprecated = false): void => {
+      const [address = '', length = ''] = word.split('/', 2);
+      const made = /^\d{1,3}$/.test(length) ? makeLinkAddress(address, Number(length), scope) : undefined;
+      if (made) link.addresses.push(isDeprecated ? { ...made, isDeprecated } : made);
+      else refuse('not an address with its prefix length');
+    };
+    const [, header, master] = /^\d+: ([^\s:]+): <[^>]*>(?:.* master (\S+))?/.exec(line) ?? [];
+    const [, named, columns] = brief.exec(line) ?? [];
+    const [, own, address, ofPeer = ''] = inet.exec(line) ?? [];
+    if (header !== undefined) {
+      current = linkOf(header);
+      if (master !== undefined) current.master = master;
+    } else if (named !== undefined) {
+      const link = linkOf(named);
+      for (const [word] of columns?.matchAll(/(?<!\S|peer )[\da-f.:]+\/\d+(?!\S)/gi) ?? [])
+        add(link, word, scopeOf(word));
+    } else if (address !== undefined) {
+      const label = labelled.exec(line)?.[1];
+      const link = own !== undefined ? linkOf(own) : (current ?? (label === undefined ? undefined : linkOf(label)));
+      const scope = / scope (\S+)/.exec(line)?.[1];
+      if (!link) refuse('an address without its link: print all of ip addr');
+      else add(link, address.includes('/') ? address : address + ofPeer, scope, line.includes(' deprecated'));
+    } else if (current) {
+      const kind = detailed.exec(line)?.[1];
+      const hairpin = /^bridge_slave .* hairpin (on|off)\b/.exec(line)?.[1];
+      if (kind !== undefined) current.kind = kind;
+      if (hairpin !== undefined) current.isHairpin = hairpin === 'on';
+    }
+  }
+  return { links: [...links.values()], unread: unread.all };
+}
+
+/** A link's kind, which -d prints on a separate line. */
+const detailed =
+  /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|ip6tnl|wireguard|vlan|bond|macvlan|ipvlan|tun|vrf)(?: |$)/;
+
+const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
+
+/** With a peer, the prefix length belongs to the peer. */
+const inet = /^(?:\d+: (\S+)\s+)?inet6? (\S+)(?: peer [^\s/]+(\/\d+))?/;
+
+/** An IPv4 address ends with a label: its link's name, or an alias such as "eth0:1". */
+const labelled =
+  /^inet .* scope \S+(?: (?:secondary|dynamic|noprefixroute|tentative|deprecated|nodad|home|dadfailed|permanent))* (?!valid_lft)([^\s/\\:]+)/;
+
+/** Derives the scope from the address, because the columns do not show it. */
+function scopeOf(word: string): string | undefined {
+  const address = parseAddress(word.split('/', 1)[0] ?? '');
+  if (!address) return undefined;
+  if (isLoopback(address)) return 'host';
+  return isLinkLocal(address) ? 'link' : undefined;
+}
+
+/** A dump's routes for each family. */
+export type KnownRoutes = { readonly [F in Family]?: Routes };
+
+export type RoutingKind = Extract<ReadableKind, 'ip route' | 'ip -j route' | 'ip rule' | 'ip -j rule'>;
+
+export function isRoutingKind(kind: ReadableKind): kind is RoutingKind {
+  return /^ip (?:-j )?(?:route|rule)$/.test(kind);
+}
+
+interface Drafted {
+  readonly routes: Map<string, Route>;
+  /** The tables that a listing shows in full. */
+  readonly tables: Set<string>;
+  isAll: boolean;
+  readonly rules: Map<string, RoutingRule>;
+  hasRules: boolean;
+  readonly answers: RouteAnswer[];
+}
+
+/** A dump's routes while its files are read. Merges what is listed both as text and as JSON. */
+export class DraftedRoutes {
+  readonly #drafts: { [F in Family]?: Drafted } = {};
+
+  /** Takes what an output lists. Returns the unreadable lines. */
+  read({ text, command, isPart }: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
+    const named = /(?:^|[-_./])(?:ip)?v?6(?:[-_.]|$)/.test(file) ? ('ipv6' as const) : undefined;
+    const family = command?.routing?.family ?? named;
+    if (kind === 'ip rule' || kind === 'ip -j rule') {
+      const { rules, unread } =
+        kind === 'ip rule' ? parseRoutingRules(text, family) : parseRoutingRulesJson(text, family);
+      for (const rule of rules) this.#of(rule.family).rules.set(ruleKey(rule), rule);
+      const [first] = rules;
+      if (first && !isPart && unread.length === 0) this.#of(first.family).hasRules = true;
+      return unread;
+    }
+    const asked = { family, table: command?.routing?.table };
+    const { routes, answers, unread } = kind === 'ip route' ? parseRoutes(text, asked) : parseRoutesJson(text, asked);
+    for (const answer of answers) this.#of(answer.family).answers.push(answer);
+    for (const route of routes) this.#of(route.family).routes.set(routeKey(route), route);
+    // A single route without its command may be only part of the output.
+    const isWhole = !isPart && unread.length === 0 && (command?.tool === 'ip' || routes.length > 1);
+    if (!isWhole) return unread;
+    for (const each of families) {
+      const tables = new Set(routes.flatMap((route) => (route.family === each ? [route.table] : [])));
+      if (tables.size === 0) continue;
+      const draft = this.#of(each);
+      if (tables.has('local') && tables.size > 1) draft.isAll = true;
+      for (const table of tables) draft.tables.add(table);
+    }
+    return unread;
+  }
+
+  #of(family: Family): Drafted {
+    return (this.#drafts[family] ??= {
+      routes: new Map(),
+      tables: new Set(),
+      isAll: false,
+      rules: new Map(),
+      hasRules: false,
+      answers: [],
+    });
+  }
+
+  known(): KnownRoutes {
+    const known = families.flatMap((family): readonly (readonly [Family, Routes])[] => {
+      const draft = this.#drafts[family];
+      if (!draft) return [];
+      const { routes, tables, isAll, rules, hasRules, answers } = draft;
+      const listed = hasRules ? [...rules.values()] : undefined;
+      return [[family, { routes: [...routes.values()], tables: isAll ? undefined : tables, rules: listed, answers }]];
+    });
+    return Object.fromEntries(known);
+  }
+}

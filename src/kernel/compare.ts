@@ -1,0 +1,64 @@
+// The order of texts, and how two lists differ.
+
+/** Compares strings as Go does. For the ASCII names and addresses here, that is the order of character codes. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+export function compareNamed(a: { readonly name: string }, b: { readonly name: string }): number {
+  return compareText(a.name, b.name);
+}
+
+/** Changes in two parts: what to make first, and what to remove afterwards. */
+export interface Split<Change> {
+  readonly additions: readonly Change[];
+  readonly removals: readonly Change[];
+}
+
+/** Keeps the order of the changes in both parts. */
+export function partition<Change>(changes: readonly Change[], isRemoval: (change: Change) => boolean): Split<Change> {
+  const additions: Change[] = [];
+  const removals: Change[] = [];
+  for (const change of changes) (isRemoval(change) ? removals : additions).push(change);
+  return { additions, removals };
+}
+
+/** A thing before and after a change: `from` is undefined if it is new, `to` if it is removed. */
+export type Pair<T> =
+  | { readonly from: undefined; readonly to: T }
+  | { readonly from: T; readonly to: T }
+  | { readonly from: T; readonly to: undefined };
+
+/** The thing after the change, or before it if it is removed. */
+export function itemOf<T>({ from, to }: { readonly from: T | undefined; readonly to: T | undefined }): T {
+  // At least one of them is set.
+  return (to ?? from) as T;
+}
+
+/** Pairs items with the same key: those of `to` in order, then those only in `from`. */
+export function pairUp<T>(from: Iterable<T>, to: Iterable<T>, keyOf: (item: T) => string): readonly Pair<T>[] {
+  const left = new Map<string, T>();
+  for (const item of from) left.set(keyOf(item), item);
+  const pairs: Pair<T>[] = [];
+  for (const item of to) {
+    const key = keyOf(item);
+    const old = left.get(key);
+    pairs.push(old === undefined ? { from: undefined, to: item } : { from: old, to: item });
+    left.delete(key);
+  }
+  for (const item of left.values()) pairs.push({ from: item, to: undefined });
+  return pairs;
+}
+
+/** Items that only one of the lists has, by key. */
+export function diffByKey<T>(
+  from: readonly T[],
+  to: readonly T[],
+  keyOf: (item: T) => string,
+): { readonly added: readonly T[]; readonly removed: readonly T[] } {
+  if (from === to) return { added: [], removed: [] };
+  const left = new Map(from.map((item) => [keyOf(item), item]));
+  const added = to.filter((item) => !left.delete(keyOf(item)));
+  return { added, removed: [...left.values()] };
+}

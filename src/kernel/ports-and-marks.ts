@@ -1,0 +1,121 @@
+// Numbers as tools write them: ports, alone, by name, in a range or behind an address, and marks.
+import { joinHostPort, parseAddress, type Address } from './address.ts';
+
+export interface SocketAddress {
+  readonly address: Address;
+  readonly port: number;
+}
+
+/** Reads "10.0.0.1:80" or "[fd00::1]:80"; undefined for anything else, such as names. */
+export function parseSocketAddress(text: string): SocketAddress | undefined {
+  const colon = text.lastIndexOf(':');
+  const host = text.slice(0, colon);
+  const isBracketed = host.startsWith('[') && host.endsWith(']');
+  if (colon < 0 || (!isBracketed && host.includes(':'))) return undefined;
+  const port = parsePaddedPort(text.slice(colon + 1));
+  const address = parseAddress(isBracketed ? host.slice(1, -1) : host);
+  return address && port !== undefined ? { address, port } : undefined;
+}
+
+/** "10.0.0.1:80" or "[fd00::1]:80". */
+export function formatSocketAddress({ address, port }: SocketAddress): string {
+  return joinHostPort(address.text, port);
+}
+
+/** Ports of a transport protocol, both ends included. */
+export interface PortRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+const highestPort = 65535;
+
+/** A port as tools print it: decimal, without leading zeros. */
+export function parsePort(text: string): number | undefined {
+  if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return undefined;
+  const port = Number(text);
+  return port <= highestPort ? port : undefined;
+}
+
+/** Reads a port as ipvsadm and iptables do after an address: leading zeros do not make it octal. */
+function parsePaddedPort(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) ? parsePort(text.replace(/^0+(?=\d)/, '')) : undefined;
+}
+
+/** Reads "80", "1000:2000", ":1023" or "1024:" as iptables does; undefined for anything else, such as a name. */
+export function parsePortRange(text: string): PortRange | undefined {
+  const colon = text.indexOf(':');
+  if (colon < 0) {
+    const port = parsePort(text);
+    return port === undefined ? undefined : { first: port, last: port };
+  }
+  const first = colon === 0 ? 0 : parsePort(text.slice(0, colon));
+  const last = colon === text.length - 1 ? highestPort : parsePort(text.slice(colon + 1));
+  return first === undefined || last === undefined || text === ':' ? undefined : { first, last };
+}
+
+/** "80" or "1000:2000". */
+export function formatPortRange({ first, last }: PortRange): string {
+  return first === last ? String(first) : `${first}:${last}`;
+}
+
+/** Port names in every /etc/services, of those that Services use. */
+const ports: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    ftp: 21,
+    ssh: 22,
+    telnet: 23,
+    smtp: 25,
+    domain: 53,
+    tftp: 69,
+    http: 80,
+    kerberos: 88,
+    pop3: 110,
+    sunrpc: 111,
+    ntp: 123,
+    imap2: 143,
+    snmp: 161,
+    bgp: 179,
+    ldap: 389,
+    https: 443,
+    submission: 587,
+    ldaps: 636,
+    'domain-s': 853,
+    imaps: 993,
+    pop3s: 995,
+    'ms-sql-s': 1433,
+    mqtt: 1883,
+    nfs: 2049,
+    mysql: 3306,
+    sip: 5060,
+    amqp: 5672,
+    postgresql: 5432,
+    redis: 6379,
+    'http-alt': 8080,
+    'secure-mqtt': 8883,
+  }),
+);
+
+/** The port printed as a number or name; undefined for an unknown name. */
+export function portNumber(text: string): number | undefined {
+  return parsePort(text) ?? ports.get(text);
+}
+
+/** Reads "10.0.0.1:80" or "10.0.0.1:http"; undefined for a host name or an unknown port name. */
+export function parseNamedSocket(text: string): SocketAddress | undefined {
+  const colon = text.lastIndexOf(':');
+  const port = ports.get(text.slice(colon + 1));
+  return parseSocketAddress(port === undefined ? text : `${text.slice(0, colon + 1)}${port}`);
+}
+
+/** Reads a 32-bit number, decimal or hexadecimal but not octal. */
+export function parseNumber32(text: string): number | undefined {
+  if (!/^(?:0x[\da-f]{1,8}|0|[1-9]\d{0,9})$/i.test(text)) return undefined;
+  const value = Number(text);
+  return value <= 0xffffffff ? value : undefined;
+}
+
+/** A mark or mask as kube-proxy writes it: eight hex digits. */
+export function formatMark(value: number): string {
+  return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
+}

@@ -1,0 +1,145 @@
+// What a node has besides rules: the values of its sysctls, and modules of the kernel.
+import type { Family } from './family.ts';
+import { itemOf, pairUp, diffByKey } from './compare.ts';
+import { readLines, type UnreadLine } from './lines.ts';
+import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
+
+/** For each family, the sysctl that a node needs to forward packets. kube-proxy sets only the one of IPv4, and only in IPVS mode. */
+export const forwardingSysctls: { readonly [F in Family]: string } = {
+  ipv4: 'net.ipv4.ip_forward',
+  ipv6: 'net.ipv6.conf.all.forwarding',
+};
+
+/** The name of an IPv4 sysctl for one link or for `all`: a dot in a link's name becomes a slash. */
+export function sysctlOfLink(link: string, key: string): string {
+  return `net.ipv4.conf.${link.replaceAll('.', '/')}.${key}`;
+}
+
+/** The file of a sysctl: "net.ipv4.ip_forward" → "/proc/sys/net/ipv4/ip_forward". */
+export function sysctlPath(name: string): string {
+  return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
+}
+
+/** Number of buckets in the connection tracking table: the only network setting that is not a sysctl. */
+export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
+
+/** Whether kpc-apply may have changed the setting in this file. */
+export function isSettingPath(path: string): boolean {
+  return path === conntrackBucketsPath || (/^\/proc\/sys\/net(?:\/[\w.-]+)+$/.test(path) && !path.includes('..'));
+}
+
+/** A sysctl.conf(5): one `name = value` a line, in map order; '' for none. */
+export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
+  return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');
+}
+
+/**
+ * Reads a sysctl.conf(5), or what `sysctl -a` prints: name with dots → value; the last of a name wins. Takes any text: lines it
+ * cannot read are in `unread`.
+ */
+export function parseSysctls(text: string): {
+  readonly sysctls: ReadonlyMap<string, string>;
+  readonly unread: readonly UnreadLine[];
+} {
+  const sysctls = new Map<string, string>();
+  const unread = readLines(text, ['#', ';'], (line) => {
+    // A leading minus: failing to set it is no error.
+    const [, name, value = ''] = /^-?\s*([^\s=]+)\s*=\s*([^]*)$/.exec(line) ?? [];
+    if (name === undefined) return 'not "name = value"';
+    sysctls.set(withDots(name), value);
+    return undefined;
+  });
+  return { sysctls, unread };
+}
+
+/** sysctl accepts slashes for dots; then a dot inside a part (an interface's name) is a dot. */
+function withDots(name: string): string {
+  const separator = /[./]/.exec(name)?.[0];
+  return separator === '/' ? name.replace(/[./]/g, (char) => (char === '/' ? '.' : '/')) : name;
+}
+
+/** `to` is undefined for a sysctl that is no longer wanted: it cannot be removed, so it keeps its value. */
+export interface SysctlChange {
+  readonly name: string;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+}
+
+export function diffSysctls(
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+): readonly SysctlChange[] {
+  const changes = pairUp(before, after, ([name]) => name).map((pair): SysctlChange => {
+    return { name: itemOf(pair)[0], from: pair.from?.[1], to: pair.to?.[1] };
+  });
+  return changes.filter(({ from, to }) => from === undefined || to === undefined || wordsOf(from) !== wordsOf(to));
+}
+
+/** The kernel prints tabs between the numbers of a sysctl with several. */
+function wordsOf(value: string): string {
+  return value.trim().split(/\s+/).join(' ');
+}
+
+/** A modules-load.d(5) file: one module a line; '' for none. */
+export function formatModules(modules: readonly string[]): string {
+  return modules.map((module) => `${module}\n`).join('');
+}
+
+/** Reads a modules-load.d(5) file. Takes any text: lines that are not one name are in `unread`. */
+export function parseModules(text: string): {
+  readonly modules: readonly string[];
+  readonly unread: readonly UnreadLine[];
+} {
+  const modules: string[] = [];
+  const unread = readLines(text, ['#', ';'], (line) => {
+    if (!/^[\w-]+$/.test(line)) return 'not the name of a module';
+    modules.push(line);
+    return undefined;
+  });
+  return { modules, unread };
+}
+
+/** A module to load. A module that is no longer wanted stays loaded: other programs may use it. */
+export interface ModuleChange {
+  readonly change: 'added' | 'removed';
+  readonly name: string;
+}
+
+export function diffModules(from: readonly string[], to: readonly string[]): readonly ModuleChange[] {
+  const { added, removed } = diffByKey(from, to, (name) => name);
+  return [
+    ...added.map((name): ModuleChange => ({ change: 'added', name })),
+    ...removed.map((name): ModuleChange => ({ change: 'removed', name })),
+  ];
+}
+
+/** The modules that implement each match, in load order. */
+const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
+  ['match-set', ['xt_set']],
+  ['comment', ['xt_comment']],
+  ['mark', ['xt_mark']],
+  ['source-type', ['xt_addrtype']],
+  ['destination-type', ['xt_addrtype']],
+  ['conntrack-state', ['xt_conntrack']],
+  ['statistic', ['xt_statistic']],
+  ['recent', ['xt_recent']],
+  ['virtual-server', ['xt_ipvs']],
+  // physdev sees bridge ports only if bridged packets pass iptables.
+  ['physdev-is-in', ['br_netfilter', 'xt_physdev']],
+];
+
+/**
+ * The kernel modules that these rules' matches need. Most kernels load them when a rule uses them; nodes that forbid autoloading
+ * need them listed.
+ */
+export function matchModules(tables: readonly Tables[]): readonly string[] {
+  const used = new Set<RuleArg['kind']>();
+  for (const chains of tables.flatMap((ofFamily) => Object.values(ofFamily))) {
+    for (const chain of chains.values()) {
+      for (const { args } of passingRules(chain)) {
+        for (const { kind } of args) used.add(kind);
+      }
+    }
+  }
+  return [...new Set(modulesOf.flatMap(([kind, modules]) => (used.has(kind) ? modules : [])))];
+}

@@ -1,0 +1,220 @@
+// What kube-proxy in IPVS mode makes: its link, its sets, and the virtual servers of node ports.
+import type { KernelState } from '../kernel/state.ts';
+import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
+import type { IpSet, SetType } from '../kernel/ipset/ipset.ts';
+import type { Rule, RuleArg, TableName } from '../kernel/iptables/iptables.ts';
+import { baseChains } from './chain-names.ts';
+import { isLoopback } from '../kernel/address.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { formatEntry } from '../kernel/ipset/set-entry.ts';
+
+/** The dummy link that kube-proxy in IPVS mode binds the Services' addresses to. */
+export const serviceLink = 'kube-ipvs0';
+
+export function boundAddresses(state: Pick<KernelState, 'links'>): readonly string[] {
+  return state.links
+    .filter((link) => link.name === serviceLink)
+    .flatMap((link) => link.addresses.map(({ address }) => address.text));
+}
+
+/** kube-proxy's sets of IPv4, in the order in which it lists them (ipsetInfo in ipvs/proxier.go). */
+const sets = {
+  loopBack: { name: 'KUBE-LOOP-BACK', type: 'hash:ip,port,ip' },
+  clusterIP: { name: 'KUBE-CLUSTER-IP', type: 'hash:ip,port' },
+  externalIP: { name: 'KUBE-EXTERNAL-IP', type: 'hash:ip,port' },
+  externalIPLocal: { name: 'KUBE-EXTERNAL-IP-LOCAL', type: 'hash:ip,port' },
+  loadBalancer: { name: 'KUBE-LOAD-BALANCER', type: 'hash:ip,port' },
+  loadBalancerFirewall: { name: 'KUBE-LOAD-BALANCER-FW', type: 'hash:ip,port' },
+  loadBalancerLocal: { name: 'KUBE-LOAD-BALANCER-LOCAL', type: 'hash:ip,port' },
+  sourceIP: { name: 'KUBE-LOAD-BALANCER-SOURCE-IP', type: 'hash:ip,port,ip' },
+  sourceCIDR: { name: 'KUBE-LOAD-BALANCER-SOURCE-CIDR', type: 'hash:ip,port,net' },
+  nodePortTCP: { name: 'KUBE-NODE-PORT-TCP', type: 'bitmap:port' },
+  nodePortLocalTCP: { name: 'KUBE-NODE-PORT-LOCAL-TCP', type: 'bitmap:port' },
+  nodePortUDP: { name: 'KUBE-NODE-PORT-UDP', type: 'bitmap:port' },
+  nodePortLocalUDP: { name: 'KUBE-NODE-PORT-LOCAL-UDP', type: 'bitmap:port' },
+  // The kernel's bitmap:port knows no SCTP, hence the hashes.
+  nodePortSCTP: { name: 'KUBE-NODE-PORT-SCTP-HASH', type: 'hash:ip,port' },
+  nodePortLocalSCTP: { name: 'KUBE-NODE-PORT-LOCAL-SCTP-HASH', type: 'hash:ip,port' },
+  healthCheckNodePort: { name: 'KUBE-HEALTH-CHECK-NODE-PORT', type: 'bitmap:port' },
+  ipvsAddresses: { name: 'KUBE-IPVS-IPS', type: 'hash:ip' },
+} as const satisfies Readonly<Record<string, { readonly name: string; readonly type: SetType }>>;
+
+export type SetId = keyof typeof sets;
+
+export const setIds = Object.keys(sets) as readonly SetId[];
+
+/** How many entries a hash set of kube-proxy takes: the kernel's default. */
+export const usualSetSize = 65_536;
+
+/** ipset's names have at most 31 characters. kube-proxy cuts longer ones, and so must kpc. */
+const longestName = 31;
+
+/** The name of a set in a family: for IPv6 it begins with "KUBE-6-" (NewIPSet in ipvs/ipset.go). */
+export function setName(set: SetId, family: Family): string {
+  const { name } = sets[set];
+  return family === 'ipv4' ? name : name.replace('KUBE-', 'KUBE-6-').slice(0, longestName);
+}
+
+interface NamedSet {
+  readonly set: SetId;
+  readonly family: Family;
+}
+
+const byName: ReadonlyMap<string, NamedSet> = new Map(
+  families.flatMap((family) => setIds.map((set) => [setName(set, family), { set, family }] as const)),
+);
+
+/** The reverse of setName; undefined for a name that kube-proxy gives to no set. */
+export function parseSetName(name: string): NamedSet | undefined {
+  return byName.get(name);
+}
+
+export function setType(set: SetId): SetType {
+  return sets[set].type;
+}
+
+/** One `dst` for each part of an entry that is about the destination: port or address alone, or both. */
+export function destinationOf(id: SetId): readonly 'dst'[] {
+  const type = setType(id);
+  return type === 'bitmap:port' || type === 'hash:ip' ? ['dst'] : ['dst', 'dst'];
+}
+
+/** Matches a packet with a set: by its destination, unless `directions` says otherwise. */
+export function setMatch(
+  id: SetId,
+  family: Family,
+  directions: readonly ('src' | 'dst')[] = destinationOf(id),
+): RuleArg {
+  return { kind: 'match-set', set: setName(id, family), directions };
+}
+
+/** The family of a set. A bitmap of ports has none, but the name that kube-proxy gives it shows one. */
+export function setFamily({ name, family }: Pick<IpSet, 'name' | 'family'>): Family {
+  return family === 'inet6' || parseSetName(name)?.family === 'ipv6' ? 'ipv6' : 'ipv4';
+}
+
+/** By protocol, the sets that list node ports: `local` those of external policy Local alone, `all` every one. */
+export const nodePortSets = {
+  TCP: { all: 'nodePortTCP', local: 'nodePortLocalTCP' },
+  UDP: { all: 'nodePortUDP', local: 'nodePortLocalUDP' },
+  SCTP: { all: 'nodePortSCTP', local: 'nodePortLocalSCTP' },
+} as const satisfies Readonly<Record<Protocol, { readonly all: SetId; readonly local: SetId }>>;
+
+/** The protocol of the node ports that a set lists; undefined for a set of anything else. */
+export function nodePortProtocol(set: SetId): Protocol | undefined {
+  return protocols.find((protocol) => set === nodePortSets[protocol].all || set === nodePortSets[protocol].local);
+}
+
+/**
+ * Closes the addresses on kube-ipvs0 to everything but Services. To the kernel they are the node's own: without this, a
+ * program on the node that listens on all addresses would answer there.
+ */
+export const accessFilter = {
+  table: 'filter',
+  /** The built-in chain that jumps there, with `comment`. */
+  from: 'INPUT',
+  chain: baseChains.accessFilter,
+  comment: 'kubernetes ipvs access filter',
+} as const satisfies { readonly table: TableName } & Readonly<Record<string, string>>;
+
+/** The chain, called from OUTPUT, that closes load balancers to the node itself where their source ranges leave it out. */
+export const accessOutFilterChain = baseChains.accessOutFilter;
+
+/** Sets of Services' addresses and ports. */
+export const openSets = [
+  'loadBalancer',
+  'clusterIP',
+  'externalIP',
+  'externalIPLocal',
+] as const satisfies readonly SetId[];
+
+/** Refuses new connections to the addresses in the set ipvsAddresses, except those in the open sets. */
+export function accessFilterRules(family: Family, open: readonly SetId[]): readonly Rule[] {
+  return [
+    ...open.map((id): Rule => ({ args: [setMatch(id, family), { kind: 'jump', target: { kind: 'return' } }] })),
+    {
+      args: [
+        { kind: 'conntrack-state', states: ['NEW'] },
+        setMatch('ipvsAddresses', family),
+        { kind: 'jump', target: { kind: 'reject' } },
+      ],
+    },
+  ];
+}
+
+/** What else kube-proxy leaves on a node for its virtual servers. All addresses are text. */
+interface ServerMarks {
+  /** The addresses on kube-ipvs0. */
+  readonly bound: ReadonlySet<string>;
+  /** The addresses of the node itself, on which kube-proxy listens for node ports. Empty if the state has no links. */
+  readonly own: ReadonlySet<string>;
+  /** The sockets of Services in the sets that list them. */
+  readonly listed: ReadonlySet<string>;
+  /** What the sets list as node ports: "TCP 30080", and "ipv4 TCP 30080". A bitmap has the port alone, the set of SCTP an address too. */
+  readonly nodePorts: ReadonlySet<string>;
+}
+
+/** The sets of type hash:ip,port that list addresses of Services. */
+const addressSets: ReadonlySet<SetId> = new Set([
+  'clusterIP',
+  'externalIP',
+  'externalIPLocal',
+  'loadBalancer',
+  'loadBalancerFirewall',
+  'loadBalancerLocal',
+]);
+
+export function readServerMarks(state: KernelState): ServerMarks {
+  const ownSets = state.sets.flatMap((set) => {
+    const named = parseSetName(set.name);
+    return named ? [{ ...set, id: named.set }] : [];
+  });
+  const lists = ownSets.filter(({ id, type }) => type === 'hash:ip,port' && addressSets.has(id));
+  const nodePorts = ownSets.flatMap((set) => {
+    const protocol = nodePortProtocol(set.id);
+    if (protocol === undefined) return [];
+    return set.entries.flatMap(({ port }) => [`${protocol} ${port}`, `${setFamily(set)} ${protocol} ${port}`]);
+  });
+  const others = state.links.filter(({ name }) => name !== serviceLink).flatMap((link) => link.addresses);
+  return {
+    bound: new Set(boundAddresses(state)),
+    own: new Set(others.flatMap(({ address }) => (isLoopback(address) ? [] : [address.text]))),
+    listed: new Set(lists.flatMap(({ entries }) => entries.map(formatEntry))),
+    nodePorts: new Set(nodePorts),
+  };
+}
+
+/** The API server's default range of node ports. */
+const usualNodePorts = { first: 30000, last: 32767 };
+
+/** Whether a port is of the API server's default range of node ports. */
+export function isUsualNodePort(port: number): boolean {
+  return port >= usualNodePorts.first && port <= usualNodePorts.last;
+}
+
+/**
+ * Finds the virtual servers of node ports. They are on an address of the node's own. They are also on an address of a
+ * Service that --nodeport-addresses covers, as kube-proxy takes what is bound to kube-ipvs0 for the node's own. If
+ * kube-proxy's sets are there, they decide, else the addresses; without either, the usual range of node ports.
+ */
+export function findNodePortServers(
+  state: KernelState,
+): (server: Pick<VirtualServer, 'address' | 'protocol' | 'port'>) => boolean {
+  const { bound, own, listed, nodePorts } = readServerMarks(state);
+  const hasSets = state.sets.some(({ name }) => parseSetName(name));
+  const onOwn = state.virtualServers.filter(({ address }) => own.has(address.text) && !bound.has(address.text));
+  const portsOnOwn = new Set(onOwn.map(({ protocol, port }) => `${protocol} ${port}`));
+  return (server) => {
+    if (listed.has(socketOf(server))) return false;
+    const port = `${server.protocol} ${server.port}`;
+    if (bound.has(server.address.text)) return listed.size > 0 ? nodePorts.has(port) : portsOnOwn.has(port);
+    if (nodePorts.has(port)) return true;
+    if (own.size > 0) return own.has(server.address.text);
+    return !hasSets && isUsualNodePort(server.port);
+  };
+}
+
+/** "10.96.0.1,tcp:80", as sets have it. */
+export function socketOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
+  return formatEntry({ address, protocol, port });
+}

@@ -1,0 +1,138 @@
+// What a dump does not show, and kube-proxy's own rules and sets tell: the node's addresses, virtual servers, and
+// what masquerades.
+import { singleAddress } from '../kernel/address-range.ts';
+import { families } from '../kernel/family.ts';
+import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
+import { formatKey } from '../kernel/nftables/format.ts';
+import { jumpChain, type KernelState } from '../kernel/state.ts';
+import { baseChains } from './chain-names.ts';
+import { isKubeProxyTable, nftSets } from './nft-table.ts';
+import { formatEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
+import { nodePortProtocol, openSets, parseSetName, setFamily, socketOf, type SetId } from './ipvs-objects.ts';
+import { modeOfState } from './evidence.ts';
+import { programs, type ProxyMode } from './modes.ts';
+import { listJumps } from './chains.ts';
+
+/**
+ * The addresses that kube-proxy's rules show to be the node's own, as text: those on which it says that node ports listen
+ * (GetNodeIPs), and those to which userspace mode sends the node's own packets, where kube-proxy itself listens.
+ */
+export function findOwnAddresses({ iptables, nftables }: KernelState): ReadonlySet<string> {
+  const ofTables = nftables
+    .filter(({ name }) => isKubeProxyTable(name))
+    .flatMap(({ sets }) => sets.get(nftSets.nodePortIPs)?.elements ?? [])
+    .map(({ key }) => formatKey(key));
+  const ofRules = families.flatMap((family) => {
+    const rulesOf = (chain: string): readonly Rule[] => iptables[family]?.nat?.get(chain)?.rules ?? [];
+    return [
+      ...rulesOf(baseChains.services)
+        .filter((rule) => jumpChain(rule) === baseChains.nodePorts)
+        .flatMap(addressAsked),
+      ...[baseChains.portalsHost, baseChains.nodePortHost].flatMap(rulesOf).flatMap(addressGiven),
+    ];
+  });
+  return new Set([...ofTables, ...ofRules]);
+}
+
+/** The one address that a rule asks for as destination. */
+function addressAsked({ args }: Rule): readonly string[] {
+  const to = args.find((arg) => arg.kind === 'destination' && arg.negated !== true);
+  const address = to?.kind === 'destination' ? singleAddress(to.range) : undefined;
+  return address ? [address.text] : [];
+}
+
+/** The address that a rule sends packets to. */
+function addressGiven({ args }: Rule): readonly string[] {
+  return args.flatMap((arg) => (arg.kind === 'jump' && arg.target.kind === 'dnat' ? [arg.target.address.text] : []));
+}
+
+/** What a set names of IPVS, and the list of virtual servers lacks. */
+export interface UnlistedServer {
+  readonly set: string;
+  /** As ipset writes it: "10.96.0.1,tcp:80" or "30080". */
+  readonly entry: string;
+  readonly lacks: 'virtual server' | 'real server';
+}
+
+const addressSets: ReadonlySet<SetId> = new Set(openSets);
+
+/**
+ * Finds an entry of kube-proxy's sets without its virtual server: kube-proxy makes that before it adds the entry (syncProxyRules in
+ * ipvs/proxier.go). `endsBare`: the list ends with a virtual server without a real server, and so may end before those that a set of
+ * local endpoints names.
+ */
+export function findUnlistedServer(state: KernelState, endsBare: boolean): UnlistedServer | undefined {
+  const mode = modeOfState(state);
+  if (mode === undefined || !programs(mode, 'virtualServers')) return undefined;
+  const sockets = new Set(state.virtualServers.map(socketOf));
+  const ports = new Set(state.virtualServers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
+  const real = new Set(
+    state.virtualServers.flatMap(({ protocol, realServers }) =>
+      realServers.map(({ address, port }) => socketOf({ address, port, protocol })),
+    ),
+  );
+  for (const set of state.sets) {
+    const id = parseSetName(set.name)?.set;
+    if (id === undefined) continue;
+    const protocol = nodePortProtocol(id);
+    const isListed = (entry: SetEntry): boolean => {
+      if (protocol) return ports.has(`${setFamily(set)} ${protocol} ${entry.port}`);
+      if (addressSets.has(id)) return sockets.has(formatEntry(entry));
+      return id !== 'loopBack' || !endsBare || real.has(formatEntry({ ...entry, source: undefined }));
+    };
+    const entry = set.entries.find((each) => each.other === undefined && !isListed(each));
+    if (!entry) continue;
+    const lacks = id === 'loopBack' ? 'real server' : 'virtual server';
+    return { set: set.name, entry: formatEntry({ ...entry, source: undefined }), lacks };
+  }
+  return undefined;
+}
+
+/** A clause: "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, of which the dump lists no virtual server …". */
+export function unlistedWords({ set, entry, lacks }: UnlistedServer): string {
+  return `${set} names ${entry}, and the dump lists no ${lacks} of it: the list is cut off, or kube-proxy could not make all of them`;
+}
+
+/** What masquerades packets and is not shown, as kube-proxy makes it. */
+interface UnshownMasquerading {
+  readonly chains: readonly Chain[];
+  /** What leads to the chains that no shown rule leads to. */
+  readonly jumps: ReturnType<typeof listJumps>;
+}
+
+/** The bit by which packets are marked unless a setting names another one (masqueradeBit). */
+const usualMark = 0x4000;
+
+/**
+ * What a table nat lacks to masquerade the packets that its rules send to KUBE-MARK-MASQ. `isWhole`: whether all of it was printed; a
+ * rule that goes to no chain shows that some was taken out.
+ */
+export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhole: boolean): UnshownMasquerading {
+  const isUnshown = (name: string): boolean => {
+    const chain = nat?.get(name);
+    return isWhole ? !chain : (chain?.rules ?? []).length === 0;
+  };
+  const rules = [...(nat?.values() ?? [])].flatMap((chain) => chain.rules);
+  const isAsked = rules.some((rule) => jumpChain(rule) === baseChains.markMasquerade);
+  if (!isAsked || !isUnshown(baseChains.markMasquerade)) return { chains: [], jumps: [] };
+  const value = markOf(nat?.get(baseChains.postrouting)?.rules ?? []) ?? usualMark;
+  const marks: Rule = { args: [{ kind: 'jump', target: { kind: 'mark', operation: 'or', value, mask: value } }] };
+  const masquerades: Rule = {
+    args: [
+      { kind: 'mark', value, mask: value },
+      { kind: 'jump', target: { kind: 'masquerade', randomFully: true } },
+    ],
+  };
+  const mark = { name: baseChains.markMasquerade, rules: [marks] };
+  if (!isUnshown(baseChains.postrouting)) return { chains: [mark], jumps: [] };
+  const isLed = rules.some((rule) => jumpChain(rule) === baseChains.postrouting);
+  return {
+    chains: [mark, { name: baseChains.postrouting, rules: [masquerades] }],
+    jumps: isLed ? [] : listJumps(mode).filter(({ to }) => to === baseChains.postrouting),
+  };
+}
+
+function markOf(rules: readonly Rule[]): number | undefined {
+  const [mark] = rules.flatMap(({ args }) => args.flatMap((arg) => (arg.kind === 'mark' ? [arg.value] : [])));
+  return mark;
+}
