@@ -40,11 +40,15 @@ interface SavedNode extends SavedState {
 
 const tablesOfKubeProxy = 'table ip kube-proxy\ntable ip6 kube-proxy\n';
 
-/** Twenty, two of which are the node's own. */
-const routes: readonly Route[] = [...routesOfAllKinds, ['-', '10.96.0.13', 80, 'tcp'], ['-', '10.96.0.11', 53, 'udp']];
+/** Those of all kinds, and two more of the node's own; in the emulated kernel, where each takes seconds, every other one. */
+const routes = [...routesOfAllKinds, ['-', '10.96.0.13', 80, 'tcp'], ['-', '10.96.0.11', 53, 'udp']].filter(
+  (_, i) => isFull || other === 'iptables' || i % 2 === 0,
+) as readonly Route[];
 
 /** One of each way in, for those who come meanwhile. */
-const newcomers: readonly Probe[] = routes.filter((_, i) => [0, 1, 2, 5, 8, 10, 12, 13, 14].includes(i)).map(probeOf);
+const newcomers: readonly Probe[] = routesOfAllKinds
+  .filter((_, i) => [0, 1, 2, 5, 8, 10, 12, 13, 14].includes(i))
+  .map(probeOf);
 
 /** A program on the node that listens on all addresses, to which those of Services are closed. */
 const daemonPort = 9999;
@@ -189,7 +193,7 @@ const opened: string[] = [];
 const openedRoutes: Route[] = [];
 
 await suite.check(
-  `20 connections of all kinds go on over ${changes.length} changes of mode, and so do those opened between`,
+  `${routes.length} connections of all kinds go on over ${changes.length} changes of mode, and so do those opened between`,
   async () => {
     await expectApply(['apply', ipvs], 0);
     // Long enough for a busy machine: a flow of UDP that pauses for longer is a new one.
