@@ -74,12 +74,12 @@ const ofNoKind: readonly Edit[] = [
   field: proxyField('nodePortInterfaces', texts),
   defaultIn: (): readonly string[] => [],
   read: ({ value }) => value,
-  stored: listOf(text),
+  stored: listOf(storedText),
 });
 
 export const localhostNodePorts`,
   ],
-  ['src/settings/table.ts', 'import { localhostNodePorts,', 'import { nodePortInterfaces, localhostNodePorts,'],
+  ['src/settings/table.ts', 'import { bindAddress,', 'import { nodePortInterfaces, bindAddress,'],
   ['src/settings/table.ts', '  nodePortAddresses,\n', '  nodePortAddresses,\n  nodePortInterfaces,\n'],
 ];
 
