@@ -2,7 +2,7 @@ import { addressAt, type Address } from '../../kernel/address.ts';
 import { singleAddress, spanOf, type AddressRange, type AddressSpan } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
-import { tableNames, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
+import { passingRules, tableNames, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
 import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';
 import type { Field, Selector, Element, NftRule, NftTable } from '../../kernel/nftables/table.ts';
 import { parsePortRange, type PortRange } from '../../kernel/ports-and-marks.ts';
@@ -57,7 +57,7 @@ export class Questions {
       const foreign: unknown[] = state.sets.filter(({ name }) => !parseSetName(name));
       for (const tables of families.map((family) => state.iptables[family])) {
         for (const chain of tableNames.flatMap((name) => [...(tables?.[name]?.values() ?? [])])) {
-          for (const rule of chain.rules) this.#readIptablesRule(rule, chain, sets);
+          for (const rule of passingRules(chain)) this.#readIptablesRule(rule, chain, sets);
           if (!isNamedByKubeProxy(chain.name)) foreign.push(chain);
         }
       }
