@@ -27,6 +27,15 @@ export function readPortKey(key: PortKey): Pick<Packet, 'protocol' | 'port'> {
 
 const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];
 
+/** The arguments of iptables rules that look at destinations or input interfaces: most rules have none. */
+const askingKinds: ReadonlySet<RuleArg['kind']> = new Set([
+  'destination',
+  'destination-port',
+  'in-interface',
+  'match-set',
+  'other',
+]);
+
 export function isSingle({ first, last }: AddressSpan): boolean {
   return first === last;
 }
@@ -105,6 +114,7 @@ export class Questions {
   }
 
   #readIptablesRule({ args }: Rule, chain: unknown, sets: ReadonlyMap<string, IpSet>): void {
+    if (!args.some(({ kind }) => askingKinds.has(kind))) return;
     const find = <K extends RuleArg['kind']>(kind: K) =>
       args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
     const protocol = find('protocol')?.protocol;

@@ -3,7 +3,7 @@ import { isNetwork } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import { passingRules, tableNames } from '../../kernel/iptables/iptables.ts';
 import { jumpChain, type KernelState } from '../../kernel/state.ts';
-import { baseChains } from '../../kube-proxy/chain-names.ts';
+import { baseChains, parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, nftChains } from '../../kube-proxy/nft-table.ts';
 
 /** How kube-proxy's rules recognise packets of pods: by networks, by interfaces, or not at all. */
@@ -27,6 +27,8 @@ export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {
     tableNames.flatMap((name) => [...(iptables[family]?.[name]?.values() ?? [])]),
   );
   for (const chain of chains) {
+    // There is one for each endpoint, which marks packets from that alone.
+    if (parseServiceChain(chain.name)?.kind === 'endpoint') continue;
     for (const rule of passingRules(chain)) {
       if (jumpChain(rule) !== baseChains.markMasquerade) continue;
       for (const arg of rule.args) {
