@@ -88,7 +88,7 @@ export function limitsTable(checks) {
       const { what, value, limit, unit = '' } = check;
       return [
         what,
-        `${value.toFixed(value < 10 ? 3 : 0)}${unit}`,
+        `${value.toFixed(value < 10 ? 2 : 0)}${unit}`,
         `${limit}${unit}`,
         isMissed(check) ? '**no**' : 'yes',
       ];

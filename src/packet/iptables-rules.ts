@@ -60,14 +60,13 @@ export function iptablesOf(
     if (!shown) return [];
     const unshown = supposedChains.filter((each) => each.family === family && each.table === name);
     const own = new Map(unshown.map(({ chain }) => [chain.name, chain]));
-    const chains = new Map([...shown, ...own]);
     const lacksPolicy = (chain: string): Answer =>
       lacksPolicies(family, name) && lacks({ kind: 'policy', family, table: name, chain }, `policy ${name} ${chain}`);
     const jumps = supposed.filter(
       (jump): jump is IptablesJump => jump.tool === 'iptables' && jump.family === family && jump.table === name,
     );
     const lookups = { sets, supposed: byRule(jumps), supposedChains: own };
-    return [prepareTable(name, withJumps(chains, jumps), lookups, lacksPolicy)];
+    return [prepareTable(name, chainsOf(name, shown, [...own.values()], jumps), lookups, lacksPolicy)];
   });
 }
 
@@ -79,9 +78,22 @@ function byRule(jumps: readonly IptablesJump[]): SupposedRules {
   return new Map(jumps.map((jump) => [jump.rule, jump]));
 }
 
-/** Puts supposed jumps before all other rules, or after them if they are marked so. */
-function withJumps(given: ReadonlyMap<string, Chain>, jumps: readonly IptablesJump[]): ReadonlyMap<string, Chain> {
+/**
+ * The chains with those that are supposed, and those that the kernel has, shown or not. Supposed jumps go before all other rules,
+ * or after them if they are marked so.
+ */
+function chainsOf(
+  table: TableName,
+  given: ReadonlyMap<string, Chain>,
+  own: readonly Chain[],
+  jumps: readonly IptablesJump[],
+): ReadonlyMap<string, Chain> {
   const chains = new Map(given);
+  for (const chain of own) chains.set(chain.name, chain);
+  for (const hook of hooks) {
+    const name = hook.toUpperCase();
+    if (iptablesPriorities[table][hook] !== undefined && !chains.has(name)) chains.set(name, { name, rules: [] });
+  }
   for (const jump of jumps) {
     const { from: name, rule } = jump;
     const chain = chains.get(name) ?? { name, rules: [] };
@@ -100,7 +112,7 @@ interface Lookups {
 /** `lacksPolicy`: why the policies that the table does not show are unknown; false if such chains accept. */
 function prepareTable(
   name: TableName,
-  given: ReadonlyMap<string, Chain>,
+  chains: ReadonlyMap<string, Chain>,
   lookups: Lookups,
   lacksPolicy: (chain: string) => Answer,
 ): RuleTable {
@@ -109,14 +121,11 @@ function prepareTable(
     const priority = iptablesPriorities[name][hook];
     const chain = hook.toUpperCase();
     if (priority === undefined) return [];
-    const { policy, rules = [] } = given.get(chain) ?? {};
+    const { policy, rules = [] } = chains.get(chain) ?? {};
     const drops = policy === undefined ? lacksPolicy(chain) : policy === 'DROP';
     const isIdle = rules.length === 0 && drops === false;
     return [{ chain, hook, priority, isNat: name === 'nat', reroutes: name === 'mangle', drops, isIdle }];
   });
-  // The kernel has each of these chains, shown or not.
-  const unshown = bases.filter(({ chain }) => !given.has(chain)).map(({ chain }) => ({ name: chain, rules: [] }));
-  const chains = new Map<string, Chain>([...given, ...unshown.map((chain) => [chain.name, chain] as const)]);
   const jumpsTo = new Set([...lookups.supposed.values()].map(({ to }) => to));
   const table: RuleTable = {
     tool: 'iptables',

@@ -149,8 +149,6 @@ type Sent = Pick<Packet, 'destination' | 'protocol' | 'port'>;
 interface Destination {
   readonly kind: (typeof destinationKinds)[number];
   readonly ports: readonly ShownPort[];
-  /** Whether one of them has an endpoint, on either side, that is ready or still serves. */
-  readonly isServed: boolean;
 }
 
 /** A packet and its end on one side. */
@@ -299,6 +297,7 @@ interface Explained {
 function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = ownAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
+  const served = new Set(scenes.flatMap(servedPorts));
   const [ignores, ignored] = scenes.map(({ side }) => side.settings?.ignoresExternalIPs === true);
   const changesExternalIPs = ignores !== ignored;
   const serviceCause = findServiceCause(...scenes);
@@ -334,7 +333,8 @@ function explainer(...scenes: readonly [Scene, Scene]) {
       shownBy,
       lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
     };
-    const cause = causeOf(difference, target, isOwnEndpoint, changesExternalIPs, nodes);
+    const isServed = target.ports.some(({ label, family }) => served.has(`${label} ${family}`));
+    const cause = causeOf(difference, target, isServed, isOwnEndpoint, changesExternalIPs, nodes);
     const ofServices = cause === 'not-understood' ? undefined : serviceCause(target.ports);
     // Policies choose among other endpoints, too, for a pod that reaches itself.
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
@@ -454,8 +454,7 @@ function destinationFinder(
   nodes: ReadonlyMap<string, Address>,
 ): (packet: Sent) => Destination {
   const indexes = [...new Set(scenes.map(({ side }) => side.addresses))];
-  const served = new Set(scenes.flatMap(servedPorts));
-  const find = ({ destination, protocol, port }: Sent): Omit<Destination, 'isServed'> => {
+  return ({ destination, protocol, port }) => {
     const { text, family } = destination;
     const isOf = (each: ShownPort): boolean => each.protocol.toLowerCase() === protocol;
     const there = indexes.flatMap((index) => index.servicesAt(text));
@@ -474,10 +473,6 @@ function destinationFinder(
     if (!asked[0]) return { kind: 'node', ports: none };
     return { kind: isAsked(asked[0]) ? 'node-port' : 'health-check', ports: asked };
   };
-  return (packet) => {
-    const found = find(packet);
-    return { ...found, isServed: found.ports.some(({ label, family }) => served.has(`${label} ${family}`)) };
-  };
 }
 
 /** Service ports, by name and family, with an endpoint that may get connections. Rules name no other endpoints. */
@@ -492,7 +487,8 @@ function servedPorts({ side: { ports } }: Scene): readonly string[] {
 
 function causeOf(
   { sender, packet, from, to, isOfConnection }: Difference,
-  { kind, ports, isServed }: Destination,
+  { kind, ports }: Destination,
+  isServed: boolean,
   isOwnEndpoint: boolean,
   changesExternalIPs: boolean,
   nodes: ReadonlyMap<string, Address>,

@@ -67,7 +67,6 @@ export class Likeness {
   /** Addresses that are equivalent to no other: the node's own, and those of senders that represent many. */
   readonly #single: ReadonlySet<string>;
   readonly #cuts: Cuts;
-  readonly #kinds = new Map<string, string>();
   readonly #shapes = new Map<string, number>();
   readonly #places = new Map<string, number>();
 
@@ -195,14 +194,10 @@ export class Likeness {
 
   /** How rules and the node treat an address. */
   #kindOf(address: Address): string {
-    const known = this.#kinds.get(address.text);
-    if (known !== undefined) return known;
     const isSingle = this.#single.has(address.text) || isLoopback(address) || isLinkLocal(address);
-    const kind = isSingle
+    return isSingle
       ? address.text
       : `${address.family} ${this.#clients.placeOf(address)} ${betweenCuts(this.#cuts, address)}`;
-    this.#kinds.set(address.text, kind);
-    return kind;
   }
 }
 

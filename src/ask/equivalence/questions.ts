@@ -2,7 +2,7 @@ import { addressAt, type Address } from '../../kernel/address.ts';
 import { singleAddress, spanOf, type AddressRange, type AddressSpan } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
-import { tableNames, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
+import { passingRules, tableNames, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
 import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';
 import type { Field, Selector, Element, NftRule, NftTable } from '../../kernel/nftables/table.ts';
 import { parsePortRange, type PortRange } from '../../kernel/ports-and-marks.ts';
@@ -26,6 +26,15 @@ export function readPortKey(key: PortKey): Pick<Packet, 'protocol' | 'port'> {
 }
 
 const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];
+
+/** The arguments of iptables rules that look at destinations or input interfaces: most rules have none. */
+const askingKinds: ReadonlySet<RuleArg['kind']> = new Set([
+  'destination',
+  'destination-port',
+  'in-interface',
+  'match-set',
+  'other',
+]);
 
 export function isSingle({ first, last }: AddressSpan): boolean {
   return first === last;
@@ -57,7 +66,7 @@ export class Questions {
       const foreign: unknown[] = state.sets.filter(({ name }) => !parseSetName(name));
       for (const tables of families.map((family) => state.iptables[family])) {
         for (const chain of tableNames.flatMap((name) => [...(tables?.[name]?.values() ?? [])])) {
-          for (const rule of chain.rules) this.#readIptablesRule(rule, chain, sets);
+          for (const rule of passingRules(chain)) this.#readIptablesRule(rule, chain, sets);
           if (!isNamedByKubeProxy(chain.name)) foreign.push(chain);
         }
       }
@@ -105,6 +114,7 @@ export class Questions {
   }
 
   #readIptablesRule({ args }: Rule, chain: unknown, sets: ReadonlyMap<string, IpSet>): void {
+    if (!args.some(({ kind }) => askingKinds.has(kind))) return;
     const find = <K extends RuleArg['kind']>(kind: K) =>
       args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
     const protocol = find('protocol')?.protocol;

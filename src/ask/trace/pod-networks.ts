@@ -1,9 +1,9 @@
 import { contains, type Address, type Network } from '../../kernel/address.ts';
 import { isNetwork } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
-import { tableNames } from '../../kernel/iptables/iptables.ts';
+import { passingRules, tableNames } from '../../kernel/iptables/iptables.ts';
 import { jumpChain, type KernelState } from '../../kernel/state.ts';
-import { baseChains } from '../../kube-proxy/chain-names.ts';
+import { baseChains, parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, nftChains } from '../../kube-proxy/nft-table.ts';
 
 /** How kube-proxy's rules recognise packets of pods: by networks, by interfaces, or not at all. */
@@ -26,12 +26,15 @@ export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {
   const chains = families.flatMap((family) =>
     tableNames.flatMap((name) => [...(iptables[family]?.[name]?.values() ?? [])]),
   );
-  for (const { args } of chains.flatMap(({ rules }) =>
-    rules.filter((rule) => jumpChain(rule) === baseChains.markMasquerade),
-  )) {
-    for (const arg of args) {
-      if (arg.kind === 'source' && arg.negated && isNetwork(arg.range)) networks.set(arg.range.text, arg.range);
-      if (arg.kind === 'in-interface' && arg.negated) interfaces.add(arg.name);
+  for (const chain of chains) {
+    // There is one for each endpoint, which marks packets from that alone.
+    if (parseServiceChain(chain.name)?.kind === 'endpoint') continue;
+    for (const rule of passingRules(chain)) {
+      if (jumpChain(rule) !== baseChains.markMasquerade) continue;
+      for (const arg of rule.args) {
+        if (arg.kind === 'source' && arg.negated && isNetwork(arg.range)) networks.set(arg.range.text, arg.range);
+        if (arg.kind === 'in-interface' && arg.negated) interfaces.add(arg.name);
+      }
     }
   }
   for (const { name, chains: own } of nftables) {

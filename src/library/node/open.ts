@@ -5,10 +5,9 @@ import { loadFile } from '../../input/files/load-files.ts';
 import type { FileTree } from '../../input/files/file-tree.ts';
 import { openPaths, type OpenedPaths } from '../../snapshot/files/open.ts';
 import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
-import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
+import type { FileOptions } from '../../snapshot/files/read-texts.ts';
 import type { Opened, Reading } from '../../snapshot/open/opened.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import { lintLoaded, optionsOfLint } from '../lint.ts';
 import type { TestRun } from '../test-run.ts';
 
 export { openPaths, repositoryPaths };
@@ -31,15 +30,6 @@ export async function findOther(paths: readonly string[], node?: string): Promis
     if (kind !== 'manifests') return { path, kind, diagnostics };
   }
   return undefined;
-}
-
-/** Reads manifests, and asks the rules about them. */
-export async function lintFiles(
-  options: FileOptions & { readonly node?: string | undefined },
-  words: Parameters<typeof lintLoaded>[2],
-) {
-  const loaded = await loadInputs(optionsOfLint(options));
-  return { ...lintLoaded(loaded, options, words), files: loaded.files };
 }
 
 /** Reads files of expectations, and reports those that cannot be read; `stdin` is what "-" names. */

@@ -59,7 +59,8 @@ export function openManifests(
   { allNodes = false, ...options }: NodeOptions & { readonly allNodes?: boolean | undefined },
   said = new Set<string>(),
 ): Opened {
-  const memo = new NodeMemo();
+  const nodes = allNodes ? [...loaded.nodes.keys()].toSorted() : [''];
+  const memo = nodes.length > 1 ? new NodeMemo() : undefined;
   /** The node that first reported each diagnostic; reading that node again repeats it. */
   const first = new Map<string, string>();
   const at = (node: string): Reading => {
@@ -75,7 +76,7 @@ export function openManifests(
     }
     return { ...reading, diagnostics };
   };
-  return { loaded, nodes: allNodes ? [...loaded.nodes.keys()].toSorted() : [''], at };
+  return { loaded, nodes, at };
 }
 
 /** A node that cannot be compiled, for the reasons in the diagnostics. */
