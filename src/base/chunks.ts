@@ -9,8 +9,8 @@ export function joinText(text: FileText): string {
 const chunkLength = 1 << 20;
 
 /**
- * A text as UTF-8 in pieces, for callers that would otherwise turn all of a large file into bytes at once. No piece
- * ends inside a character. The pieces share their memory: each is valid until the next is asked for.
+ * A text as UTF-8 in pieces, without turning all of it into bytes at once. No piece ends inside a character. The pieces
+ * share memory: each is valid until the next is requested.
  */
 export function* encodeChunks(text: FileText): Generator<Uint8Array, void> {
   const pieces = typeof text === 'string' ? [text] : text;

@@ -30,8 +30,8 @@ import type { Place } from '../kernel/place.ts';
 import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
 
 /**
- * Builds the cluster that all modes compile from Services and their slices. The order of the input does not matter. The input was
- * checked before: what cannot be parsed here is left out, as in kube-proxy.
+ * Builds the cluster that all modes compile from, whatever the order of the input. Leaves out what cannot be parsed, as
+ * kube-proxy does: the input was checked before.
  */
 export function buildCluster(
   services: readonly ServiceWithSlices[],
@@ -64,8 +64,8 @@ function isWatched(service: Service, behaviours: Behaviours): boolean {
 }
 
 /**
- * The cluster as one node sees it: decides between equal endpoints of different slices. Returns the same value if there is
- * nothing to decide.
+ * The cluster as one node sees it: chooses between equal endpoints of different slices. Returns the same value if there
+ * are none.
  */
 export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>, behaviours: Behaviours): Cluster {
   // Then the choice is the same for all nodes.
@@ -293,14 +293,12 @@ function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
 
 const none: readonly never[] = [];
 
-/** Made once, to spare the garbage collector. */
 const paths = {
   name: ['metadata', 'name'],
   clusterIP: ['spec', 'clusterIP'],
   firstPort: ['spec', 'ports', 0],
 } as const;
 
-/** Makes each place on demand. */
 class FieldPlaces implements ServicePortPlaces {
   readonly #source: Source;
   readonly #index: number;

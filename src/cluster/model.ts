@@ -5,7 +5,7 @@ import type { Place } from '../kernel/place.ts';
 import type { EndpointStatus, ServicePortSpec } from './objects.ts';
 
 /**
- * What all proxy modes share: the Service ports of both families with their endpoints. It is the same for every node;
+ * What all proxy modes share, the same for every node: the Service ports of both families with their endpoints.
  * endpoint-choice.ts and the modes decide what a node makes of it.
  */
 export interface Cluster extends ClusterObjects {
@@ -55,7 +55,6 @@ export interface HeadlessEndpoint {
   readonly ready: boolean;
 }
 
-/** A Service with a health check node port. kube-proxy's answer there depends on the ready endpoints on the node. */
 export interface ServiceHealthCheck {
   readonly namespace: string;
   readonly service: string;
@@ -66,8 +65,8 @@ export interface ServiceHealthCheck {
 }
 
 /**
- * A Service port in one family: kube-proxy's ServicePortName with its BaseServicePortInfo and endpoints. Manifests and bundles
- * show all of it, a kernel only a part: see ShownPort.
+ * A Service port in one family: kube-proxy's ServicePortName with its BaseServicePortInfo and endpoints. Manifests and
+ * bundles show all of it, a kernel only a part: see ShownPort.
  */
 export interface ServicePort<Unknown = never> {
   readonly namespace: string | Unknown;
@@ -77,7 +76,7 @@ export interface ServicePort<Unknown = never> {
   readonly protocol: Protocol;
   readonly family: Family;
   /**
-   * kube-proxy's name for it, the same in both families: "namespace/service" or "namespace/service:port". If the name is unknown,
+   * kube-proxy's name, the same in both families: "namespace/service" or "namespace/service:port". If unknown,
    * "10.96.0.1:80/TCP" or "node port 30080/TCP".
    */
   readonly label: string;
@@ -98,11 +97,9 @@ export interface ServicePort<Unknown = never> {
   readonly sourceRanges: readonly (Network | Printed<Unknown>)[] | Unknown;
   /** Set if a kernel shows that there are source ranges, but not which. */
   readonly hidesSourceRanges?: true | undefined;
-  /** Seconds of session affinity by client address; 0 for none. */
   readonly affinitySeconds: number | Unknown;
   readonly internalPolicyLocal: boolean | Unknown;
   readonly externalPolicyLocal: boolean | Unknown;
-  /** 0 for none. */
   readonly healthCheckNodePort: number | Unknown;
   /** From the annotation kpc.dev/ipvs-scheduler; '' for the node's scheduler. */
   readonly scheduler: string | Unknown;
@@ -115,8 +112,8 @@ export interface ServicePort<Unknown = never> {
 }
 
 /**
- * A Service port as far as its source shows it; fields that a kernel does not show are undefined. Manifests and bundles show
- * everything, so every ServicePort is a ShownPort.
+ * A Service port as far as its source shows it: what a kernel does not show is undefined. Every ServicePort is a
+ * ShownPort.
  */
 export type ShownPort = ServicePort<undefined>;
 
@@ -134,8 +131,8 @@ export interface ServicePortPlaces {
 }
 
 /**
- * One address and port behind a Service port. endpoint-choice.ts decides which ones a node uses. A kernel shows no status, and
- * may show an address without a port, or a name in place of both.
+ * One address and port behind a Service port. endpoint-choice.ts decides which a node uses. A kernel shows no status,
+ * and maybe an address without a port, or a name for both.
  */
 export interface Endpoint<Unknown = never> {
   readonly address: Address | Unknown;
@@ -145,8 +142,8 @@ export interface Endpoint<Unknown = never> {
   /** With only the hints that this release's kube-proxy reads. */
   readonly status: EndpointStatus | Unknown;
   /**
-   * Other endpoints with the same address and port, in the order of their slices, if kube-proxy prefers the one on its own node:
-   * see pickFromRivals. Absent once that is decided.
+   * Other endpoints with the same address and port, in slice order, if kube-proxy prefers the one on its own node: see
+   * pickFromRivals. Absent once decided.
    */
   readonly rivals?: readonly Endpoint[] | undefined;
   readonly place?: Place | undefined;
@@ -175,18 +172,14 @@ export interface NodeContext {
   readonly zone: string;
   readonly podCIDRs: readonly Network[];
   /**
-   * The node's own address in each family: the first InternalIP, else the first ExternalIP, unless kube-proxy's bind address
-   * overrides it; the loopback address if there is none.
+   * The node's own address in each family: first InternalIP, else first ExternalIP, unless kube-proxy's bind address
+   * overrides it; loopback if there is none.
    */
   readonly nodeIPs: { readonly [F in Family]: Address };
-  /**
-   * All addresses on the node's links except kube-ipvs0, of both families, including loopback, sorted and without duplicates.
-   * Empty if unknown.
-   */
+  /** All addresses on the node's links except kube-ipvs0, with loopback, sorted, unique. Empty if unknown. */
   readonly hostAddresses: readonly Address[];
 }
 
-/** The part of a node that decides which endpoints of a Service port it uses. */
 export type NodeIdentity = Pick<NodeContext, 'name' | 'zone'>;
 
 export interface PortAddress {
@@ -194,7 +187,6 @@ export interface PortAddress {
   readonly address: Address;
 }
 
-/** All addresses of the Service port itself. */
 export function portAddresses(port: ShownPort): readonly PortAddress[] {
   const { clusterIP, externalIPs, loadBalancerIPs, otherIPs = [] } = port;
   const all: PortAddress[] = clusterIP ? [{ kind: 'cluster-ip', address: clusterIP }] : [];
@@ -227,7 +219,7 @@ export interface AssumedPod {
   readonly addresses: readonly string[];
 }
 
-/** Where a Service port has no endpoint: on this node, or, if kpc chose where its Pods run, on nodes without one of them. */
+/** Where a Service port lacks endpoints: this node or, if kpc chose where Pods run, nodes without one. */
 export function placeWithout({ endpoints = [], service }: Pick<ShownPort, 'endpoints' | 'service'>): string {
   return isPlacedByKpc({ endpoints }) && service !== undefined
     ? `on nodes without a Pod of ${service}`

@@ -23,8 +23,8 @@ import type { Behaviours } from '../kube-proxy/releases.ts';
 export const zoneLabel = 'topology.kubernetes.io/zone';
 
 /**
- * What kube-proxy would know about the node. Without host addresses (the output of `ip -j addr` except kube-ipvs0), uses the Node
- * object's addresses, plus 127.0.0.1 if node ports are served on it.
+ * What kube-proxy would know about the node. Without host addresses (`ip -j addr` except kube-ipvs0), uses the Node
+ * object's, plus 127.0.0.1 if node ports are served on it.
  */
 export function describeNode(
   name: string,
@@ -49,7 +49,6 @@ export function describeNode(
   };
 }
 
-/** '' if it has no zone. */
 export function zoneOf(node: Node | undefined): string {
   return node?.metadata.labels[zoneLabel] ?? '';
 }
@@ -90,8 +89,8 @@ export interface NodePortNetworks {
 const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
 
 /**
- * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): keywords name networks, a
- * family without a network listens everywhere, and a network of length zero includes all others of its family.
+ * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): keywords name
+ * networks, a family without one listens everywhere, and length zero includes all others of the family.
  */
 export function nodePortNetworks(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,
@@ -141,8 +140,8 @@ export function planNodePorts(
 }
 
 /**
- * The permanent addresses of the node in one family: no loopback, and for IPv6 no link-local. kube-proxy does not bind such an
- * address to kube-ipvs0 even if a Service claims it (isValidForSet).
+ * The node's permanent addresses in one family: no loopback, no IPv6 link-local. kube-proxy does not bind these to
+ * kube-ipvs0 even if a Service claims them (isValidForSet).
  */
 export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: Family): readonly Address[] {
   return node.hostAddresses.filter(
@@ -151,8 +150,9 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
 }
 
 /**
- * Whether --nodeport-addresses covers addresses of Services. kube-proxy in IPVS mode binds these to kube-ipvs0, and treats all
- * link addresses in a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports there too.
+ * Whether --nodeport-addresses covers addresses of Services. In IPVS mode kube-proxy binds these to kube-ipvs0 and
+ * treats all link addresses in a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports
+ * there too.
  */
 export function findCoveredAddresses(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,

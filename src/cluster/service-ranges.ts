@@ -4,12 +4,11 @@ import { compareText } from '../kernel/compare.ts';
 import type { ServiceRange } from './model.ts';
 import type { ServiceCidr, Sourced } from './objects.ts';
 
-/** The ServiceCIDR that the API server makes from its own --service-cluster-ip-range. */
 const defaultName = 'kubernetes';
 
 /**
- * The networks of all ServiceCIDR objects. Without any, those from --service-cluster-ip-range, which the API server would make
- * into an object. Sorted and without duplicates, whatever the order of objects.
+ * The networks of all ServiceCIDR objects; without any, those of --service-cluster-ip-range, which the API server would
+ * make an object of. Sorted, unique.
  */
 export function serviceRanges(
   objects: readonly Sourced<ServiceCidr>[],
@@ -32,15 +31,14 @@ export function sortRanges(ranges: readonly ServiceRange[]): readonly ServiceRan
 }
 
 /**
- * The networks to assign cluster IPs from, at most one of each family. The API server's own ServiceCIDR comes first: its first
- * network gives the family of Services that name none.
+ * The networks to assign cluster IPs from, at most one per family. The API server's own ServiceCIDR comes first: its
+ * first network gives the family of Services that name none.
  */
 export function assignableNetworks(objects: readonly Sourced<ServiceCidr>[]): readonly Network[] {
   const networks = objects.toSorted(compareNames).flatMap(({ object }) => object.cidrs);
   return networks.filter(({ family }, i) => networks.findIndex((other) => other.family === family) === i);
 }
 
-/** Whether the API server made it. */
 export function isDefaultCidr({ metadata }: ServiceCidr): boolean {
   return metadata.name === defaultName;
 }

@@ -32,11 +32,9 @@ export type DumpFileKind =
 export interface Dump {
   readonly state: KernelState;
   readonly coverage: Coverage;
-  /** What conntrack lists; undefined if nothing. */
   readonly flows: readonly TrackedFlow[] | undefined;
   /** What ip route and ip rule print. */
   readonly routes: KnownRoutes;
-  /** What a kube-proxy log says; undefined if there is none. */
   readonly log: ProxyLog | undefined;
   /** Each output that was read, and its file. */
   readonly files: readonly { readonly name: string; readonly kind: DumpFileKind }[];
@@ -110,7 +108,6 @@ export interface HookedInterfaces {
 /** Why a dump file, or a part of it, is skipped, or how it was read; without a line, about the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
 
-/** Joins texts whose order does not matter. */
 export function sorted(texts: readonly string[]): string {
   return texts.toSorted().join('\n');
 }
@@ -130,7 +127,6 @@ export class DumpDraft {
   );
   /** Compared with the weights of real servers, which differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
-  /** By family, the links with an address in it: ip addr lists both families, or one. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
   readonly #linkKinds = new Map<string, Omit<Link, 'name' | 'addresses'>>();
   readonly #routes = new DraftedRoutes();
@@ -152,7 +148,6 @@ export class DumpDraft {
   allAddresses: readonly Family[] | undefined;
   /** The families for which part of kube-proxy's table was omitted, by an nft option or by whoever pasted it. */
   readonly nftParts = new Set<Family>();
-  /** The families in which kube-proxy's table is dormant. */
   readonly dormant = new Set<Family>();
   /** Whether nft's output is cut off at either end: tables may be missing. */
   isNftCut = false;
@@ -211,10 +206,7 @@ export class DumpDraft {
     if (this.#files.every((file) => file.name !== name || file.kind !== kind)) this.#files.push({ name, kind });
   }
 
-  /**
-   * Reports unreadable lines, once for each reason; line numbers count from the line after `offset`. `rules`: the tables that
-   * they may belong to.
-   */
+  /** Reports unreadable lines once per reason, numbered from `offset`. `rules`: tables they may belong to. */
   unread(
     file: string,
     output: OutputKind,
@@ -241,8 +233,8 @@ export class DumpDraft {
   }
 
   /**
-   * Takes what an output lists, and returns whether it did. An output from another node or time than the first of its kind is
-   * reported instead, because two states must not be mixed.
+   * Takes what an output lists; returns whether it did. Reports output of another node or time than the first of its
+   * kind: two states must not be mixed.
    */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
@@ -305,7 +297,6 @@ export class DumpDraft {
     this.fault(file, 'second-listing', { output: 'kube-proxy log', differences }, other.line);
   }
 
-  /** The rules of one family, which counts as given from then on. */
   rulesOf(family: Family): RuleListings {
     return (this.#rules[family] ??= new RuleListings());
   }
@@ -451,15 +442,15 @@ export class Listed<T> {
   isGiven = false;
   isWhole = false;
 
-  /** `textOf`: equal texts mean equal items; undefined for an item that is not compared. */
+  /** `textOf`: equal texts mean equal items; undefined for items not compared. */
   constructor(keyOf: (item: T) => string, textOf: (item: T) => string | undefined) {
     this.#keyOf = keyOf;
     this.#textOf = textOf;
   }
 
   /**
-   * Adds a listing, unless it is from another node or time than an earlier one. If so, returns the evidence: common items that
-   * differ or, if both are complete, items that only one has.
+   * Adds a listing. If it is from another node or time, returns the evidence instead: common items that differ or, of
+   * two complete listings, items that only one has.
    */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
     const differences = this.isGiven ? this.#differencesTo(items, isWhole) : [];
@@ -511,7 +502,7 @@ function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): r
   ];
 }
 
-/** `nft list chain`, `nft list map` and so on print the table with only that object. What both tables have is the same. */
+/** `nft list chain` and the like print the table with only that object. What both have is the same. */
 function mergeTables(known: NftTable, more: NftTable): NftTable {
   const wholeSets = [...more.sets].filter(([, { isPart }]) => !isPart);
   return {

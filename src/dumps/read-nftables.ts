@@ -35,7 +35,6 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     const { tables, unread } = readOtherTable(family, text);
     const [lost, ...others] = unread;
     if (lost) draft.fault(file, 'unread-line', { reason: lost.reason, more: others.length }, firstLine - 1 + lost.line);
-    // nft's listings of a table made by iptables differ in detail.
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
     draft.addNftables([], isRuleset);
@@ -67,7 +66,6 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   draft.addNftables(tables, isRuleset);
 }
 
-/** What can be read of a table that may be cut off. */
 function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseNftText> {
   const { tables, unread } = parseNftText(markElided(text));
   const isOfCut = (reason: string): boolean => isCutOff && (reason === openBrace || reason === openQuote);
@@ -136,7 +134,6 @@ function findLack({ chains, sets }: NftTable): { readonly output: string; readon
 
 const nftFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
 
-/** A table's name within a packet family: "ip filter" and "inet filter" are two tables. */
 function nameOf(family: string, name: string): string {
   return family === 'inet' || family === 'netdev' ? `${family} ${name}` : name;
 }
@@ -147,8 +144,8 @@ function familiesOf(family: string): readonly Family[] {
 }
 
 /**
- * Another program's table, such as "inet firewalld", as packets see it: a table of family inet sees both families. Unreadable
- * parts of a rule become an unknown expression. No tables if more than that is unreadable, and the lines that are.
+ * Another program's table, such as "inet firewalld", as packets see it: family inet sees both. Unreadable parts of
+ * rules become unknown expressions; if more is unreadable, returns no tables, and those lines.
  */
 function readOtherTable(
   family: string,
@@ -194,7 +191,7 @@ function isHarmless(line: string, reason: string): boolean {
 /** Tables where iptables keeps its rules. */
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
 
-/** A rule that ends with its counter: for a family it did not list first, nft prints nothing in place of targets such as DNAT. */
+/** A rule that ends with its counter: nft prints nothing for DNAT and the like in a family it did not list first. */
 const lostTarget = /(counter packets \d+ bytes \d+)(?=[ \t]*$)/gm;
 
 /** The table's text with that family, without counts. */

@@ -1,4 +1,3 @@
-/** A place in an input file; line and column count from 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;
@@ -12,15 +11,14 @@ export type Located = Pick<Location, 'file'> & Partial<Location>;
 export interface Place {
   readonly file: string;
   locate(): Location;
-  /** The object in the file: equal for all fields of one object, and different between objects. */
   readonly object?: string;
   /** True for the whole file, such as one that cannot be read. */
   readonly isWholeFile?: boolean;
 }
 
 /**
- * Why an item is in a state: the Service port that needs it ("namespace/name" or "namespace/name:port"), or undefined for what
- * every node has, and the field it came from. Ignored by equality.
+ * Why an item is in a state: the Service port that needs it ("namespace/name" or "namespace/name:port"; undefined for
+ * what every node has), and the field it came from. Ignored by equality.
  */
 export interface Origin {
   readonly servicePort: string;

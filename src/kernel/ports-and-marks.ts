@@ -6,7 +6,6 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-/** Reads "10.0.0.1:80" or "[fd00::1]:80"; undefined for anything else, such as names. */
 export function parseSocketAddress(text: string): SocketAddress | undefined {
   const colon = text.lastIndexOf(':');
   const host = text.slice(0, colon);
@@ -17,12 +16,10 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   return address && port !== undefined ? { address, port } : undefined;
 }
 
-/** "10.0.0.1:80" or "[fd00::1]:80". */
 export function formatSocketAddress({ address, port }: SocketAddress): string {
   return joinHostPort(address.text, port);
 }
 
-/** Ports of a transport protocol, both ends included. */
 export interface PortRange {
   readonly first: number;
   readonly last: number;
@@ -54,7 +51,6 @@ export function parsePortRange(text: string): PortRange | undefined {
   return first === undefined || last === undefined || text === ':' ? undefined : { first, last };
 }
 
-/** "80" or "1000:2000". */
 export function formatPortRange({ first, last }: PortRange): string {
   return first === last ? String(first) : `${first}:${last}`;
 }
@@ -115,7 +111,6 @@ export function parseNumber32(text: string): number | undefined {
   return value <= 0xffffffff ? value : undefined;
 }
 
-/** A mark or mask as kube-proxy writes it: eight hex digits. */
 export function formatMark(value: number): string {
   return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
 }

@@ -1,4 +1,3 @@
-// What a node has besides rules: the values of its sysctls, and modules of the kernel.
 import type { Family } from './family.ts';
 import { itemOf, pairUp, diffByKey } from './compare.ts';
 import { readLines, type UnreadLine } from './lines.ts';
@@ -15,7 +14,6 @@ export function sysctlOfLink(link: string, key: string): string {
   return `net.ipv4.conf.${link.replaceAll('.', '/')}.${key}`;
 }
 
-/** The file of a sysctl: "net.ipv4.ip_forward" → "/proc/sys/net/ipv4/ip_forward". */
 export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
 }
@@ -28,14 +26,13 @@ export function isSettingPath(path: string): boolean {
   return path === conntrackBucketsPath || (/^\/proc\/sys\/net(?:\/[\w.-]+)+$/.test(path) && !path.includes('..'));
 }
 
-/** A sysctl.conf(5): one `name = value` a line, in map order; '' for none. */
 export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');
 }
 
 /**
- * Reads a sysctl.conf(5), or what `sysctl -a` prints: name with dots → value; the last of a name wins. Takes any text: lines it
- * cannot read are in `unread`.
+ * Reads a sysctl.conf(5), or `sysctl -a`: name with dots → value; the last wins. Takes any text: lines it cannot read
+ * are in `unread`.
  */
 export function parseSysctls(text: string): {
   readonly sysctls: ReadonlyMap<string, string>;
@@ -99,7 +96,6 @@ export function parseModules(text: string): {
   return { modules, unread };
 }
 
-/** A module to load. A module that is no longer wanted stays loaded: other programs may use it. */
 export interface ModuleChange {
   readonly change: 'added' | 'removed';
   readonly name: string;
@@ -129,8 +125,8 @@ const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
 ];
 
 /**
- * The kernel modules that these rules' matches need. Most kernels load them when a rule uses them; nodes that forbid autoloading
- * need them listed.
+ * The kernel modules for these rules' matches. Most kernels load them on use; nodes that forbid autoloading need the
+ * list.
  */
 export function matchModules(tables: readonly Tables[]): readonly string[] {
   const used = new Set<RuleArg['kind']>();

@@ -86,7 +86,7 @@ function readTimeout(written: Given<string>, source: SettingSource): number | un
   return refuseValue(source, written, expected, { ignoredIn: ignoredUnlessIn('ipvs', source) });
 }
 
-/** The ports that a kube-proxy in userspace mode may listen on. It takes any that is free if nothing names some. */
+/** The ports for a kube-proxy in userspace mode; by default any free one. */
 export const portRange = plainSetting<PortRange | undefined, 'proxyPortRange', 'text', string | null>({
   flag: proxyFlag('text', '--proxy-port-range <ports>', 'ports for connections to Services, in userspace mode'),
   field: proxyField('portRange', text),

@@ -39,8 +39,8 @@ const bitFields = {
 } satisfies Record<Section, unknown>;
 
 /**
- * The bit of the packet mark. --iptables-masquerade-bit counts only in modes that read the section iptables, but kube-proxy
- * checks it in all modes. It checks the bit in the section nftables only in nftables mode.
+ * The bit of the packet mark. --iptables-masquerade-bit counts only in modes that read section iptables, but is checked
+ * in all; section nftables is checked only in nftables mode.
  */
 export const masqueradeBit = setting({
   flags: [bitFlag],

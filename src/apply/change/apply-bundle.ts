@@ -33,23 +33,20 @@ import {
   type RequiredSysctl,
 } from '../plan/node-decisions.ts';
 
-/** What the operator may choose besides the bundle. */
 export interface ApplyChoices {
   /** The command, the folder that it was given, and the serial of the bundle's signature, if that was checked. */
   readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string; readonly serial?: number | undefined };
   readonly adopt: boolean;
-  /** CIDRs besides those of the bundle's configuration. */
   readonly ipvsExcludeCidrs: readonly string[];
   /** Milliseconds; undefined waits for the end of all connections. */
   readonly drainTimeout?: number | undefined;
   readonly confirmTimeout?: number | undefined;
   /** Go on although doctor finds something that must be so. */
   readonly force: boolean;
-  /** Take it that no kube-proxy runs where none can be seen. */
   readonly assumeAlone: boolean;
 }
 
-/** The wish to have a node as a bundle says, with what only the node can decide. */
+/** Asks for the state that a bundle describes, with what only the node can decide. */
 export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
   const { manifest, state } = bundle;
   return {
@@ -74,7 +71,6 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
   };
 }
 
-/** Identifies a bundle. */
 export function markBundle(
   { files, manifest }: StoredBundle,
   { folder, serial }: Pick<ApplyChoices['origin'], 'folder' | 'serial'>,
@@ -90,8 +86,7 @@ function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefi
 }
 
 /**
- * What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. A dump
- * asks for nothing beyond its state.
+ * The node's own network must bound the conntrack table; others cannot set that. A dump asks for nothing but its state.
  */
 async function decideWritable(host: Host, manifest: Manifest): Promise<readonly RequiredSysctl[]> {
   if (manifest.dumped) return [];
@@ -100,7 +95,7 @@ async function decideWritable(host: Host, manifest: Manifest): Promise<readonly 
   return decided.filter((_, i) => writable[i]);
 }
 
-/** CIDRs of a command line or configuration. Throws a Failure for anything else. */
+/** Reads CIDRs of a command line or configuration. Throws a Failure for anything else. */
 function readNetworks(cidrs: readonly string[]): readonly Network[] {
   return cidrs.map((cidr) => {
     const network = parseNetwork(cidr);
@@ -110,8 +105,8 @@ function readNetworks(cidrs: readonly string[]): readonly Network[] {
 }
 
 /**
- * The wish to have nothing of kpc-apply's left on a node, or with `adopt` nothing of a kube-proxy's either. Modules and
- * sysctls stay as they are, as they do when kube-proxy cleans up: others may need them by now.
+ * Asks to remove what kpc-apply made and, with `adopt`, what a kube-proxy left. Modules and sysctls stay, as when
+ * kube-proxy cleans up.
  */
 export function requestNothing(
   host: Host,
@@ -126,14 +121,13 @@ export function requestNothing(
     confirmTimeout: choices.confirmTimeout,
     udpPorts: [],
     prepare: async ({ ownership }, isIdle) => {
-      // If nothing would go because it is all the kube-proxy's, that must be said too.
+      // If everything there is a running kube-proxy's, nothing would be removed: report that too.
       if (!choices.force && !(isIdle && ownership.leftovers.length === 0))
         await assertNoKubeProxy(host, choices.assumeAlone);
     },
   };
 }
 
-/** What a bundle needs of a node. */
 export function needsOf(bundle: StoredBundle): Needs {
   const { manifest } = bundle;
   const { modules, sysctls } = bundle.state;
@@ -171,8 +165,8 @@ export async function applyBundle(
 }
 
 /**
- * As kube-proxy does after a sync; `before` are the ports that the node served, undefined where nothing tells. The node has been
- * changed by then, for good: nothing that goes wrong here undoes that.
+ * Deletes stale UDP flows, as kube-proxy does after a sync; never fails the apply. `before`: ports served so far, if
+ * known.
  */
 async function forgetUdpFlows(
   { host, onEvent }: Session,
@@ -194,13 +188,13 @@ async function forgetUdpFlows(
   }
 }
 
-/** What an apply of a plan would refuse, and what it would warn of. */
+/** What an apply of a plan would refuse or warn about. */
 export interface Foresight {
   readonly refusals: readonly NodeCheck[];
   readonly warnings: readonly string[];
 }
 
-/** Looks at a node as applyBundle does before the first change. Nothing if there is nothing to change. */
+/** Makes the checks of applyBundle before its first change; empty if there is nothing to change. */
 export async function foreseeApply(
   host: Host,
   bundle: StoredBundle,
@@ -215,7 +209,6 @@ export async function foreseeApply(
   return { refusals: [...examineRoom(bundle, reading), ...refusals], warnings };
 }
 
-/** What the operator should know of a plan besides its changes. */
 async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): Promise<readonly string[]> {
   if (isEmptyPlan(plan)) return [];
   const { mode } = manifest;
@@ -241,7 +234,7 @@ function describeModeChange({ present }: Plan, before: ProxyMode, next: ProxyMod
   ];
 }
 
-/** Whether a client that was sent to an endpoint is sent there again. Each mode remembers its clients in a place of its own. */
+/** Whether clients stay with their endpoints. Each mode remembers them elsewhere, so a change of mode loses that. */
 function hasAffinity({ iptables, virtualServers, nftables }: KernelState): boolean {
   const rules = Object.values(iptables).flatMap(({ nat }) =>
     [...(nat?.values() ?? [])].flatMap((chain) => chain.rules),
@@ -262,12 +255,10 @@ function describeLowering({ setting, from }: SysctlChange): readonly string[] {
   ];
 }
 
-/** The tools that a plan is carried out with. */
 function toolsOf(plan: Plan): ReadonlySet<string> {
   return new Set(listSteps(plan).flatMap((step) => toolOf(step) ?? []));
 }
 
-/** Throws a Failure for what an apply refuses. */
 export function assertNoRefusals([first, ...others]: readonly NodeCheck[]): void {
   if (!first) return;
   const more = others.map((finding) => `; ${finding.text}`).join('');

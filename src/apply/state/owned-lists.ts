@@ -1,24 +1,24 @@
-/** What is listed, a list for each. */
 export const ownedLists = [
   /** virtualServerKey. */
   'virtualServers',
   'sets',
   /** chainKey. */
   'chains',
-  /** Rules in chains that are not owned: jumps in the kernel's own, and kube-proxy's rule in a kubelet's KUBE-FIREWALL: jumpKey. */
+  /**
+   * By jumpKey: rules in chains that are not owned: jumps in built-in chains, and kube-proxy's rule in a kubelet's
+   * KUBE-FIREWALL.
+   */
   'jumps',
-  /** Links, with all addresses on them. */
   'links',
-  /** Addresses on a link that is another program's: addressKey. */
+  /** By addressKey: addresses on another program's link. */
   'addresses',
   /**
-   * Of the chains and rules, those that a kubelet makes too, and that kpc-apply made although there was a kubelet: it had
-   * none. Where a kubelet came later, it has taken them for its own.
+   * Chains and rules that kubelet also makes and kpc-apply made because that kubelet had none. A later kubelet takes
+   * them as its own.
    */
   'besideKubelet',
-  /** Tables of nftables, with all that is in them: nftTableKey. */
+  /** By nftTableKey: nftables tables with their content. */
   'nftTables',
 ] as const;
 
-/** Names of things in a kernel that are kpc-apply's. */
 export type OwnedNames = Readonly<Record<(typeof ownedLists)[number], readonly string[]>>;

@@ -3,12 +3,11 @@ import type { Schema } from './schema.ts';
 /** A JSON Schema (draft 7), for schemas/ and for editors. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Keyed by name. */
 type Definitions = Map<string, JsonSchema>;
 
 /**
- * The schema that others read: without what only kpc's own checks know. It refuses unknown fields even where the check allows them,
- * and a named schema is defined once.
+ * The schema for other readers: without what only kpc's checks know. It refuses unknown fields even where the check
+ * allows them, and defines a named schema once.
  */
 export function publishedSchema(schema: Schema): JsonSchema {
   const definitions: Definitions = new Map();
@@ -19,7 +18,6 @@ export function publishedSchema(schema: Schema): JsonSchema {
 function publish({ $id, description, ...schema }: JsonSchema, definitions: Definitions): JsonSchema {
   const name = $id as string | undefined;
   if (name !== undefined && !definitions.has(name)) {
-    // Holds its place in the order.
     definitions.set(name, {});
     definitions.set(name, publishKeywords(schema, definitions));
   }
@@ -27,7 +25,7 @@ function publish({ $id, description, ...schema }: JsonSchema, definitions: Defin
   return description === undefined ? own : { ...own, description };
 }
 
-/** Keywords that say something to kpc alone. */
+/** Keywords that only kpc knows. */
 const ownKeywords: ReadonlySet<string> = new Set(['expected', 'passes', 'toPass', 'format', 'discriminator']);
 
 function publishKeywords(schema: JsonSchema, definitions: Definitions): JsonSchema {
@@ -49,7 +47,6 @@ function publishKeywords(schema: JsonSchema, definitions: Definitions): JsonSche
   };
 }
 
-/** What every whole number of JavaScript is within says nothing. */
 function isBound(bound: unknown): boolean {
   return bound !== undefined && Math.abs(Number(bound)) < Number.MAX_SAFE_INTEGER;
 }

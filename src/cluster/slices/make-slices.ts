@@ -19,7 +19,6 @@ import { families, familyNames, type Family } from '../../kernel/family.ts';
 import { addHints, readZoneRatios, type ZoneRatios } from './zone-hints.ts';
 
 export interface KnownNodes {
-  /** Undefined if the input has no Nodes: then every Pod's node name is trusted. */
   readonly byName: ReadonlyMap<string, Node> | undefined;
   readonly zoneRatios: ZoneRatios | undefined;
 }
@@ -39,9 +38,9 @@ interface PodEndpoint {
 }
 
 /**
- * The slices that the endpointslice controller makes from a Service's Pods (Reconcile in k8s.io/endpointslice): for each family
- * one slice per set of port numbers, or an empty one. The controller fills slices in map order, with at most 100 endpoints each;
- * here they are sorted by Pod name and unlimited. That order also decides which endpoints serve another zone than their own.
+ * The slices that the endpointslice controller makes from a Service's Pods (Reconcile in k8s.io/endpointslice): per
+ * family one slice per set of port numbers, or an empty one. The controller fills slices in map order, 100 endpoints
+ * each; here they are sorted by Pod name and unlimited. That order also decides which endpoints serve another zone.
  */
 export function makeSlices(
   service: Sourced<Service>,

@@ -6,14 +6,13 @@ type Pods = readonly Sourced<Pod>[];
 
 export interface Selecting {
   readonly service: Sourced<Service>;
-  /** "namespace/name". */
   readonly label: string;
   readonly pods: Pods;
 }
 
 /**
- * The Services that the endpointslice controller handles (those with a selector), sorted by namespace and name, each with its
- * Pods in the same order.
+ * The Services that the endpointslice controller handles (those with a selector), each with its Pods, all sorted by
+ * namespace and name.
  */
 export function selectPods(services: readonly Sourced<Service>[], pods: Pods): readonly Selecting[] {
   const index = new PodIndex(pods);
@@ -31,7 +30,6 @@ export function hasEndpoints({ object: { metadata } }: Sourced<Service>, given: 
   return given.has(metadata.namespace, metadata.name);
 }
 
-/** The key for all Pods of a namespace; no label has an empty name. */
 const noLabel = ['', ''] as const;
 
 /** Pods by namespace and label, to find a Service's Pods without scanning all. */
@@ -50,7 +48,6 @@ class PodIndex {
     }
   }
 
-  /** The Pods with all these labels; an empty selector selects the whole namespace. */
   select(namespace: string, selector: Readonly<Record<string, string>>): Pods {
     const wanted = Object.entries(selector);
     const lists = (wanted.length === 0 ? [noLabel] : wanted).map(

@@ -16,10 +16,7 @@ import {
 import type { Place } from '../../kernel/place.ts';
 import { selectPods, type Selecting } from './select-pods.ts';
 
-/**
- * One note for all slices and Endpoints whose Service is not in the input. A cluster's output may hold many, for example if only
- * some Services are given.
- */
+/** One note for all slices and Endpoints whose Service is not in the input; there may be many. */
 export function describeStrays(
   services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],
@@ -86,7 +83,6 @@ function isPort(port: NamedPort, name: string, protocol: string): boolean {
   return port.name === name && port.protocol === protocol;
 }
 
-/** "http/TCP", or "TCP" without a name; sorted, no duplicates. */
 function listPorts(ports: readonly NamedPort[]): readonly string[] {
   const labels = ports.map(({ name, protocol }) => (name === '' ? protocol : `${name}/${protocol}`));
   return [...new Set(labels)].toSorted(compareText);
@@ -97,8 +93,8 @@ function isProgrammed({ spec }: Service): boolean {
 }
 
 /**
- * Reports named target ports that no container of the selected Pods has: the Service port gets no endpoint. Only Pods in a
- * cluster show all containers; a webhook may add some to others.
+ * Reports named target ports that no container of the selected Pods has, so that the Service port gets no endpoint.
+ * Only a cluster's Pods show all containers; a webhook may add some to others.
  */
 export function describeTargetPorts(
   services: readonly Selecting[],

@@ -56,8 +56,8 @@ const excludedLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kube
 export type ZoneRatios = ReadonlyMap<string, number>;
 
 /**
- * Each zone's share of the CPUs (TopologyCache.SetNodes in k8s.io/endpointslice/topologycache); undefined if a ready Node lacks
- * its zone or CPUs, or if there is only one zone.
+ * Each zone's share of the CPUs (TopologyCache.SetNodes in k8s.io/endpointslice/topologycache); undefined if a ready
+ * Node lacks zone or CPUs, or there is only one zone.
  */
 export function readZoneRatios(nodes: readonly Node[]): ZoneRatios | undefined {
   const byZone = new Map<string, bigint>();
@@ -79,8 +79,8 @@ function milliOf(nano: bigint): number {
 }
 
 /**
- * The zone that each endpoint serves, in the order of `zones`, the endpoints' own; undefined if hints would do harm, or if the
- * result is unknown (TopologyCache.AddHints). Where the controller's choice depends on map order, kpc takes the first by name.
+ * The zone that each endpoint serves, in the order of `zones`, the endpoints' own; undefined if hints would do harm or
+ * are unknown (TopologyCache.AddHints). Where the controller's choice depends on map order, takes the first by name.
  */
 function allocateZones(
   zones: readonly (string | undefined)[],
@@ -158,7 +158,6 @@ function move(from: Counts, to: Counts, zone: string): void {
   to.set(zone, (to.get(zone) ?? 0) + 1);
 }
 
-/** False if none is left. */
 function takeOne(counts: Counts, zone: string): boolean {
   const left = counts.get(zone) ?? 0;
   if (left > 1) counts.set(zone, left - 1);

@@ -12,8 +12,8 @@ import type { Origin } from '../place.ts';
 import { parsePort } from '../ports-and-marks.ts';
 
 /**
- * The parts of an entry: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Entries of any other
- * form, which kube-proxy's sets never have, are in `other`, as ipset prints them.
+ * An entry's parts: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Forms that
+ * kube-proxy's sets never have are in `other`, as ipset prints them.
  */
 export interface SetEntry {
   readonly address?: Address | undefined;
@@ -36,7 +36,6 @@ export interface AddressPort extends SetEntry {
   readonly origin: Origin;
 }
 
-/** The entry as ipset writes it, without its options. */
 export function formatEntry({ address, network, protocol, port, source, other }: SetEntry): string {
   if (other !== undefined) return other;
   const place = address ?? network;
@@ -54,7 +53,6 @@ const protocolsByName: ReadonlyMap<string, Protocol> = new Map([
   ['132', 'SCTP'],
 ]);
 
-/** Reads an entry of a set of that type as ipset prints it, or as formatEntry writes it. Takes any text. */
 export function parseEntry(text: string, type: string): SetEntry {
   // Entries of a set of sets are names, which may look like anything.
   if (type === 'list:set') return { other: text };
@@ -124,8 +122,8 @@ function compareRanges(a: AddressRange | undefined, b: AddressRange | undefined)
 }
 
 /**
- * Whether a set of that type can have an entry with that text; false for a text cut off in the middle. The type names the parts
- * of an entry: "hash:ip,port,net".
+ * Whether a set of that type can have this entry; false for a cut-off text. The type names the parts:
+ * "hash:ip,port,net".
  */
 export function isEntryOf(type: string, text: string): boolean {
   const [storage, kinds = ''] = type.split(':');

@@ -6,8 +6,8 @@ import { bareMeta } from './format.ts';
 import { unquote, type Words } from './tokens.ts';
 
 /**
- * Reads a rule as nft prints it or kube-proxy writes it. From the first unknown expression on, the words are kept as one
- * expression of kind unknown.
+ * Reads a rule as nft prints it or kube-proxy writes it. From the first unknown expression on, keeps the words as one
+ * of kind unknown.
  */
 export function readRule(words: Words, family: Family): NftRule {
   const comment = words.takeComment();
@@ -149,8 +149,8 @@ function readMatch(words: Words): Expression | undefined {
 }
 
 /**
- * Reads `meta mark & MASK` in the form that nft prints if the mask is a prefix of high bits: `meta mark != 0x00000000/1` for
- * `meta mark & 0x80000000 != 0`.
+ * Reads nft's form of `meta mark & MASK` for a mask of high bits: `meta mark != 0x00000000/1` for `meta mark &
+ * 0x80000000 != 0`.
  */
 function readMaskedPrefix(words: Words, left: Selector): { left: Selector; right: Right } | undefined {
   const [, number, digits] = /^(0x[\da-f]+|\d+)\/(\d{1,2})$/i.exec(words.peek() ?? '') ?? [];
@@ -190,7 +190,6 @@ function readValues(words: Words, type: ValueType): readonly Value[] | undefined
   return values;
 }
 
-/** Reads the fields of a key, `ip daddr . meta l4proto . th dport`. */
 function readSelector(words: Words): Selector | undefined {
   const fields: Field[] = [];
   do {

@@ -1,17 +1,16 @@
 export interface Item {
-  /** Counts from 1. */
   readonly line: number;
   /**
-   * A word is a string with its double quotes, on one line or several, one of `{`, `}` and `,`, or anything else between blanks. Inside a statement's
-   * braces, a line end counts as a blank.
+   * A word is a string with its double quotes, maybe of several lines, one of `{`, `}` and `,`, or anything else
+   * between blanks. Inside a statement's braces, a line end is a blank.
    */
   readonly words: readonly string[];
   readonly items?: readonly Item[];
 }
 
 /**
- * Splits a text into items. Tables and what they contain are blocks; braces inside those belong to statements. Drops comments,
- * which begin with `#`, and line ends after `\`. `open`: lines of blocks without an end.
+ * Splits a text into items. Tables and their contents are blocks; inner braces belong to statements. Drops comments
+ * (`#`) and escaped line ends. `open`: lines of blocks without an end.
  */
 export function cutItems(text: string): {
   readonly items: readonly Item[];
@@ -68,7 +67,6 @@ export function isQuoted(word: string | undefined): word is string {
   return word !== undefined && word.length >= 2 && word.startsWith('"') && word.endsWith('"');
 }
 
-/** A string without its quotes. */
 export function unquote(word: string): string {
   return isQuoted(word) ? word.slice(1, -1) : word;
 }
@@ -92,7 +90,6 @@ export class Words {
     return at < this.#end ? this.#words[at] : undefined;
   }
 
-  /** '' after the last. */
   next(): string {
     const word = this.peek() ?? '';
     this.position++;

@@ -135,8 +135,8 @@ function masqueradeInternalRules(traffic: TrafficPlan, { masquerade: { toCluster
 }
 
 /**
- * With session affinity, first the endpoint that has seen the client. Then every endpoint with an equal chance: the first of n
- * with probability 1/n, the next with 1/(n-1) of the rest, and the last always.
+ * With session affinity, first the endpoint that has seen the client. Then each with equal chance: the first of n with
+ * probability 1/n, the next with 1/(n-1) of the rest, the last always.
  */
 function targetRules(
   { port, affinitySeconds }: TrafficPlan,
@@ -255,8 +255,8 @@ export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rul
 }
 
 /**
- * filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port if there is no endpoint for them.
- * Packets that the external chain already sent on have another destination by then.
+ * filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port without an endpoint. What the
+ * external chain sent on has another destination by then.
  */
 export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule[] {
   const { nodePort } = traffic;

@@ -24,8 +24,8 @@ import {
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
 /**
- * What kube-proxy in IPVS mode programs for the families. If several Service ports claim one address, port and protocol, the first in the
- * cluster's order gets the virtual server. `memo` is for runs that compile one cluster and its settings for many nodes.
+ * What kube-proxy in IPVS mode programs. Of Service ports that claim one address, port and protocol, the first in the
+ * cluster's order gets the virtual server. `memo`: for runs that compile one cluster for many nodes.
  */
 export function compileIpvs(
   cluster: Cluster,
@@ -130,8 +130,8 @@ function ipvsTimeouts({ ipvs }: ProxySettings): KernelState['ipvsTimeouts'] {
 }
 
 /**
- * The kernel modules that a state in IPVS mode needs, in load order. Most kernels load modules of sets and matches when one is
- * used; nodes that forbid autoloading need them listed.
+ * The kernel modules of a state in IPVS mode, in load order. Most kernels load those of sets and matches on use; nodes
+ * that forbid autoloading need the list.
  */
 function neededModules(
   virtualServers: readonly VirtualServer[],

@@ -187,8 +187,8 @@ function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePor
 }
 
 /**
- * One virtual server for each address, port and protocol, sorted. Within a Service port the last wins, because each write of
- * kube-proxy replaces the one before. Between Service ports the first in the cluster's order wins.
+ * One virtual server per address, port and protocol, sorted. Within a Service port the last wins, as kube-proxy
+ * overwrites; between Service ports the first in the cluster's order.
  */
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
   const merged = new Map<string, VirtualServer>();

@@ -103,8 +103,8 @@ function nodePortMap(map: string): Expression {
 }
 
 /**
- * Matches packets to the addresses that node ports listen on. If that is every address, `unlisted` matches the node's addresses
- * except loopback, where node ports do not work.
+ * Matches packets to the addresses of node ports. For all addresses, `unlisted` matches the node's except loopback,
+ * where node ports do not work.
  */
 function toNodePortAddresses(
   { family, nodePorts }: BaseChainInput,
@@ -157,8 +157,8 @@ function hairpinRule({ source, destination }: FamilyFields): NftRule {
 }
 
 /**
- * The protocols whose node ports are rejected on localhost (localhostNodePortRejectProtocols): all but TCP if kube-proxy itself
- * listens there for TCP.
+ * The protocols whose node ports are rejected on localhost (localhostNodePortRejectProtocols): all but TCP if
+ * kube-proxy listens there.
  */
 export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behaviours): readonly Protocol[] {
   if (!behaviours.has('localhost-node-ports')) return [];

@@ -18,8 +18,8 @@ import { serviceObjects, type PlacedElement, type ServiceContext, type ServiceOb
 import { diagnose, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 
 /**
- * What kube-proxy in nftables mode programs: a table for each family, and nothing else. Chains and sets of Service ports follow the
- * cluster's order, elements the order of their keys. `memo` is for runs that compile one cluster and its settings for many nodes.
+ * What kube-proxy in nftables mode programs: one table per family. Service ports' chains and sets follow the cluster's
+ * order, elements their keys. `memo`: for runs that compile one cluster for many nodes.
  */
 export function compileNftables(
   cluster: Cluster,
@@ -99,8 +99,8 @@ function byName<T extends { readonly name: string }>(
 }
 
 /**
- * The elements of all Service ports, by set, sorted. If two ports claim a key, the first port gets it. If one port does so twice,
- * for example with a load balancer address that is also an external IP, its last element wins.
+ * The elements of all Service ports, by set, sorted. Of two ports with one key, the first wins; within a port, such as
+ * a load balancer address that is also an external IP, the last.
  */
 function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
   const bySet = new Map<string, Element[]>();
@@ -126,7 +126,6 @@ function resolveClaims(elements: readonly Element[]): readonly Element[] {
   return kept;
 }
 
-/** The sets and maps that every node has, in nft's listing order. */
 function sharedSets(
   family: Family,
   elements: ReadonlyMap<string, readonly Element[]>,
@@ -167,8 +166,8 @@ function sharedSets(
 }
 
 /**
- * Finds Service ports without endpoints whose names are too long for the comment that kube-proxy writes beside their addresses.
- * nft refuses the comment, and with it the whole transaction: the node is left without rules.
+ * Finds Service ports without endpoints whose names exceed kube-proxy's comment beside their addresses: nft refuses the
+ * whole transaction, and the node has no rules.
  */
 export function findLongComments({ servicePorts }: Cluster): readonly Finding[] {
   const warnings = new Map<string, Finding>();

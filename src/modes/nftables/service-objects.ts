@@ -83,7 +83,6 @@ interface EndpointNames {
 
 const none: readonly never[] = [];
 
-/** What kube-proxy makes of a Service port, in kube-proxy's order. */
 export function serviceObjects(plan: TrafficPlan, context: ServiceContext): ServiceObjects {
   const names = serviceChainNames(plan.port);
   const { affinitySeconds } = plan;
@@ -122,8 +121,8 @@ function serviceChains(
 }
 
 /**
- * external-: entered by packets to any external address or the node port. Under policy Local, packets from the node and its pods
- * take a short cut to the endpoints on all nodes.
+ * external-: entered by packets to any external address or node port. Under policy Local, packets of the node and its
+ * pods go on to endpoints on all nodes.
  */
 function externalChain(
   { port, external }: TrafficPlan,
@@ -276,7 +275,6 @@ function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
   });
 }
 
-/** Sends packets for the cluster IP to its endpoints, or refuses them. */
 function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context: ServiceContext): PlacedElement[] {
   const { internal, clusterIP } = plan;
   const key = serviceKey(clusterIP);
@@ -289,8 +287,8 @@ function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context:
 }
 
 /**
- * Adds the elements of external and load balancer IPs. Under policy Local without local endpoints, an address may be in both
- * maps: packets from the node and its pods are sent on, others dropped.
+ * Adds elements of external and load balancer IPs. Under policy Local without local endpoints, an address may be in
+ * both maps: packets of the node and its pods are sent on, others dropped.
  */
 function addExternal(
   plan: TrafficPlan,
@@ -311,7 +309,6 @@ function addExternal(
   });
 }
 
-/** Adds the elements of the node port. Source ranges do not apply. */
 function addNodePort(
   plan: TrafficPlan,
   names: ServiceChainNames,
@@ -379,8 +376,8 @@ export function serviceChainNames(port: ServicePort): ServiceChainNames {
 }
 
 /**
- * The names of an endpoint's chain and set: like a Service port's, plus address and port (servicePortEndpointChainNameBase).
- * Names may not contain colons.
+ * The names of an endpoint's chain and set: a Service port's plus address and port (servicePortEndpointChainNameBase),
+ * without colons.
  */
 export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
   const base = hashAndTruncate(`${describePort(port)}__${address.text.replaceAll(':', '.')}/${number}`);
