@@ -1,15 +1,10 @@
 import { formatCount } from './printable.ts';
 import { endOfQuoted } from './json/locate.ts';
 
-/**
- * How much kpc reads of one input: memory limits it, not bytes. 10,000 Services with 10 endpoints are 820,000 lines of
- * YAML and as many values.
- */
+/** Bounds of one input: its values cost memory. 10,000 Services with 10 endpoints have 820,000 lines of YAML. */
 export const mostLines = 5_000_000;
 export const mostItems = 5_000_000;
-/**
- * Words and signs of YAML that is not plain: a million lines of key and value. Longer texts are lists, read in pieces.
- */
+/** Words and signs of YAML that is not plain: a million lines. Longer texts are lists, read in pieces. */
 export const mostWords = 8_000_000;
 
 /** Bytes of all texts of one input, if ASCII: V8 holds them all. */

@@ -10,9 +10,7 @@ export function folderOf(path: string): string {
   return end > 0 ? path.slice(0, end) : end === 0 ? '/' : '.';
 }
 
-/**
- * A path relative to a folder above: "./a" and "a/b/c.yaml" → "b/c.yaml". '' for the folder itself and outside paths.
- */
+/** A path relative to a folder above: "./a" and "a/b/c.yaml" → "b/c.yaml". '' for the folder, and outside. */
 export function pathBelow(folder: string, path: string): string {
   const [outer, inner] = [partsOf(folder), partsOf(path)];
   const isInside = folder.startsWith('/') === path.startsWith('/') && outer.every((part, i) => part === inner[i]);

@@ -43,10 +43,7 @@ export function readRegularFile(path: string, most: number = largestFile, check?
   }
 }
 
-/**
- * The descriptor of a regular file, which the caller closes. Opens exactly what was checked, also by `check`. Throws as
- * readRegularFile.
- */
+/** The descriptor of a regular file, exactly the one checked. The caller closes it. Throws as readRegularFile. */
 export function openRegularFile(
   path: string,
   check?: (found: HeldPath) => void,
@@ -95,10 +92,7 @@ export function readKernelFile(path: string): string {
 /** What a shell passes as a file: `<(command)`, and standard input by name. */
 const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
-/**
- * The bytes of such pipes, by path: a pipe can be read once, but a command reads its input twice. Belongs to the
- * process, which gets its pipes once, not to a run.
- */
+/** The bytes of such pipes, which can be read once. They belong to the process, not to a run. */
 const handedOverBytes = new Map<string, Buffer>();
 
 /** As readRegularFile, but also reads standard input, `<(command)` and /dev/null. */

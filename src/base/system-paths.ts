@@ -5,10 +5,7 @@ export function isWindows(separator: string = sep): boolean {
   return separator === '\\';
 }
 
-/**
- * The path with `/`, which Windows accepts too, so that messages, kpc.yaml and reports are alike on all systems.
- * Elsewhere `\` may be part of a name, and stays.
- */
+/** The path with `/`, which Windows accepts too, so that output is alike everywhere. On Linux `\` may be in a name. */
 export function withSlashes(path: string, separator: string = sep): string {
   return isWindows(separator) ? path.replaceAll('\\', '/') : path;
 }

@@ -104,10 +104,7 @@ function placeLines(text: string): readonly { readonly line: string; readonly pl
   });
 }
 
-/**
- * The lines of a tool's file that `known` lacks at that place, with the lines that open and close their table; '' if
- * none.
- */
+/** The lines of a tool's file that `known` lacks at that place, inside the lines of their table; '' if none. */
 function cutLines(text: string, known: ReadonlySet<string>): string {
   const kept: string[] = [];
   for (const { line, place } of placeLines(text)) {
@@ -189,10 +186,7 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
   });
 }
 
-/**
- * Reads a golden back: node, settings and Services, compiled by this kpc. Does not read tools' lines, which follow from
- * the rest; --check compares them as text.
- */
+/** Reads a golden back: node, settings and Services, compiled by this kpc. --check compares the tools' lines. */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string): BundleReading {
   const unfit = findBroken([
     ...findTooLong(files),

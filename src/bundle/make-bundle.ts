@@ -73,10 +73,7 @@ export const freshTexts: BundleTexts = {
   digest: (_, text) => hashHex(text),
 };
 
-/**
- * Keeps texts shared by bundles of many nodes: those of shared objects, and each file's last checksum. Bundles are the
- * same without it.
- */
+/** Keeps texts and checksums that bundles of many nodes share. Bundles are the same without it. */
 export class BundleMemo implements BundleTexts {
   readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
   readonly #parts = new Map<unknown, (part: never) => string>();
@@ -100,10 +97,7 @@ export class BundleMemo implements BundleTexts {
   }
 }
 
-/**
- * Counts the programmed Services and Service ports, a port of both families once. Relies on sorted ports: a Service's
- * are adjacent, as are a port's families.
- */
+/** Counts programmed Services and ports, a port of both families once. Relies on the order of the ports. */
 export function countServices(cluster: Cluster): { readonly services: number; readonly servicePorts: number } {
   let services = 0;
   let servicePorts = 0;
@@ -127,10 +121,7 @@ function remember<T extends object, R>(make: (item: T) => R): (item: T) => R {
   };
 }
 
-/**
- * Writes a bundle as text; the same content gives the same bytes anywhere. Sharing `texts` is faster for many bundles
- * of one cluster.
- */
+/** Writes a bundle; equal content gives equal bytes. Sharing `texts` is faster for many bundles of a cluster. */
 export function makeBundle(content: BundleContent, texts: BundleTexts = freshTexts): Bundle {
   return makeBundleOf(content, texts, joinText);
 }

@@ -78,10 +78,7 @@ export const manifestSchema = closed(
     families: listOf(oneOf('ipv4', 'ipv6')),
     /** The settings behind the state. conntrack and conn_reuse_mode are decided from them on the node. */
     settings: settingsSchema,
-    /**
-     * Networks whose unused addresses get no answer, and their source: a ServiceCIDR or else the flag. Only in modes
-     * that use them.
-     */
+    /** Networks whose unused addresses get no answer, and whether a ServiceCIDR or the flag gave them. */
     serviceCidrs: optional(
       listOf(
         objectOf<{ readonly cidr: string; readonly from: ServiceRange['from'] }>({

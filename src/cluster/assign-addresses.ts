@@ -155,10 +155,7 @@ class Assigner {
     for (const { text } of this.#reserved.values()) this.#usedAddresses.add(text);
   }
 
-  /**
-   * Reserves the loadBalancerIP asked for, if in a range and free. Services with different ports may share an address
-   * that they all ask for.
-   */
+  /** Reserves the loadBalancerIP asked for, if free and in a range. Services with different ports may share one. */
   #reserve(service: Service): void {
     if (!wantsLoadBalancer(service, this.#ranges)) return;
     const asked = parseAddress(service.spec.loadBalancerIP ?? '');
@@ -230,10 +227,7 @@ class Assigner {
     return { clusterIP: clusterIPs[0] ?? '', clusterIPs, ipFamilies };
   }
 
-  /**
-   * Infers the families as the API server does: PreferDualStack adds the second if there is one, RequireDualStack
-   * always does.
-   */
+  /** Infers families as the API server does: PreferDualStack adds a second if possible, RequireDualStack always. */
   #familiesOf({ clusterIPs, ipFamilies, ipFamilyPolicy }: Service['spec']): Service['spec']['ipFamilies'] {
     const configured = this.#ranges.clusterIPs.map(({ family }) => familyNames[family]);
     const given = clusterIPs.flatMap((text) => familyNames[parseAddress(text)?.family ?? 'ipv4']);

@@ -6,10 +6,7 @@ import { hasSelector, type ServiceWithSlices } from './endpoints.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import { fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
 
-/**
- * One warning for all Services with a selector but no slices or Endpoints: a cluster has them, so the input is
- * incomplete.
- */
+/** One warning for all Services with a selector but no slices or Endpoints, which a cluster would have. */
 export function findUnserved(
   services: readonly ServiceWithSlices[],
   cluster: Cluster,

@@ -54,10 +54,7 @@ export function hasSelector({ spec }: Service): boolean {
 
 type SlicesByService = ReadonlyByName<readonly Sourced<EndpointSlice>[]>;
 
-/**
- * Sorts each Service's slices by name, so that input order does not decide between equal endpoints. Leaves out slices
- * without the service label.
- */
+/** Sorts each Service's slices by name, against ties between equal endpoints. Skips slices without the label. */
 export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesByService {
   const groups = new ByName<Sourced<EndpointSlice>[]>();
   const several = new Set<Sourced<EndpointSlice>[]>();
@@ -251,10 +248,7 @@ function placeIn({ object, source }: Sourced<EndpointSlice>, own: Address): Plac
   return source.place(['endpoints', object.endpoints.findIndex(({ address }) => address === own)]);
 }
 
-/**
- * Orders endpoints of one family as Go orders their labels ("ip:port"), like kube-proxy. For IPv4 it compares numbers,
- * which is faster.
- */
+/** Orders endpoints as Go orders their labels ("ip:port"), like kube-proxy. Compares IPv4 as numbers, for speed. */
 export function compareEndpoints(a: Endpoint, b: Endpoint): number {
   if (a.address.family === 'ipv4' && b.address.family === 'ipv4') {
     return textRank(a.address) - textRank(b.address) || compareText(String(a.port), String(b.port));

@@ -111,10 +111,7 @@ export interface ServicePort<Unknown = never> {
   readonly places?: ServicePortPlaces | undefined;
 }
 
-/**
- * A Service port as far as its source shows it: what a kernel does not show is undefined. Every ServicePort is a
- * ShownPort.
- */
+/** A Service port as far as its source shows it; the rest is undefined. Every ServicePort is a ShownPort. */
 export type ShownPort = ServicePort<undefined>;
 
 /** In a kernel: a range of addresses as its tool prints it. */
@@ -141,10 +138,7 @@ export interface Endpoint<Unknown = never> {
   readonly label: string;
   /** With only the hints that this release's kube-proxy reads. */
   readonly status: EndpointStatus | Unknown;
-  /**
-   * Other endpoints with the same address and port, in slice order, if kube-proxy prefers the one on its own node: see
-   * pickFromRivals. Absent once decided.
-   */
+  /** Other endpoints with this address and port, until a node's choice is made: see pickFromRivals. */
   readonly rivals?: readonly Endpoint[] | undefined;
   readonly place?: Place | undefined;
 }

@@ -35,8 +35,7 @@ export interface TrafficPlan {
   /** The port's endpoints on the node, in use or not. */
   readonly onNode: readonly Endpoint[];
   /**
-   * Reachable endpoints on the node. Their packets to themselves must be masqueraded, or would arrive from their own
-   * address.
+   * Reachable endpoints on the node: packets to themselves must be masqueraded, or they would see their own address.
    */
   readonly hairpin: readonly Endpoint[];
   /** How many seconds a client keeps its endpoint after its last connection; undefined without session affinity. */
@@ -79,10 +78,7 @@ export type TrafficPolicy = 'Cluster' | 'Local';
  * the Cluster endpoints, as if through a load balancer outside.
  */
 interface ExternalPath extends TrafficPath {
-  /**
-   * Whether the path exists, even if it refuses packets for lack of local endpoints: the node and its Pods still have
-   * their short cut.
-   */
+  /** Whether the path exists, even if it refuses packets: the node and its Pods still have their short cut. */
   readonly isUsed: boolean;
 }
 
@@ -144,9 +140,7 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
   };
 }
 
-/**
- * Whether the node itself may use the guarded addresses, because its address in the port's family is in a source range.
- */
+/** Whether the node itself may use the guarded addresses: its address is in a source range. */
 export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean {
   return sourceRanges.some(({ network }) => contains(network, nodeIP));
 }

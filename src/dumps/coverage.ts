@@ -123,10 +123,7 @@ export function showsServices(coverage: Coverage, mode: ProxyMode, family: Famil
   return modeFacts[mode].serviceKinds.every((kind) => shown[kind]);
 }
 
-/**
- * Finds where node ports listen by a dump's state. Partial lists and sets without elements do not show where nothing
- * listens.
- */
+/** Finds where node ports listen by a dump's state. Partial lists do not show where nothing listens. */
 export function findDumpListeners(
   state: KernelState,
   { virtualServers }: Pick<Coverage, 'virtualServers'>,

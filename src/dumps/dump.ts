@@ -232,10 +232,7 @@ export class DumpDraft {
     if (first && !isKnown) this.doubt({ file, kind: 'unread', output, line: first.line + offset, rules });
   }
 
-  /**
-   * Takes what an output lists; returns whether it did. Reports output of another node or time than the first of its
-   * kind: two states must not be mixed.
-   */
+  /** Takes what an output lists; returns whether it did. Reports one of another node or time: states must not mix. */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
     if (differences.length > 0) this.#skip(file, kind, differences, line);
@@ -449,8 +446,7 @@ export class Listed<T> {
   }
 
   /**
-   * Adds a listing. If it is from another node or time, returns the evidence instead: common items that differ or, of
-   * two complete listings, items that only one has.
+   * Adds a listing or, if it is of another node or time, returns the evidence: items that differ or are in only one.
    */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
     const differences = this.isGiven ? this.#differencesTo(items, isWhole) : [];

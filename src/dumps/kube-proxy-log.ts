@@ -84,10 +84,7 @@ export class ProxyLog {
   /** The pod or node of the lines, if they name it. */
   #source: string | undefined;
 
-  /**
-   * Reads lines of a file from number `firstLine`. Skips lines of another pod or node than the first one's, and returns
-   * the first skipped.
-   */
+  /** Reads lines from number `firstLine`, of the first line's pod or node. Returns the first line of another. */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
     let entry: Entry | undefined;
     let foreign: { readonly line: number; readonly from: string } | undefined;

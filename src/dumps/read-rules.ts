@@ -83,10 +83,7 @@ function variantOf({ text, command }: ToolOutput): Variant | undefined {
 /** Versions whose unnamed variant is legacy: up to 1.6 the only one; from 1.8.9 on nft's names itself. */
 const onlyLegacy = /^1\.(?:[0-6](?:\.|$)|8\.(?:9|\d\d)$)/;
 
-/**
- * Whether lines are missing from iptables-save's output, which declares every built-in chain with rules. Input of
- * iptables-restore that inserts rules declares none.
- */
+/** Whether lines are missing: iptables-save declares every built-in chain with rules. Input with -I declares none. */
 function lacksDeclarations(tables: Tables, text: string): boolean {
   const isUndeclared = (table: TableName): boolean =>
     [...(tables[table]?.values() ?? [])].some(

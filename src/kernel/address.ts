@@ -76,9 +76,7 @@ function addressOf(groups: readonly number[]): Address {
   return ipv4Address(((groups[6] ?? 0) << 16) | (groups[7] ?? 0));
 }
 
-/**
- * The bits of a canonical dotted quad, or undefined. Reads digit by digit because states hold millions of addresses.
- */
+/** The bits of a canonical dotted quad, or undefined. Hand-written, because states hold millions of addresses. */
 function readIpv4(text: string): number | undefined {
   if (text.length > 15) return undefined;
   let value = 0;

@@ -21,9 +21,7 @@ const endWords: ReadonlySet<string> = new Set(['src', 'dst', 'sport', 'dport']);
 /** Other lines of conntrack -L and -S: one for each processor, and the total. */
 const others = /^(?:cpu=\d|conntrack v|entries +\d)/;
 
-/**
- * Reads `conntrack -L` in any form except XML, and /proc/net/nf_conntrack. Takes any text; skips flows without ports.
- */
+/** Reads `conntrack -L` in any form but XML, and /proc/net/nf_conntrack. Skips flows without ports. */
 export function parseConntrack(text: string): {
   readonly flows: readonly TrackedFlow[];
   readonly unread: readonly UnreadLine[];

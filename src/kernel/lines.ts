@@ -99,10 +99,7 @@ export function countUnread(lines: readonly UnreadLine[]): number {
   return lines.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
 }
 
-/**
- * Calls `read` with each trimmed line, except empty lines and comments. Returns the lines it gave a reason for not
- * reading, with the place from `placeOf` then.
- */
+/** Calls `read` with each trimmed line but empty ones and comments; returns those it gave a reason for refusing. */
 export function readLines(
   lines: string | Iterable<string>,
   comments: readonly string[],
@@ -126,10 +123,7 @@ export function readLines(
 /** Length, in characters, of the pieces joined at once: they fit in the processor's cache. */
 const enough = 1 << 15;
 
-/**
- * Builds a long text from short ones. V8 keeps a concatenation as a tree, with several times the memory, until it is
- * read; joining leaves one piece.
- */
+/** Builds a long text from pieces. V8 keeps a concatenation as a tree with several times the memory until read. */
 export class LongText {
   readonly #joined: string[] = [];
   #pieces: string[] = [];

@@ -69,10 +69,7 @@ const diffByKind = {
 
 export const objectKinds = Object.keys(diffByKind) as readonly ObjectKind[];
 
-/**
- * How to get from one state to another: for each kind, changes in a workable order, written by the kind's formatter
- * (formatTablesDelta and so on).
- */
+/** How to get from one state to another: per kind, changes in a workable order, for the kind's formatter. */
 export type KernelDelta = { readonly [K in ObjectKind]: ReturnType<(typeof diffByKind)[K]> };
 
 const rows: { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => KernelDelta[K] } = diffByKind;

@@ -30,10 +30,7 @@ export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');
 }
 
-/**
- * Reads a sysctl.conf(5), or `sysctl -a`: name with dots → value; the last wins. Takes any text: lines it cannot read
- * are in `unread`.
- */
+/** Reads a sysctl.conf(5), or `sysctl -a`: name with dots → value; the last wins. Takes any text. */
 export function parseSysctls(text: string): {
   readonly sysctls: ReadonlyMap<string, string>;
   readonly unread: readonly UnreadLine[];
@@ -124,10 +121,7 @@ const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
   ['physdev-is-in', ['br_netfilter', 'xt_physdev']],
 ];
 
-/**
- * The kernel modules for these rules' matches. Most kernels load them on use; nodes that forbid autoloading need the
- * list.
- */
+/** The modules for these rules' matches, which nodes that forbid autoloading must list. */
 export function matchModules(tables: readonly Tables[]): readonly string[] {
   const used = new Set<RuleArg['kind']>();
   for (const chains of tables.flatMap((ofFamily) => Object.values(ofFamily))) {

@@ -88,10 +88,7 @@ function isOfKubeProxyChain(rule: Rule): boolean {
   });
 }
 
-/**
- * Another program's jump to the chain has other matches or another comment. A bare jump may be kube-proxy's: people
- * remove comments from what they share.
- */
+/** Another program's jump has other matches or another comment. A bare one may be kube-proxy's, shared without. */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
   if (isKnownJump(table, from, rule)) return 'certain';

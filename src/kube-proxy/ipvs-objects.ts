@@ -105,10 +105,7 @@ export function nodePortProtocol(set: SetId): Protocol | undefined {
   return protocols.find((protocol) => set === nodePortSets[protocol].all || set === nodePortSets[protocol].local);
 }
 
-/**
- * Closes the addresses on kube-ipvs0 to all but Services. The kernel takes them as the node's own, so programs that
- * listen on all addresses would answer there.
- */
+/** Closes the addresses on kube-ipvs0 to all but Services: programs that listen on all addresses would answer there. */
 export const accessFilter = {
   table: 'filter',
   /** The built-in chain that jumps there, with `comment`. */
@@ -150,9 +147,7 @@ interface ServerMarks {
   readonly own: ReadonlySet<string>;
   /** Services' sockets in the sets that list them. */
   readonly listed: ReadonlySet<string>;
-  /**
-   * Node ports in the sets: "TCP 30080" and "ipv4 TCP 30080". A bitmap has only the port, SCTP's set also an address.
-   */
+  /** Node ports in the sets: "TCP 30080", "ipv4 TCP 30080". A bitmap has only the port, SCTP's set an address. */
   readonly nodePorts: ReadonlySet<string>;
 }
 

@@ -80,10 +80,7 @@ export const leftChainTitles = {
   live: `${leftBy('iptables')}, packets still come to them`,
 } as const;
 
-/**
- * Sysctls that kube-proxy sets in one mode but not the other, so that stay. Without IP forwarding: only IPVS mode sets
- * it, but all need it.
- */
+/** Sysctls that kube-proxy sets in one mode but not the other; without IP forwarding, which all modes need. */
 function sysctlsLeftBy(from: ProxyMode, to: ProxyMode): readonly string[] {
   return modeFacts[from].sysctls.filter(
     (name) => !modeFacts[to].sysctls.includes(name) && name !== forwardingSysctls.ipv4,

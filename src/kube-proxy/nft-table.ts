@@ -47,10 +47,7 @@ export const nftSets = {
   localhostNodePortRejects: 'localhost-nodeport-reject-ports',
 } as const;
 
-/**
- * The chain and counter that reject packets to node ports of a protocol on localhost
- * (localhostNodePortRejectChainName).
- */
+/** The chain and counter that reject node ports of a protocol on localhost (localhostNodePortRejectChainName). */
 export function localhostRejection(protocol: Protocol): { readonly chain: string; readonly counter: string } {
   const name = protocol.toLowerCase();
   return { chain: `localhost-nodeport-reject-${name}`, counter: `localhost-nodeport-rejected-${name}` };
@@ -150,10 +147,7 @@ function jump(chain: string): Expression {
   return { kind: 'verdict', verdict: { kind: 'jump', chain } };
 }
 
-/**
- * The base chains and their jumps to all others (nftablesBaseChains, nftablesJumpChains). Type filter sees only packets
- * that open a connection.
- */
+/** The base chains with their jumps (nftablesBaseChains, nftablesJumpChains). Type filter sees only new connections. */
 export const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, priority, targets]) => ({
   name,
   base: { type, hook, priority },
@@ -162,10 +156,7 @@ export const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, p
 
 const fixedChains: readonly string[] = [...hookedChains.map(({ name }) => name), nftChains.services];
 
-/**
- * Whether a listing shows all of kube-proxy's table: its fixed chains, and whatever rules and maps name, which the
- * kernel keeps while named.
- */
+/** Whether all of kube-proxy's table is shown: fixed chains, and whatever rules and maps name. */
 export function isWholeNftTable({ chains, sets }: NftTable): boolean {
   if (!fixedChains.every((name) => chains.has(name)) || !sets.has(nftSets.serviceIPs)) return false;
   const isShown = (named: Named): boolean => named.chains.every((name) => chains.has(name)) && hasSet(named);

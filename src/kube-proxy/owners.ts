@@ -179,10 +179,7 @@ function indexServers(states: readonly KernelState[]) {
     addresses,
     /** By "ipv4 TCP 30080". */
     nodePorts,
-    /**
-     * By "TCP address port" of an endpoint: the first virtual server that forwards to it. Made on demand: there are
-     * many.
-     */
+    /** By "TCP address port" of an endpoint: the first virtual server that forwards to it. Many, so on demand. */
     endpoints: once(() => {
       const endpoints: Labels = new Map();
       for (const server of states.flatMap(({ virtualServers }) => virtualServers)) {

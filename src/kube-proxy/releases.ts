@@ -34,10 +34,7 @@ export interface BehaviourChange {
   readonly samePackets?: true;
 }
 
-/**
- * All differences between releases in what kube-proxy programs. Code asks for a behaviour by name; releases are
- * compared nowhere else.
- */
+/** All differences between releases in what kube-proxy programs; code asks by a behaviour's name. */
 export const behaviourChanges = {
   'traffic-policies': {
     since: '1.30',
@@ -303,10 +300,7 @@ function isSince(release: Release, since: Release): boolean {
   return releases.indexOf(release) >= releases.indexOf(since);
 }
 
-/**
- * Reads "1.34", "v1.34.2" or a provider's "v1.34.2-gke.100" or "v1.34.1+k3s1"; undefined otherwise, and for a release
- * that kpc does not follow.
- */
+/** Reads "1.34", "v1.34.2", "v1.34.2-gke.100" or "v1.34.1+k3s1"; undefined if kpc does not follow the release. */
 export function parseRelease(text: string): Release | undefined {
   const minor = /^v?(\d{1,3}\.\d{1,3})(?:\.\d{1,5})?(?:[-+][\w.+-]{1,100})?$/.exec(text)?.[1];
   return releases.find((known) => known === minor);

@@ -99,10 +99,7 @@ interface UnshownMasquerading {
 /** The default mark bit (masqueradeBit). */
 const usualMark = 0x4000;
 
-/**
- * What a table nat lacks to masquerade the packets sent to KUBE-MARK-MASQ. `isWhole`: it was fully printed; a rule
- * without a target chain shows an omission.
- */
+/** What a table nat lacks to masquerade packets sent to KUBE-MARK-MASQ. `isWhole`: it was fully printed. */
 export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhole: boolean): UnshownMasquerading {
   const isUnshown = (name: string): boolean => {
     const chain = nat?.get(name);

@@ -94,9 +94,7 @@ function lostBefore(world: World, end: Flow): Beyond | undefined {
   return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);
 }
 
-/**
- * Finds IPv6 neighbour messages, needed before the packet, that the node's rules drop: rules see them like any packet.
- */
+/** Finds neighbour messages of IPv6, needed before the packet, that the node's rules drop. */
 function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
   const { routing, visitors } = world;
   if (first.family !== 'ipv6' || !routing.isListed) return undefined;
@@ -432,10 +430,7 @@ export function linksIn(world: World, source: Address, destination: Address): re
   return [back, ...outer.filter((link) => link !== back)];
 }
 
-/**
- * Undefined if there is no other link: the question names one, the node sends, or the sender is a pod or on the network
- * it asks for.
- */
+/** Undefined if only one link is possible, or the question names one, or the node itself sends. */
 export function arrivalOf(
   { routing }: World,
   { entered: link, sender, asked, isOwn, isNamed }: Flow,

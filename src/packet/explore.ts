@@ -2,10 +2,7 @@ import { sourceText, sumChances, unknown, isUnknownOwn, type Decision, type Unkn
 import type { AskedSource, Step } from './step.ts';
 import type { Reason } from './reason.ts';
 
-/**
- * Where a packet's way forks, at random or at something unknown. Walked once per sequence of choices: `planned` ones
- * first, then always the first branch.
- */
+/** Where a packet's way forks. Walked once per sequence of choices: `planned` ones, then first branches. */
 export class Choices {
   readonly points: Point[] = [];
   /** The sources that rules match on any of the ways. */

@@ -137,10 +137,7 @@ export function newConnection(): Connection {
   };
 }
 
-/**
- * Whether the answer is yes; tries both if unknown. Decides a fact once per way, however often and in whatever form
- * rules ask. `step`: the rule that asks.
- */
+/** Whether the answer is yes; tries both if unknown. Decides a fact once per way. `step`: the rule that asks. */
 export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean {
   for (;;) {
     const answer = test();
@@ -368,10 +365,7 @@ export function cameByBridge(flow: Flow): Answer {
   return recall(flow, routing.showsBridged(input));
 }
 
-/**
- * Repeats on a later packet what rules did to the first, or undoes it for an answer. Returns whether the destination
- * changed.
- */
+/** Repeats or, for an answer, undoes the first packet's translation. Returns whether the destination changed. */
 export function translate(flow: Flow, half: NatHalf): boolean {
   const { connection, sender, asked } = flow;
   if (!connection) return false;

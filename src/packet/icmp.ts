@@ -31,10 +31,7 @@ const otherTypes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/**
- * Whether a type, by name or number and perhaps code ("8/0"), is of a ping, its answer, a refusal or a neighbour
- * message; undefined for an unknown name.
- */
+/** Whether a type ("8/0", or a name) is of a ping, its answer, a refusal or a neighbour message. */
 export function isEchoMessage(text: string, { turn, family }: Pick<Flow, 'turn' | 'family'>): boolean | undefined {
   const [type = '', code = '0'] = text.split('/');
   if (turn === 'refusal') {

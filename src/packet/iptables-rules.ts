@@ -32,10 +32,7 @@ type RuleIndex = ReadonlyMap<string, readonly number[]>;
 /** Chains with fewer rules are scanned without an index. */
 const fewRules = 16;
 
-/**
- * The tables of a family, ready for packets. `lacksEntries`: sets may have unknown entries. Long chains and sets are
- * hashed when first reached.
- */
+/** The tables of a family, hashed when first reached. `lacksEntries`: sets may have unknown entries. */
 export function iptablesOf(
   tables: FamilyTables,
   ipSets: readonly IpSet[],

@@ -71,9 +71,7 @@ export interface Way<End = unknown> {
   readonly reasons: readonly Reason[];
 }
 
-/**
- * The assumed link of a packet from another host, if neither question nor routes decide it, and the other candidates.
- */
+/** The assumed link of a packet from another host, if nothing decides it, and the other candidates. */
 export interface Arrival {
   readonly link: string;
   readonly others: readonly string[];
@@ -227,10 +225,7 @@ export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): nu
   return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
 }
 
-/**
- * Two shares from 0 to 1: connections whose first packet arrives and that are not known to fail, and those of them
- * known to work.
- */
+/** Two shares from 0 to 1: connections that arrive and are not known to fail, and those of them known to work. */
 export function workingShare(
   { connection }: Pick<Fate, 'connection'>,
   arrives: (verdict: Verdict) => boolean,

@@ -143,10 +143,7 @@ export function lacks(missing: Missing, fact?: string): Reason {
   return { kind: 'missing-listing', missing, fact };
 }
 
-/**
- * Whether the reason is a missing thing that may see packets, such as a table. Anything else that stops a packet is
- * another question.
- */
+/** Whether something is missing that may see packets, such as a table, and not something else that stops them. */
 export function isGap(reason: Reason): boolean {
   if (reason.kind === 'unread-rule') return reason.rule === undefined;
   return reason.kind === 'missing-listing' && gaps.has(reason.missing.kind);

@@ -78,10 +78,7 @@ function staysBridged(flow: Flow, way: RouteFound): boolean {
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
 }
 
-/**
- * Where a packet goes: to the node itself, unless routing rules before the local table say otherwise. Without known
- * routes, out by an unknown interface.
- */
+/** The way of a packet: routing rules may come before the local table. Without routes, out by an unknown interface. */
 function findWay(
   flow: Flow,
   to: Address,
@@ -111,10 +108,7 @@ function takeWay(flow: Flow, way: RouteFound): void {
   flow.output = way.kind === 'local' ? loopbackInterface : flow.hop?.link;
 }
 
-/**
- * What the sender learns without a route: nothing, or an ICMP error, which UDP mostly ignores (ip_error,
- * icmp_err_convert).
- */
+/** What the sender learns without a route: nothing, or an ICMP error, mostly ignored by UDP (ip_error). */
 function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit', visitors: Visitors): End {
   report(flow, { kind: why });
   const { family, protocol, connection } = flow;
@@ -125,10 +119,7 @@ function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' |
   return protocol === 'tcp' || (family === 'ipv6' && why === 'prohibit') ? refuse(flow, visitors) : 'dropped';
 }
 
-/**
- * What the sender learns: a refusal is the node's own packet, which routes and rules may stop (nf_send_unreach,
- * nf_send_reset).
- */
+/** The node's refusal is a packet too, which routes and rules may stop (nf_send_unreach, nf_send_reset). */
 function refuse(flow: Flow, visitors: Visitors): End {
   const { turn, source: destination, routing, connection, steps } = flow;
   if (turn !== 'first') return 'refused';

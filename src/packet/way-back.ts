@@ -13,8 +13,7 @@ export function linksBack(
   asked?: Pick<RouteQuestion, 'input' | 'transport'>,
 ): RouteFound {
   const { routing, source, destination, mark, input, family } = flow;
-  // For a link-local address the kernel looks only on the packet's link (rpfilter_lookup_reverse6,
-  // nft_fib6_flowi_init).
+  // A link-local address is looked up on the packet's link only (rpfilter_lookup_reverse6, nft_fib6_flowi_init).
   if (family === 'ipv6' && isLinkLocal(source) && input !== undefined) return { kind: 'out', hops: [{ link: input }] };
   return routing.find({
     to: source,
@@ -90,10 +89,7 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   return isShown || found.kind === 'none' ? undefined : lacks({ kind: 'sysctl', name }, `sysctl ${name}`);
 }
 
-/**
- * What stops the answer to the ARP request before a packet from another host (arp_process in arp.c); undefined if
- * nothing does or the host is unknown.
- */
+/** What prevents the answer to ARP before an outside packet (arp_process in arp.c); undefined for an unknown host. */
 export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind: 'no-arp' }> | undefined {
   const { routing, entered: link, sender, asked, family } = first;
   const { places } = routing;

@@ -35,10 +35,7 @@ export class Cluster {
     this.#show = show;
   }
 
-  /**
-   * The objects that kpc reads and kube-proxy's ConfigMap, if any, as JSON values in a row. `unread`: what the user may
-   * not list.
-   */
+  /** The objects that kpc reads and kube-proxy's ConfigMap, as JSON values. `unread`: what may not be listed. */
   async readObjects(use: ClusterUse): Promise<Answer> {
     const known = await this.#call('api-resources', '--verbs=list', '-o', 'name');
     const served = new Set(textOf(known).trim().split(/\s+/));
@@ -75,10 +72,7 @@ export class Cluster {
     return this.#call('get', 'configmap', ...place, '--ignore-not-found', '-o', 'json');
   }
 
-  /**
-   * The node tools' output from a debugging pod, removed afterwards. Read after its end, because attaching can miss the
-   * start.
-   */
+  /** The node tools' output from a debugging pod, read after its end: attaching can miss the start. */
   async dumpNode(node: string, image: string): Promise<Answer> {
     const command = ['--', 'sh', '-c', 'chroot /host sh -c "$0"; true', dumpScript];
     const made = await this.#call('debug', `node/${node}`, '--image', image, '--profile', 'sysadmin', ...command);

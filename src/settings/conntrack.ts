@@ -19,10 +19,7 @@ const must: Requirement<number> = {
   isMet: (seconds) => seconds <= mostSeconds && !(seconds > 0 && seconds < 1),
 };
 
-/**
- * The connection tracking that kpc-apply sets. A timeout of 0, or 0 connections per core, leaves the kernel's value. A
- * dump asks for nothing.
- */
+/** The connection tracking that kpc-apply sets; 0 leaves the kernel's value. A dump asks for nothing. */
 export const conntrack = {
   maxPerCore: amountSetting(
     '--conntrack-max-per-core <number>',

@@ -37,10 +37,7 @@ function handlesLocalhost(release: Release, behaviours: Behaviours): boolean | u
 /** Set if AllowServiceExternalIPs is off: releases that know the gate then program no external IPs. */
 export const ignoresExternalIPs = gatedSetting<true | undefined>(oneOf(true), isIgnoring);
 
-/**
- * KubeProxyNFTablesLocalhostNodePorts, if not the release's default: whether nftables mode handles node ports on
- * localhost.
- */
+/** KubeProxyNFTablesLocalhostNodePorts, if not default: whether nftables mode handles node ports on localhost. */
 export const nftablesLocalhostNodePorts = gatedSetting<boolean | undefined>(boolean, handlesLocalhost);
 
 interface GatedSettings {

@@ -20,10 +20,7 @@ export interface FlagValues {
 
 export type FlagKind = keyof FlagValues;
 
-/**
- * A flag of kpc: the one row behind its command line option, help, key in kpc.yaml, its schema, and the library's
- * option; also what it has no effect on.
- */
+/** The one row behind a flag's option, help, key in kpc.yaml, schema, and library option. */
 export interface Flag<Key extends string = string, Kind extends FlagKind = FlagKind> extends FlagFacts {
   readonly kind: Kind;
   /** Its name among the options, in camel case: "clusterCidr". */

@@ -93,9 +93,7 @@ function settingAt(settings: SettingValues, path: readonly string[]): unknown {
   return path.reduce<unknown>((parent, name) => (parent as Readonly<Record<string, unknown>>)[name], settings);
 }
 
-/**
- * All settings: flags over configuration over kube-proxy's defaults. Reports what else keeps kube-proxy from starting.
- */
+/** All settings: flags over configuration over defaults. Reports what else keeps kube-proxy from starting. */
 export function readSettings(source: SettingSource): SettingValues {
   checkOtherFields(source);
   return mapSettings((row) => row.read(source) ?? row.defaultIn(source.mode)) as SettingValues;
@@ -112,10 +110,7 @@ export function settingsInMode(settings: SettingValues, chosen: ProxyMode, flags
   ) as SettingValues;
 }
 
-/**
- * Flags for the settings that differ from the mode's defaults, as text that kpc reads; without those that need several
- * flags.
- */
+/** Flags, as kpc reads them, for settings other than the mode's defaults, if one flag each suffices. */
 export function flagsOfSettings(
   settings: SettingValues & { readonly release: Release },
 ): Readonly<Record<string, string>> {
@@ -143,9 +138,7 @@ function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
 
 export const settingsSchema = mapSettings(({ stored }) => stored, objectOf) as Schema<SettingValues>;
 
-/**
- * Settings of a manifest that kpc would not write, as name and what follows "must": "ipvs.scheduler", "be one of …".
- */
+/** Settings that kpc would not write, as name and what follows "must": "ipvs.scheduler", "be one of …". */
 export function findWrongSettings(
   settings: SettingValues,
 ): readonly { readonly name: string; readonly must: string }[] {

@@ -85,9 +85,7 @@ function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefi
   return { tcp: Math.floor(tcp), tcpFin: Math.floor(tcpFin), udp: Math.floor(udp) };
 }
 
-/**
- * The node's own network must bound the conntrack table; others cannot set that. A dump asks for nothing but its state.
- */
+/** Only the node's own network can bound the conntrack table. A dump asks for nothing but its state. */
 async function decideWritable(host: Host, manifest: Manifest): Promise<readonly RequiredSysctl[]> {
   if (manifest.dumped) return [];
   const decided = decideOnNode(settingsOf(manifest), await readNodeFacts(host));
@@ -104,10 +102,7 @@ function readNetworks(cidrs: readonly string[]): readonly Network[] {
   });
 }
 
-/**
- * Asks to remove what kpc-apply made and, with `adopt`, what a kube-proxy left. Modules and sysctls stay, as when
- * kube-proxy cleans up.
- */
+/** Asks to remove what kpc-apply made and, with `adopt`, what a kube-proxy left; not modules and sysctls. */
 export function requestNothing(
   host: Host,
   choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force' | 'assumeAlone' | 'confirmTimeout'>,
@@ -164,10 +159,7 @@ export async function applyBundle(
   return outcome;
 }
 
-/**
- * Deletes stale UDP flows, as kube-proxy does after a sync; never fails the apply. `before`: ports served so far, if
- * known.
- */
+/** Deletes stale UDP flows, as kube-proxy does after a sync; never fails. `before`: ports served so far. */
 async function forgetUdpFlows(
   { host, onEvent }: Session,
   bundle: StoredBundle,

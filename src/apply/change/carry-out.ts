@@ -54,10 +54,7 @@ async function runStep(session: Session, step: Step): Promise<void> {
   }
 }
 
-/**
- * nginx goes on with its old configuration until told to reload, and kpc-apply never puts one in place that nginx
- * refuses.
- */
+/** nginx keeps its configuration until told to reload. Never puts one in place that nginx refuses. */
 async function setBalancer(session: Session, proxyPorts: readonly ProxyPort[]): Promise<void> {
   const { host, folder, onEvent, balancerReload: [tool, ...args] = [] } = session;
   await replaceBalancerFile(host, folder, formatBalancer(proxyPorts).join(''), async (path) => {
@@ -129,8 +126,7 @@ export async function putBack(
 }
 
 /**
- * Writes the record only if it differs, so that this works on a full disk. If writing fails, the journal stays, and the
- * next apply or rollback finds that everything has been put back.
+ * Writes the record only if it differs, to work on a full disk. If that fails, the journal stays for the next command.
  */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {

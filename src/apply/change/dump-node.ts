@@ -33,9 +33,7 @@ import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 
-/**
- * What kpc-apply or a kube-proxy made on the node, as a bundle without Services or configuration: see decideWritable.
- */
+/** What kpc-apply or kube-proxy made on the node, as a bundle without Services: see decideWritable. */
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
   const { host, folder, onEvent } = session;
   const record = await readRecord(host, folder);
@@ -159,10 +157,7 @@ interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
   readonly needsTables: boolean;
 }
 
-/**
- * The text of network.txt: prompts and tool output on what packets meet besides kube-proxy's rules. Of links only what
- * kpc reads: an alias, a comment or a tunnel's key may be secret.
- */
+/** The text of network.txt: what packets meet besides kube-proxy's rules. No aliases, comments or keys of links. */
 async function listNetwork(
   host: Host,
   node: Dumped,
@@ -237,9 +232,7 @@ async function listOtherTables(host: Host, iptables: KernelState['iptables'], va
   return text.split('\n').map(withoutComments).join('\n');
 }
 
-/**
- * Drops comments from a line of nft's. nft escapes no quotes, so an odd number of them makes the whole line unreadable.
- */
+/** Drops comments. nft escapes no quotes, so an odd number of them makes the whole line unreadable. */
 function withoutComments(line: string): string {
   const [first = '', ...others] = line.split(/[ \t]comment "/);
   const plain = [first, ...others.map((each) => each.slice(each.indexOf('"') + 1))].join('');

@@ -68,10 +68,7 @@ export interface ChangeRequest {
   readonly drainTimeout: number | undefined;
   /** Milliseconds to wait for a confirmation before everything is put back; undefined asks for none. */
   readonly confirmTimeout?: number | undefined;
-  /**
-   * Throws a Failure if the node must not be changed. `isIdle`: nothing to change and no conflicts. `node`: what the
-   * plan is based on; `reading`: its tools' output.
-   */
+  /** Throws a Failure if the node must not be changed. `isIdle`: nothing to change, no conflicts. */
   readonly prepare?:
     ((plan: Plan, isIdle: boolean, seen: Pick<Observation, 'node' | 'reading'>) => Promise<void>) | undefined;
   readonly refusesLeftovers?: boolean | undefined;

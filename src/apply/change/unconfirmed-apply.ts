@@ -73,9 +73,7 @@ export async function beginUnconfirmed(session: Session, milliseconds: number): 
   }
 }
 
-/**
- * Returns false if systemd does not run, or not for this namespace: it starts programs in the namespaces of process 1.
- */
+/** Returns false without systemd in this namespace: it starts programs in those of process 1. */
 async function setTimer(host: Host, id: string, command: readonly string[], seconds: number): Promise<boolean> {
   if (!(await runsUnderSystemd(host))) return false;
   const args = [

@@ -15,10 +15,7 @@ export type Watch = ReturnType<typeof createWatch>;
 /** How often to look for a new bundle or a wish to stop. */
 const pollMilliseconds = 250;
 
-/**
- * Syncs at once, then after each sync period or new bundle, at most once per minimal period; retries failures.
- * Unhealthy after two sync periods of failures, or before the first success.
- */
+/** Syncs at once, after each period and new bundle; retries. Unhealthy after two periods without success. */
 export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync }: WatchSettings) {
   const asked = { stop: false, sync: false };
   const begun = host.uptime();

@@ -38,10 +38,7 @@ import { emptyState } from '../../kernel/state.ts';
 
 export const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));
 
-/**
- * Checks what each of today's modes needs, without a bundle. Checks common to all have no mode. `owned`: what kpc-apply
- * made.
- */
+/** Checks what each of today's modes needs; checks common to all have no mode. `owned`: kpc-apply's objects. */
 export async function examineForAnyMode(host: Host, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const groups = await Promise.all(
     modesOfToday.map((mode) => {

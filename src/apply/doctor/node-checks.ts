@@ -1,5 +1,4 @@
-// A check of a node, as doctor and an apply make it, and two of them: of room for listings, and of what nftables
-// needs.
+// Checks of a node for doctor and an apply: room for listings, and what nftables needs.
 import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json/schema.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import { proxyModes, programs, type ProxyMode } from '../../kube-proxy/modes.ts';

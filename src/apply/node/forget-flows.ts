@@ -41,10 +41,7 @@ export async function forgetStaleFlows(
   }
 }
 
-/**
- * The conntrack arguments that delete them: flows of the same two ends in one call, since each call scans the whole
- * table. Holds one flow at a time.
- */
+/** conntrack's arguments: one call for flows of the same two ends, because each scans the whole table. */
 async function listStalePairs(
   host: Host,
   family: Family,

@@ -1,9 +1,6 @@
 import type { Host } from './host.ts';
 
-/**
- * "present": built in or loaded. "unknown": the node lists no modules (a container, or a kernel with everything built
- * in), so only trying shows.
- */
+/** "unknown": the node lists no modules (a container, or all built in), so only trying shows. */
 export type ModulePlace = 'present' | 'loadable' | 'missing' | 'unknown';
 
 /** What the node lists of its modules. */

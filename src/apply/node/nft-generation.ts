@@ -6,18 +6,12 @@ import { mostSaid, Room } from './output.ts';
  * by any program: while the count stands still, the tables are the same (but for clients that affinity learns).
  */
 export interface NftGeneration {
-  /**
-   * What the count belongs to: the network namespace, by its cookie, unique until reboot, and the loaded module
-   * nf_tables. Both start a new count.
-   */
+  /** The network's cookie, unique until reboot, and the loaded module nf_tables. Both start a new count. */
   readonly counter: string;
   readonly count: number;
 }
 
-/**
- * Asks the kernel with Perl: Node cannot open a netlink socket, and nft does not print the count. Undefined if Perl is
- * missing or anything is unusual: then list the tables.
- */
+/** Asks with Perl: Node has no netlink sockets, and nft does not print it. Undefined if anything is unusual. */
 export async function readNftGeneration(host: Host): Promise<NftGeneration | undefined> {
   try {
     const result = await host.run({ tool: 'perl', args: ['-e', program], room: new Room(mostSaid) });

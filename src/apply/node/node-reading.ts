@@ -66,18 +66,13 @@ export interface ReadingScope {
   readonly settings: readonly string[];
   /** IPVS's own list, if already read; null if IPVS is not in the kernel. */
   readonly ipvs?: string | null | undefined;
-  /**
-   * Called for each listing of rules: returns the room for rules of other programs' chains. Without it there is none.
-   */
+  /** Called for each listing: returns the room for rules of other programs' chains; by default none. */
   readonly roomForOthers?: ((place: RulesPlace) => (bytes: number) => boolean) | undefined;
   /** Called for each part that its tool could not read. */
   readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
 
-/**
- * The parts that must be read: where something is wanted or recorded. Other parts depend on the node's tools, whatever
- * modules its kernel has.
- */
+/** The parts where something is wanted or recorded. Others depend on the node's tools. */
 export function neededOf(
   { iptables, nftables, sets, virtualServers, links }: KernelState,
   owned: OwnedNames,
@@ -233,10 +228,7 @@ async function readPart(node: ReadNode, part: ReadingPart): Promise<string> {
   }
 }
 
-/**
- * Reads the node, all tools at once, except parts whose output is known; settings always. Throws a Failure if a needed
- * tool fails.
- */
+/** Reads the node, all tools at once, except known parts; settings always. Throws a Failure if a needed tool fails. */
 export async function readNode(host: Host, scope: ReadingScope, known?: Partial<ReadingTexts>): Promise<NodeReading> {
   const [ipvs, hasSets, hasNftables, settings] = await Promise.all([
     scope.ipvs === undefined ? readIpvsTable(host) : (scope.ipvs ?? undefined),
@@ -271,10 +263,7 @@ const tableLists: { readonly [F in Family]: string } = {
   ipv6: '/proc/net/ip6_tables_names',
 };
 
-/**
- * Finds a table of the kernel that the listing lacks: one cut after a table looks whole. Refused even for another
- * program's table, because the reading after a change would be cut too.
- */
+/** Finds a table that the listing lacks: one cut after a table looks whole. Other programs' tables count too. */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,
@@ -356,9 +345,7 @@ export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): K
   };
 }
 
-/**
- * kube-proxy's tables in nft's output, with what kpc cannot read in them. A table with such content is not kpc's own.
- */
+/** kube-proxy's tables in nft's output. A table with content that kpc cannot read is not kpc's own. */
 export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
   const unreadHeads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];

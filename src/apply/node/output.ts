@@ -79,9 +79,7 @@ export class Output {
     if (last < chunk.length) this.#store(this.#begun, Buffer.from(chunk.subarray(last)));
   }
 
-  /**
-   * Call it once, after the last chunk. Keeps a last line without an end, because it shows that something is missing.
-   */
+  /** Call it once, at the end. Keeps a last line without an end: it shows that something is missing. */
   finish(): string {
     return Buffer.concat([...this.#kept.splice(0), ...this.#begun.splice(0)]).toString();
   }
@@ -115,10 +113,7 @@ export class Output {
 
 const lineEnd = 10;
 
-/**
- * Keeps kube-proxy's sets and sets of sets, which may name one of them. Other programs' sets may have millions of
- * entries.
- */
+/** Keeps kube-proxy's sets and sets of sets. Other programs' sets may have millions of entries. */
 export function keepsSetLines(): KeepsLine {
   const whole = new Set<string>();
   return (line) => {
@@ -138,10 +133,7 @@ export function lengthOfOthers(text: string): number {
   return length;
 }
 
-/**
- * Whether a listing keeps all rules of a chain; of another program's chain it drops those that name nothing of
- * kube-proxy's.
- */
+/** Whether a listing keeps all rules of a chain, also those that name nothing of kube-proxy's. */
 export function isKeptWhole(table: TableName, chain: string): boolean {
   return isBuiltInChain(table, chain) || chain.includes(ownMark);
 }

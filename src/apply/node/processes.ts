@@ -104,15 +104,10 @@ export async function isRoots(host: Host, pid: string): Promise<boolean> {
 
 const k3s = 'start k3s with --disable-kube-proxy';
 
-/**
- * Kernel names of the k3s and MicroK8s processes that include a kube-proxy, and how to stop it. k0s and RKE2 start a
- * separate process.
- */
+/** The k3s and MicroK8s processes that include a kube-proxy, and how to stop it. k0s and RKE2 start a separate one. */
 const programs: Readonly<Record<string, string>> = { 'k3s-server': k3s, 'k3s-agent': k3s, kubelite: 'stop MicroK8s' };
 
-/**
- * What is known of a kube-proxy in this network. `text`: "kube-proxy is running (process 77)", or why it is unknown.
- */
+/** A kube-proxy in this network. `text`: "kube-proxy is running (process 77)", or why it is unknown. */
 export type KubeProxySight =
   | { readonly kind: 'running'; readonly text: string; readonly advice: string }
   | ({ readonly kind: 'unknown' } & Unseen)
@@ -168,10 +163,7 @@ export function adviseUnseen({ advice }: Unseen, what: string): string {
   return `${advice}; if you know that ${what} runs here, add ${aloneFlag}`;
 }
 
-/**
- * Throws a Failure if a kube-proxy runs on this node or may, so that nothing is taken from it. `assumesAlone`: none
- * runs out of sight, the operator says.
- */
+/** Throws a Failure if a kube-proxy runs here or may. `assumesAlone`: none runs out of sight. */
 export async function assertNoKubeProxy(host: Host, assumesAlone: boolean): Promise<void> {
   const found = await findKubeProxy(host);
   if (found.kind === 'none' || (found.kind === 'unknown' && assumesAlone)) return;

@@ -41,10 +41,7 @@ interface Haste {
   readonly mayBeCut: boolean;
 }
 
-/**
- * The same host with short time limits, which grow with the size of the node. `announce` tells the standby processes
- * how many milliseconds the work may take.
- */
+/** The same host with time limits that grow with the node. `announce` tells the standby processes the longest. */
 export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste) {
   const { settings: _, variants: __, ...texts } = reading;
   const present = Object.values(texts).reduce((sum, part) => sum + countLines(part ?? ''), 0);

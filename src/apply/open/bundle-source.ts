@@ -30,9 +30,7 @@ interface SourceEnvironment {
   readonly terminal: { readonly err: (text: string) => Promise<void> };
 }
 
-/**
- * Where a command reads its bundle: a folder, or a pack, maybe signed. Reports each digest it reads once, on stderr.
- */
+/** A command's bundle: a folder, or a pack, maybe signed. Reports each digest once, on stderr. */
 export class BundleSource {
   readonly #path: string;
   readonly #trust: SourceOptions['trust'];

@@ -19,10 +19,7 @@ interface Source {
   readonly read: () => Promise<BundleFiles>;
 }
 
-/**
- * Reads a bundle to compare the node with. Throws a Failure with all its faults: it may come from an unreviewed pull
- * request.
- */
+/** Reads a bundle to compare with. Throws a Failure with all faults: it may come from an unreviewed pull request. */
 export async function loadBundle(
   folder: string,
   source: Source = { read: () => readFolder(folder) },
@@ -37,10 +34,7 @@ export async function loadBundle(
   );
 }
 
-/**
- * As loadBundle, for an apply: refuses dumps, which lack Services. `known`: a bundle loaded before; unchanged files are
- * not checked again, which takes seconds for a large bundle.
- */
+/** As loadBundle, but refuses dumps, which lack Services. `known`: unchanged files are not checked again. */
 export async function loadBundleToApply(folder: string, source?: Source, known?: StoredBundle): Promise<StoredBundle> {
   const bundle = await loadBundle(folder, source, known);
   if (!bundle.manifest.dumped) return bundle;

@@ -50,10 +50,7 @@ export function withoutGuard({ iptables }: KernelState): KernelState['iptables']
     .iptables;
 }
 
-/**
- * Closes these addresses to new connections while they outlive IPVS mode, except to their virtual servers. Rules of the
- * new mode come first, so Services still work.
- */
+/** Closes addresses that outlive IPVS mode to new connections, except to their virtual servers. */
 export function closeAddresses(
   present: KernelState,
   addresses: readonly string[],
@@ -129,10 +126,7 @@ function isGuardJump(rule: Rule): boolean {
   return guardChains.has(jumpChain(rule) ?? '');
 }
 
-/**
- * Adds a guard to a state, after its jumps, so that iptables mode's own refusals and accepts come first; or before
- * them, if those are what is being replaced.
- */
+/** Adds a guard after a state's jumps, so that iptables mode's refusals come first; or before rules being replaced. */
 export function addGuard(state: KernelState, guard: AccessGuard, where: 'before' | 'after'): KernelState {
   const iptables: { [F in Family]?: Tables } = { ...state.iptables };
   for (const family of families) {

@@ -77,9 +77,7 @@ interface Division<T> {
   /** Why another program's object conflicts with a wanted one; undefined if it is as wanted. */
   collide?(present: T, wanted: T, key: string): Conflict | undefined;
   leave(item: T, key: string): void;
-  /**
-   * Names one that cannot be removed, because what stays uses it. An owned unwanted one then stays owned if recorded.
-   */
+  /** Names one in use by what stays, which cannot be removed. An owned one then stays owned if recorded. */
   nameUsed?(item: T, key: string): Named | undefined;
   make?(item: T, key: string): void;
 }

@@ -393,10 +393,7 @@ function noteKubelet({ draft, trace }: KubeletNode, key: string, table: TableNam
   if (mayKubeletMake(trace, table, name)) draft.have('besideKubelet', key);
 }
 
-/**
- * Whether a chain of a shared name is now kubelet's or has other programs' rules: then it and the jumps to it stay. An
- * empty one is not kubelet's.
- */
+/** Whether a chain of a shared name is now kubelet's or has others' rules: it then stays, with the jumps to it. */
 function isKubelets({ draft, key: own, trace }: KubeletNode, table: TableName, { name, rules }: Chain): boolean {
   if (rules.length === 0) return false;
   if (classifyChain(table, name) === 'shared' && !rules.every(isLocalnetRule)) return true;

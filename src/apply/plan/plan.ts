@@ -56,10 +56,7 @@ export interface Plan {
   readonly kept: number;
   /** Open connections that end with their real server or virtual server. */
   readonly cut: number;
-  /**
-   * Where iptables rules replace IPVS: the state with the rules in place and all virtual servers and addresses still
-   * there, guarded as before. Undefined if IPVS leaves nothing.
-   */
+  /** The state when iptables rules have replaced IPVS and its addresses are still guarded; undefined without IPVS. */
   readonly takeover: KernelState | undefined;
   /** All of the way, or the part before or after the state of `takeover`. */
   readonly stage: 'whole' | 'before takeover' | 'after takeover';
@@ -120,10 +117,7 @@ export function makePlan(node: NodeState, target: WantedNode, claims: Claims, te
   };
 }
 
-/**
- * What guards the owned addresses while the node leaves IPVS for rules; undefined if nothing remains. Wanted only for a
- * while, so it may be changed but is not owned in the end.
- */
+/** What guards addresses while the node leaves IPVS for rules, if any remain. Not owned in the end. */
 function planGuard(
   { state, variants }: NodeState,
   target: WantedNode,
@@ -205,10 +199,7 @@ export function withoutRelease(plan: Plan): Plan {
   return takeover ? { ...plan, stage: 'before takeover', delta: diffStates(present, takeover), state: takeover } : plan;
 }
 
-/**
- * What is left once the rest is done: removing what has no connections by then. New connections already go elsewhere,
- * so none can start in between.
- */
+/** What is left to do: remove what has no connections. New ones already go elsewhere, so none can start in between. */
 export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms): Plan {
   const { takeover, wanted } = plan;
   const present = takeover ?? plan.state;

@@ -89,9 +89,7 @@ function changeRules(at: RulesMoment, { present, state, delta, stage, variants }
   return restoreRules(diffFamilyTables(from, to));
 }
 
-/**
- * One transaction per family changes what packets meet; before it, both families prepare what packets cannot meet yet.
- */
+/** One transaction per family changes what packets meet; both families first prepare the rest. */
 function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly Step[] {
   const stages = families.map((family) => formatNftStages(deltas.filter((delta) => familyOf(delta) === family)));
   return [...stages.flatMap((inputs) => inputs.slice(0, -1)), ...stages.flatMap((inputs) => inputs.slice(-1))].flatMap(
@@ -146,10 +144,7 @@ function listStageSteps(plan: Plan): readonly Step[] {
   ];
 }
 
-/**
- * How many nftables transactions the kernel counts if these steps, and nothing else, change the rules. Undefined if the
- * count proves nothing.
- */
+/** How many transactions the kernel counts if only these steps change the rules; undefined if that proves nothing. */
 export function countNftTransactions(
   { delta, present, state, variants }: Plan,
   steps: readonly Step[],

@@ -82,10 +82,7 @@ async function readState(host: Host, folder: StateFolder, id: number): Promise<S
   throw new Failure('bad-state-folder', `${path} is damaged: it holds another state`, 'remove it');
 }
 
-/**
- * A state, with all that later changes made or changed. Throws a Failure if it is not kept, or if a file with later
- * changes is damaged.
- */
+/** A state, with all that later changes did. Throws a Failure if its file or one of theirs is missing or damaged. */
 export function findState({ states, damaged, before }: History, id: number): Snapshot {
   const problem = damaged.get(id) ?? (id === before ? undefined : [...damaged.values()][0]);
   if (problem) throw problem;
@@ -156,10 +153,7 @@ async function pruneStates(host: Host, folder: StateFolder, most = mostStates): 
   for (const id of ids.toSorted((a, b) => b - a).slice(most)) await host.remove(statePath(folder, id));
 }
 
-/**
- * Commits a change: writes the record first, so that if the journal remains, the next apply finds nothing to do. The
- * journal becomes the replaced state; a repair replaces none.
- */
+/** Commits a change: the record first, then the journal becomes the replaced state; a repair replaces none. */
 export async function commit(
   host: Host,
   folder: StateFolder,

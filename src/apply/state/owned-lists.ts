@@ -4,18 +4,12 @@ export const ownedLists = [
   'sets',
   /** chainKey. */
   'chains',
-  /**
-   * By jumpKey: rules in chains that are not owned: jumps in built-in chains, and kube-proxy's rule in a kubelet's
-   * KUBE-FIREWALL.
-   */
+  /** By jumpKey: rules in chains not owned, such as jumps, or kube-proxy's rule in a kubelet's KUBE-FIREWALL. */
   'jumps',
   'links',
   /** By addressKey: addresses on another program's link. */
   'addresses',
-  /**
-   * Chains and rules that kubelet also makes and kpc-apply made because that kubelet had none. A later kubelet takes
-   * them as its own.
-   */
+  /** Chains and rules that kubelet also makes, missing when kpc-apply made them. A later kubelet takes them over. */
   'besideKubelet',
   /** By nftTableKey: nftables tables with their content. */
   'nftTables',

@@ -70,10 +70,7 @@ function filesIn(path: string) {
 
 export type StateFolder = ReturnType<typeof stateFolder>;
 
-/**
- * A state to go back to: the tools' raw output and what kpc-apply owned. Raw output outlives changes of this program,
- * and people can read it.
- */
+/** A state to go back to: raw output, which later versions and people can read, and what was owned. */
 export type Snapshot = Shaped<typeof snapshotSchema>;
 
 const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded';
@@ -167,10 +164,7 @@ async function listPlaces(host: Host, { base }: StateFolder): Promise<readonly P
   return places;
 }
 
-/**
- * What the state folder holds of other networks of this boot, if a command may be meant for them: unfinished applies,
- * and records while this network has none.
- */
+/** Unfinished applies in other networks of this boot, and records if this network has none. */
 export async function describeOtherNetworks(host: Host, folder: StateFolder): Promise<readonly string[]> {
   const { network: here } = folder;
   const places = await listPlaces(host, folder);

@@ -66,10 +66,7 @@ function readBalancerRecord(host: Host, folder: StateFolder): Promise<BalancerRe
   return readJson(host, folder.balancerRecord, balancerRecordCheck, '').catch(() => undefined);
 }
 
-/**
- * Replaces the file once `check` has accepted the text in a file beside it. Both texts are recorded first, so the file
- * is known whenever this is killed.
- */
+/** Replaces the file if `check` accepts the new text. Both texts are recorded first, in case this is killed. */
 export async function replaceBalancerFile(
   host: Host,
   folder: StateFolder,

@@ -64,10 +64,7 @@ interface Exposure {
   readonly advice: string;
 }
 
-/**
- * How others could change a file, or a folder and its content. Does not list a folder others can change: it may hold
- * anything.
- */
+/** How others could change a file, or a folder and its content. Does not list a folder that others can change. */
 async function findExposure(
   host: Host,
   { levels, path, examine }: ExaminedPath,

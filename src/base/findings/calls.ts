@@ -108,10 +108,7 @@ export const callFindings = {
       readonly limit: number;
     };
   }>('error'),
-  /**
-   * `lists`: what was asked of the cluster. Without a needed one, nothing is done; without another, some answers are
-   * unknown.
-   */
+  /** `lists`: what was asked of the cluster. If a needed one is missing, nothing is done. */
   'unread-cluster': row<Lists<'kinds' | 'lists'> & { readonly isNeeded: boolean }>(
     warningIf(({ isNeeded }) => !isNeeded),
   ),

@@ -44,10 +44,7 @@ export function diagnose<Code extends FindingCode>(code: Code, details: Argument
 /** Longer than any file path, valid name, value or rule. */
 const longestText = 4096;
 
-/**
- * Cuts long texts. A YAML alias can make one text the value of thousands of fields: their findings together must remain
- * writable.
- */
+/** Cuts long texts: a YAML alias can make one text the value of thousands of fields. */
 function cutTexts<Value>(value: Value): Value;
 function cutTexts(value: unknown): unknown {
   if (typeof value === 'string') return value.length > longestText ? `${value.slice(0, longestText - 3)}...` : value;

@@ -7,10 +7,7 @@ export interface DuplicateObject extends Texts<'kind' | 'name'> {
   readonly files?: number | undefined;
   /** How many more objects two folders share. */
   readonly among?: (Numbers<'more'> & Texts<'folder' | 'otherFolder'>) | undefined;
-  /**
-   * How to exclude one of two folders: a pattern, undefined if none is safe in a shell; and what merges the objects, if
-   * the folder has a kustomization.
-   */
+  /** How to exclude one of two folders (undefined if no pattern is safe in a shell), and how to merge them. */
   readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: string | undefined } | undefined;
   /** kpc goes on without it, though not asked to. */
   readonly isUnread?: true;

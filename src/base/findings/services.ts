@@ -81,8 +81,7 @@ export const serviceFindings = {
   >('warning'),
   // `service`: what needs it, a Service or Pods. `help`: where to give a larger range.
   'range-is-full': row<Texts<'what' | 'service' | 'help'> & Lists<'ranges'>>('error'),
-  // `workloads`: each as "3 of Deployment default/web". `unplaced`: those whose nodeSelector or affinity no Node meets,
-  // so assumed on any.
+  // `workloads`: each as "3 of Deployment default/web". `unplaced`: those that no Node suits.
   'assumed-endpoints': ofCompiling<Numbers<'pods'> & Lists<'workloads' | 'unplaced'>>('note'),
   'empty-selector': row<Texts<'service'>>('warning'),
   // `services` get endpoints made from the input's Pods; `kept` counts those that keep given endpoints.

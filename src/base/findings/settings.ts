@@ -26,10 +26,7 @@ export interface UnknownAddresses {
   readonly listensOnAll: boolean;
 }
 
-/**
- * `picked`: the value of --nodeport-addresses; `addresses`: the node's known ones; `areAll`: whether --host-addresses
- * gives all.
- */
+/** `picked`: --nodeport-addresses; `addresses`: the node's known ones; `areAll`: by --host-addresses. */
 export type UnreachableNodePorts = Texts<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
 
 /** `ofNodes`: whether kpc compiles for many nodes, some of which may lack endpoints. */

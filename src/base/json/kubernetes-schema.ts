@@ -64,10 +64,7 @@ export const int32 = integer(-(2 ** 31), 2 ** 31 - 1, 'a whole number of 32 bits
 /** How a duration is written. */
 export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
 
-/**
- * A duration as Go writes it (metav1.Duration). kube-proxy reads null as an empty string, and refuses that and bare
- * numbers.
- */
+/** Go's metav1.Duration. kube-proxy reads null as an empty string, and refuses that and bare numbers. */
 export const duration = json.textThat(expectedDuration, 'isDuration');
 
 /** A duration, or null for none (*metav1.Duration). */

@@ -5,10 +5,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 type Definitions = Map<string, JsonSchema>;
 
-/**
- * The schema for other readers: without what only kpc's checks know. It refuses unknown fields even where the check
- * allows them, and defines a named schema once.
- */
+/** The schema for other readers: refuses unknown fields, and defines a named schema once. */
 export function publishedSchema(schema: Schema): JsonSchema {
   const definitions: Definitions = new Map();
   const published = publish(schema, definitions);

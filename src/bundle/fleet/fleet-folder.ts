@@ -84,10 +84,7 @@ export class FleetFolder {
     );
   }
 
-  /**
-   * Whether the node's folder holds what was last made of the inputs: its stamp vouches for the manifest, the manifest
-   * for other files. What cannot be read is made again.
-   */
+  /** Whether the folder holds what was last made of the inputs: a stamp vouches for the manifest, that for the rest. */
   async #isMadeOf(node: string, inputs: string): Promise<boolean> {
     const target = join(this.folder, node);
     try {

@@ -115,10 +115,7 @@ export function ownerKey(namespace: string, { kind, name }: Owner): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/**
- * What kpc assumes Pods for: workloads without Pods that no other workload controls (as a Deployment its ReplicaSets),
- * and uncontrolled Pods without a status.
- */
+/** Workloads without Pods that no other workload controls, and uncontrolled Pods without a status. */
 function findUncontrolled(
   workloads: readonly Sourced<Workload>[],
   pods: readonly Sourced<Pod>[],
@@ -169,10 +166,7 @@ function seatName({ metadata, assumedAs }: Node): string {
   return assumedAs ?? metadata.name;
 }
 
-/**
- * Removes the kind from keys, so that a Deployment turned into a StatefulSet keeps its addresses; not if two kinds
- * share a name.
- */
+/** Drops the kind from unique keys: a Deployment turned into a StatefulSet keeps its addresses. */
 function withoutKinds(podSets: readonly PodSet[]): readonly PodSet[] {
   const seen = new Set<string>();
   return podSets.map((podSet) => {
@@ -209,10 +203,7 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
   return { ...base, scales: true, replicas, place };
 }
 
-/**
- * The Nodes with what the Pods ask for and taints they tolerate. All Nodes if there are none: the input then says
- * little about where they run.
- */
+/** The Nodes that suit the Pods and whose taints they tolerate; all Nodes if none does. */
 function nodesFor(spec: Pick<PodSpec, 'nodeTerms' | 'tolerations'>, nodes: readonly Node[]): readonly Node[] {
   const suiting = nodes.filter((node) => suitsPods(node, spec));
   const own = suiting.length === 0 ? nodes : suiting;
@@ -268,10 +259,7 @@ interface Seat extends PodSlot, Pick<Claim, 'workload' | 'index'> {
   readonly networks: readonly Network[];
 }
 
-/**
- * Makes `count` seats for the Pods of a workload. A DaemonSet's Pods are named by Node, so other Nodes do not change
- * their addresses.
- */
+/** Makes `count` seats for a workload's Pods. A DaemonSet's are named by Node, to be independent of other Nodes. */
 function seatsOf({ key, scales, place }: PodSet, count: number, assumption: Assumption): readonly Seat[] {
   return Array.from({ length: count }, (_, index) => {
     const where = place(index);

@@ -10,10 +10,7 @@ export interface Selecting {
   readonly pods: Pods;
 }
 
-/**
- * The Services that the endpointslice controller handles (those with a selector), each with its Pods, all sorted by
- * namespace and name.
- */
+/** The Services with a selector, each with its Pods, all sorted by namespace and name. */
 export function selectPods(services: readonly Sourced<Service>[], pods: Pods): readonly Selecting[] {
   const index = new PodIndex(pods);
   return services

@@ -11,10 +11,7 @@ interface ListedSet {
   members: number | undefined;
 }
 
-/**
- * Reads `ipset list`, with the same result as parseIpsetSave. Takes any text. `lacks`: 'members' for `ipset list -t`;
- * 'end' if a set lacks its header or entries.
- */
+/** Reads `ipset list`, like parseIpsetSave. `lacks`: 'members' for `ipset list -t`; 'end' if a set is cut off. */
 export function parseIpsetList(text: string): {
   readonly sets: readonly IpSet[];
   readonly unread: readonly UnreadLine[];

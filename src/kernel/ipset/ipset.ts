@@ -5,9 +5,7 @@ import { diffByKey, pairUp, partition, type Pair, type Split } from '../compare.
 /** The types of kube-proxy's sets, as ipset names them. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 
-/**
- * Hash sets have a family, bitmap:port sets a range. Sets of types that kube-proxy does not use keep their type's name.
- */
+/** Hash sets have a family, bitmap:port sets a range. Types foreign to kube-proxy keep their name. */
 export interface IpSet {
   readonly name: string;
   readonly type: SetType | (string & {});
@@ -130,10 +128,7 @@ function isCount(text: string | undefined): boolean {
   return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
-/**
- * Splits at blanks outside double quotes and keeps the quotes; undefined if one is not closed. ipset cannot write a
- * quote inside a comment.
- */
+/** Splits at blanks outside double quotes, which it keeps; undefined if one is not closed. ipset escapes none. */
 export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
   const words = line.match(/(?:"[^"]*"|[^ \t"])+/g) ?? [];

@@ -121,10 +121,7 @@ function compareRanges(a: AddressRange | undefined, b: AddressRange | undefined)
   return b ? compareAddressRanges(a, b) : -1;
 }
 
-/**
- * Whether a set of that type can have this entry; false for a cut-off text. The type names the parts:
- * "hash:ip,port,net".
- */
+/** Whether a set of that type can have this entry, uncut. The type names the parts: "hash:ip,port,net". */
 export function isEntryOf(type: string, text: string): boolean {
   const [storage, kinds = ''] = type.split(':');
   const parts = text.split(',');

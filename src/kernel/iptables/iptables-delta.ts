@@ -128,10 +128,7 @@ function formatChange(change: ChainChange): string {
   return `${position === undefined ? formatDelete(chain, rule) : formatInsert(chain, position, rule)}\n`;
 }
 
-/**
- * A family's rules in the iptables variant in use or the other (legacy or nft). A kernel follows both. Only a state
- * read from a node has the other.
- */
+/** Rules of a family in the iptables variant in use, or the other. A kernel follows both; only a node shows both. */
 export const rulesPlaces = ['ipv4', 'ipv6', 'other ipv4', 'other ipv6'] as const;
 
 export type RulesPlace = (typeof rulesPlaces)[number];

@@ -19,20 +19,14 @@ export function canonicalRule(rule: Rule): Rule {
 const droppedCounter = '-m nfacct --nfacct-name ct_state_invalid_dropped_pkts';
 const localhostCounter = '-m nfacct --nfacct-name localhost_nps_accepted_pkts';
 
-/**
- * Whether an argument only counts. `-m nfacct` matches every packet unless its counter has a quota, which rules do not
- * show; kube-proxy's have none.
- */
+/** Whether an argument only counts. A quota of `-m nfacct` would match too, but kube-proxy's counters have none. */
 export function isCounter(arg: RuleArg): boolean {
   if (arg.kind !== 'other') return false;
   const text = arg.words.join(' ');
   return text === droppedCounter || text === localhostCounter;
 }
 
-/**
- * The chain's rules without those that only count: kube-proxy counts packets from localhost with a narrower copy before
- * a node port's rule.
- */
+/** The rules that do more than count: kube-proxy counts packets from localhost with a narrower copy of a rule. */
 export function actingRules(rules: readonly Rule[]): readonly Rule[] {
   const countsLocalhost = ({ args }: Rule): boolean =>
     args.some((arg) => arg.kind === 'other' && arg.words.join(' ') === localhostCounter);

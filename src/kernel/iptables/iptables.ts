@@ -24,10 +24,7 @@ export interface RuleMaker<Subject> {
   originOf(subject: Subject): Origin;
 }
 
-/**
- * A chain that makes its rules on demand. Each endpoint has one; all at once would take more memory than the rest of a
- * compilation.
- */
+/** Makes its rules on demand. Each endpoint has a chain; all at once would take more memory than a compilation. */
 export class LazyChain<Subject> implements Chain {
   readonly name: string;
   readonly #maker: RuleMaker<Subject>;
@@ -57,10 +54,7 @@ export function passingRules(chain: Chain): readonly Rule[] {
   return chain instanceof LazyChain ? chain.makeRules() : chain.rules;
 }
 
-/**
- * One rule, with its arguments as written. kube-proxy and iptables-save order them differently: equality compares
- * ruleMeaning, and ignores origins.
- */
+/** One rule, with arguments as written. Equality compares ruleMeaning and ignores origins. */
 export interface Rule {
   readonly args: readonly RuleArg[];
   readonly origin?: Origin | undefined;

@@ -9,10 +9,7 @@ const ruleLine = /^(?:\[\d+:\d+\] )?-[AI] /;
 /** In characters. Comments have up to 255, and no other quoted text is longer. */
 const longestQuoted = 1024;
 
-/**
- * Joins lines that iptables-save split inside quotes: a comment may hold even a line "COMMIT" or "*nat". A quote that
- * is not closed soon does not count.
- */
+/** Joins lines that iptables-save split inside quotes: a comment may hold even a line "COMMIT" or "*nat". */
 export function joinQuotedLines(lines: readonly string[]): readonly string[] {
   return [...savedLines(lines.join('\n'))];
 }

@@ -76,10 +76,7 @@ function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): Anchor
   return { before, after: new Map([[lastKept, pending]]), free: [] };
 }
 
-/**
- * The wanted rules. If read from a node, they keep their places between other programs' rules. A rule that the chain
- * lacked goes right before the next rule it had.
- */
+/** The wanted rules, between other programs' rules as on the node they were read from. */
 function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolean): readonly Rule[] {
   if (!to) return [];
   const { rules, whole = [] } = to;

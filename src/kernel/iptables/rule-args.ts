@@ -10,10 +10,7 @@ import {
   type PortRange,
 } from '../ports-and-marks.ts';
 
-/**
- * An option with its values, or a match with its options. Addresses and ports are parsed; other programs' names or
- * masks make the argument `other`.
- */
+/** An option or match. Other programs' names or masks in place of addresses and ports make it `other`. */
 export type RuleArg =
   | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
   | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }

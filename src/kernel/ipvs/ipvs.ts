@@ -24,10 +24,7 @@ export interface VirtualServer {
   readonly origin?: Origin | undefined;
 }
 
-/**
- * Kernel flags IP_VS_SVC_F_SCHED1..3. ipvsadm prints flag-1 as sh-fallback or mh-fallback, flag-2 as sh-port or
- * mh-port.
- */
+/** IP_VS_SVC_F_SCHED1..3. ipvsadm prints flag-1 as sh-fallback or mh-fallback, flag-2 as sh-port or mh-port. */
 const numberedFlags = ['flag-1', 'flag-2', 'flag-3'] as const;
 export type SchedulerFlag = (typeof numberedFlags)[number];
 
@@ -198,10 +195,7 @@ function readName({ flag, name }: PrintedName) {
   return { family: at.address.family, protocol, ...at, key: `${protocol} ${at.address.text} ${at.port}` };
 }
 
-/**
- * Reads `ipvsadm -Sn` and what formatVirtualServer writes, sorted. Takes any text: lines it cannot read, such as
- * firewall marks', are in `unread`.
- */
+/** Reads `ipvsadm -Sn` and formatVirtualServer's text, sorted. Unreadable lines, such as of marks, are in `unread`. */
 export function parseIpvsadm(text: string): {
   readonly virtualServers: readonly VirtualServer[];
   readonly unread: readonly UnreadLine[];

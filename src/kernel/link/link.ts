@@ -197,10 +197,7 @@ export function parseIpBatch(text: string): ParsedLinks {
   return { links: [...links.values()], unread };
 }
 
-/**
- * A link with its addresses, or one address. A link of unknown kind cannot be created: its addresses are for an
- * existing link.
- */
+/** A link with its addresses, or one address. A link of unknown kind must exist already. */
 export type LinkChange =
   ({ readonly kind: 'link' } & Pair<Link>) | ({ readonly kind: 'address'; readonly link: string } & Pair<LinkAddress>);
 

@@ -195,20 +195,14 @@ const scannerWords: ReadonlySet<string> = new Set(
 /** A name, optionally ending in `*`. If it begins with a digit, nft reads a number or fails. */
 const plainName = /^[A-Za-z_][\w.-]*\*?$/;
 
-/**
- * Whether nft reads the unquoted text as an interface name: `iifname define` is a syntax error, and `iifname 0x10`
- * means interface 16.
- */
+/** Whether nft reads unquoted text as an interface name: not `define`, and `0x10` means interface 16. */
 function isBareInterfaceName(text: string): boolean {
   return plainName.test(text) && !scannerWords.has(text);
 }
 
 export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip', ipv6: 'ip6' };
 
-/**
- * The input of `nft -f` that replaces these tables in one transaction. Each rule and element has its own line, in
- * order. '' for no tables.
- */
+/** The input of `nft -f` that replaces tables in one transaction, one line per rule and element; '' for none. */
 export function formatTables(tables: readonly NftTable[]): string {
   return writeTables(tables, formatChain).join('');
 }
@@ -227,10 +221,7 @@ export function writeTables(tables: readonly NftTable[], formatOwn: (chain: NftC
 
 export type ChainlessTable = Omit<NftTable, 'chains' | 'strange'>;
 
-/**
- * The input of `nft -f` that adds counters, sets, elements, chains and rules to a table, creating what is missing.
- * `chains` are from formatChain.
- */
+/** The input of `nft -f` that adds parts to a table, creating what is missing. `chains` are from formatChain. */
 export function formatParts(table: ChainlessTable, chains: readonly string[]): string {
   const text = new LongText();
   addParts(text, table, chains);

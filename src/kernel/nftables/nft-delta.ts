@@ -94,10 +94,7 @@ function canonicalValue(value: Value): Value {
   return address ? { kind: 'address', address } : value;
 }
 
-/**
- * Merges constants of an anonymous set as the kernel and nft do: sorted, unique, overlapping and adjacent networks
- * merged.
- */
+/** Merges constants of an anonymous set as the kernel and nft do: sorted, unique, adjacent networks joined. */
 function mergeAddresses(values: readonly Value[]): readonly Value[] {
   const spans = values.map(spanOfValue);
   if (!spans.every((span) => span !== undefined)) return sortedUnique(values);
@@ -156,10 +153,7 @@ export type NftTableDelta =
     };
 
 export type NftChange =
-  /**
-   * A changed chain is emptied and refilled, or recreated for another hook. One that looks up a replaced set is
-   * rewritten unchanged.
-   */
+  /** A changed chain is emptied and refilled, or recreated for another hook; also if a set it looks up is replaced. */
   | ({ readonly kind: 'chain' } & Pair<NftChain>)
   | ({ readonly kind: 'counter' } & Pair<NftCounter>)
   /** A changed set is replaced, because the kernel cannot change its type, timeout or size. */

@@ -176,10 +176,7 @@ export function findTable(tables: readonly NftTable[], family: Family, name: str
   return tables.find((table) => table.family === family && table.name === name);
 }
 
-/**
- * Whether a running program owns the table (flag owner): the kernel refuses changes by others, and removes it with that
- * program.
- */
+/** Whether a running program owns the table (flag owner): it alone can change it, and the table ends with it. */
 export function isOwnedByProgram({ strange }: NftTable): boolean {
   return strange?.heads.some((head) => /^flags\b.*\bowner\b/.test(head)) === true;
 }

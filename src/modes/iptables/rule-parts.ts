@@ -46,10 +46,7 @@ export function destinationPort(port: number): RuleArg {
   return { kind: 'destination-port', ports: { first: port, last: port } };
 }
 
-/**
- * The rules for the masquerade mark, in iptables and IPVS mode: a marked packet is forwarded and leaves with the node's
- * address.
- */
+/** The masquerade mark's rules, in iptables and IPVS mode: a marked packet leaves with the node's address. */
 export interface MasqueradeRules {
   /** nat KUBE-MARK-MASQ: sets the mark. */
   readonly mark: readonly Rule[];
@@ -107,16 +104,12 @@ export function forwardRules(
   { forward }: Pick<MasqueradeRules, 'forward'>,
   conntrack: Pick<ProxySettings['conntrack'], 'tcpBeLiberal'>,
 ): readonly Rule[] {
-  // A late packet outside conntrack's window would reach the peer without NAT, and the peer would reset. With
-  // nf_conntrack_tcp_be_liberal there are none.
+  // A late packet out of conntrack's window would reach the peer without NAT and reset the connection.
   if (conntrack.tcpBeLiberal) return forward;
   return [{ args: [{ kind: 'conntrack-state', states: ['INVALID'] }, drop] }, ...forward];
 }
 
-/**
- * The end of nat KUBE-SERVICES: packets to addresses of node ports. Loopback only if it works: IPv4 with
- * route_localnet.
- */
+/** The end of nat KUBE-SERVICES: packets to node ports. Loopback only where it works: IPv4 with route_localnet. */
 export function nodePortJumps(
   { addresses }: NodePortPlan,
   family: Family,

@@ -230,10 +230,7 @@ function makeSet(id: SetId, members: readonly SetEntry[], family: Family): IpSet
   };
 }
 
-/**
- * Doubles kube-proxy's size until all entries fit, so that it rarely changes. kube-proxy keeps its size, and its sets
- * overflow.
- */
+/** Doubles kube-proxy's size until all entries fit. kube-proxy keeps its size, and its sets overflow. */
 function elementsFor(count: number): number {
   let elements = usualSetSize;
   while (elements < count) elements *= 2;

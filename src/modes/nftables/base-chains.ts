@@ -103,8 +103,7 @@ function nodePortMap(map: string): Expression {
 }
 
 /**
- * Matches packets to the addresses of node ports. For all addresses, `unlisted` matches the node's except loopback,
- * where node ports do not work.
+ * Matches packets to node port addresses. If that is all, `unlisted` excludes loopback, where node ports do not work.
  */
 function toNodePortAddresses(
   { family, nodePorts }: BaseChainInput,
@@ -157,8 +156,7 @@ function hairpinRule({ source, destination }: FamilyFields): NftRule {
 }
 
 /**
- * The protocols whose node ports are rejected on localhost (localhostNodePortRejectProtocols): all but TCP if
- * kube-proxy listens there.
+ * Protocols with node ports rejected on localhost (localhostNodePortRejectProtocols): not TCP if kube-proxy listens.
  */
 export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behaviours): readonly Protocol[] {
   if (!behaviours.has('localhost-node-ports')) return [];

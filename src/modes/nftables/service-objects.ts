@@ -120,10 +120,7 @@ function serviceChains(
   return chains;
 }
 
-/**
- * external-: entered by packets to any external address or node port. Under policy Local, packets of the node and its
- * pods go on to endpoints on all nodes.
- */
+/** external-: for packets to external addresses or the node port; Local has a short cut for the node and its pods. */
 function externalChain(
   { port, external }: TrafficPlan,
   names: ServiceChainNames,
@@ -375,10 +372,7 @@ export function serviceChainNames(port: ServicePort): ServiceChainNames {
   };
 }
 
-/**
- * The names of an endpoint's chain and set: a Service port's plus address and port (servicePortEndpointChainNameBase),
- * without colons.
- */
+/** Names of an endpoint's chain and set: a Service port's, address, port (servicePortEndpointChainNameBase). */
 export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
   const base = hashAndTruncate(`${describePort(port)}__${address.text.replaceAll(':', '.')}/${number}`);
   return { chain: nftPrefixes.endpoint + base, affinitySet: nftPrefixes.affinity + base };
