@@ -3,6 +3,7 @@ import { endOfQuoted } from './json/locate.ts';
 
 /** Bounds of one input: its values cost memory. 10,000 Services with 10 endpoints have 820,000 lines of YAML. */
 export const mostLines = 5_000_000;
+/** Values of JSON and YAML: the items of lists, and the fields of objects. */
 export const mostItems = 5_000_000;
 /** Words and signs of YAML that is not plain: a million lines. Longer texts are lists, read in pieces. */
 export const mostWords = 8_000_000;

@@ -75,8 +75,8 @@ const kernelFileSystems: ReadonlySet<number> = new Set([
   0x64626720, // debugfs
   0x74726163, // tracefs
   0x73636673, // securityfs
-  0x62656570,
-  0x27e0eb,
+  0x62656570, // configfs
+  0x27e0eb, // cgroup
   0x63677270, // cgroup2
   0x6165676c, // pstore
   0xde5e81e4, // efivarfs

@@ -5,6 +5,7 @@ export function baseName(path: string): string {
   return partsOf(path).at(-1) ?? '';
 }
 
+/** The folder of a file, "." for one without: "a/b.yaml" → "a". */
 export function folderOf(path: string): string {
   const end = path.lastIndexOf('/');
   return end > 0 ? path.slice(0, end) : end === 0 ? '/' : '.';
@@ -57,6 +58,7 @@ export function isLabelValue(text: string): boolean {
   return labelValue.test(text);
 }
 
+/** Bytes. */
 const longestInterface = 15;
 
 /** Whether the text names one network interface to the kernel, and is safe in a rule file. */

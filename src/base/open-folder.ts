@@ -24,6 +24,7 @@ import { basename, dirname } from 'node:path';
 export class OpenFolder {
   readonly #descriptor: number;
   readonly #named: string;
+  /** Valid while the folder is open. */
   readonly path: string;
 
   /** `isLink: 'refused'` refuses a link in the folder's place (ENOTDIR) but follows links above it. */
@@ -46,6 +47,7 @@ export class OpenFolder {
     return name;
   }
 
+  /** Waits until renames in it would survive a power cut. */
   async sync(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       fsync(this.#descriptor, (error) => (error ? reject(error) : resolve()));
@@ -56,11 +58,13 @@ export class OpenFolder {
     closeSync(this.#descriptor);
   }
 
+  /** Makes a system error name a file by the path that the folder was opened with. */
   explain(error: unknown): unknown {
     return renameInError(error, this.path, this.#named);
   }
 }
 
+/** Opens a folder for `work`. Errors name files by `path`. */
 export async function withFolder<T>(
   path: string,
   links: ConstructorParameters<typeof OpenFolder>[1],

@@ -189,6 +189,7 @@ function compareFiles(name: string, found: string | undefined, fresh: string | u
   ];
 }
 
+/** Keeps the line ends: the last line may have none. */
 function splitLines(text: string): readonly string[] {
   return text.split(/(?<=\n)/);
 }

@@ -89,6 +89,7 @@ export function makeGolden(content: BundleContent, compile: Compile): BundleFile
   return files;
 }
 
+/** Whether a line opens a table or block: "*nat", "table ip kube-proxy {". */
 const opens = (line: string): boolean => line.startsWith('*') || line.endsWith('{');
 const closes = (line: string): boolean => line === 'COMMIT' || line.trim() === '}';
 
@@ -108,6 +109,7 @@ function placeLines(text: string): readonly { readonly line: string; readonly pl
 function cutLines(text: string, known: ReadonlySet<string>): string {
   const kept: string[] = [];
   for (const { line, place } of placeLines(text)) {
+    // A table with nothing of its own in it is left out.
     if (closes(line) && opens(kept.at(-1) ?? '')) kept.pop();
     else if (opens(line) || closes(line) || !known.has(place)) kept.push(line);
   }
@@ -163,6 +165,7 @@ function formatHead(content: BundleContent): string {
   return `${JSON.stringify(head, undefined, 2)}\n`;
 }
 
+/** Omits present defaults, so that settings of later kpcs do not show in older goldens. */
 function omitDefaults(settings: object, defaults: object): object {
   const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
     const usual = (defaults as Readonly<Record<string, unknown>>)[key];

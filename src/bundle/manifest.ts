@@ -17,12 +17,14 @@ export type HealthCheck = Shaped<typeof healthCheckSchema>;
 /** manifest.json: what the bundle is, for kpc-apply and for people. */
 export type Manifest = Shaped<typeof manifestSchema>;
 
+/** Throws a TypeError if malformed. */
 export function readAddress(value: string): Address {
   const parsed = parseAddress(value);
   if (!parsed) throw new TypeError(`"${value}" is not an address`);
   return parsed;
 }
 
+/** Throws a TypeError if malformed. */
 export function readNetwork(value: string): Network {
   const parsed = parseNetwork(value);
   if (!parsed) throw new TypeError(`"${value}" is not a network`);

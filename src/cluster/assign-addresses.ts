@@ -46,6 +46,7 @@ export function assignedTexts(assigned: Omit<AssignedService, 'service'>): reado
 export interface Assignment {
   /** All Services in input order, completed. */
   readonly services: readonly Sourced<Service>[];
+  /** Services that got something, sorted by namespace and name. */
   readonly assigned: readonly AssignedService[];
   readonly diagnostics: readonly Finding[];
 }

@@ -6,6 +6,7 @@ export interface EndpointChoice {
   readonly cluster: readonly Endpoint[];
   /** For traffic under policy Local; empty if the port has none. */
   readonly local: readonly Endpoint[];
+  /** Endpoints of both policies, without duplicates: the port's rules name no others. */
   readonly reachable: readonly Endpoint[];
   /** Whether any node has an endpoint, even if this one has none. */
   readonly hasAny: boolean;

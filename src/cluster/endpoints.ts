@@ -48,6 +48,7 @@ export interface ServiceWithSlices extends Sourced<Service> {
   readonly isServed: boolean;
 }
 
+/** An empty selector counts as none. */
 export function hasSelector({ spec }: Service): boolean {
   return Object.keys(spec.selector ?? {}).length > 0;
 }

@@ -7,6 +7,7 @@ export class ContextMemo<Subject extends object, Made> {
   readonly #made = new WeakMap<Subject, { readonly key: string; readonly made: Made }>();
   readonly #keys = new WeakMap<object, string>();
 
+  /** Calls `make`, unless the subject's last context was equal. */
   recall(subject: Subject, context: object, make: () => Made): Made {
     const key = this.#keyOf(context);
     const known = this.#made.get(subject);

@@ -97,6 +97,7 @@ export interface ServicePort<Unknown = never> {
   readonly sourceRanges: readonly (Network | Printed<Unknown>)[] | Unknown;
   /** Set if a kernel shows that there are source ranges, but not which. */
   readonly hidesSourceRanges?: true | undefined;
+  /** Seconds of session affinity by client address; 0 for none. */
   readonly affinitySeconds: number | Unknown;
   readonly internalPolicyLocal: boolean | Unknown;
   readonly externalPolicyLocal: boolean | Unknown;

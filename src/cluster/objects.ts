@@ -56,6 +56,7 @@ export interface Service {
     readonly loadBalancerSourceRanges: readonly string[];
     readonly publishNotReadyAddresses: boolean;
     readonly allocateLoadBalancerNodePorts: boolean;
+    /** Undefined means that its endpoints are not made from Pods. */
     readonly selector: Readonly<Record<string, string>> | undefined;
     /** '' if unset. */
     readonly trafficDistribution: string;
@@ -66,6 +67,7 @@ export interface Service {
 }
 
 export interface ServicePortSpec {
+  /** '' if it has no name, which only a single port may. */
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly port: number;
@@ -105,6 +107,7 @@ export interface SliceEndpoint {
   readonly status: EndpointStatus;
 }
 
+/** An endpoint's node, zone and conditions; many endpoints share one. */
 export interface EndpointStatus {
   readonly nodeName: string | undefined;
   readonly zone: string | undefined;
@@ -185,6 +188,7 @@ export interface PodSpec {
   readonly nodeTerms: readonly LabelSelector[] | undefined;
   /** Whether it asks an admission webhook for containers that no manifest shows. */
   readonly isInjected: boolean;
+  /** Ports of containers, then of sidecars: the order in which names are looked up. */
   readonly ports: readonly ContainerPort[];
   /** Ports that the network plugin opens on the Pod's node. */
   readonly hostPorts: readonly HostPort[];
@@ -382,6 +386,7 @@ export interface Gateway {
 
 export interface Listener {
   readonly name: string;
+  /** '' for any host. */
   readonly host: string;
   readonly port: number | undefined;
   readonly protocol: string;
@@ -396,6 +401,7 @@ export interface ReferenceGrant {
   readonly metadata: ObjectMeta;
   /** The kinds and namespaces of routes: "HTTPRoute shop". */
   readonly from: readonly string[];
+  /** Undefined for all Services. */
   readonly services: readonly (string | undefined)[];
 }
 

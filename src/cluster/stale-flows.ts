@@ -10,6 +10,7 @@ export interface StaleFlow {
   readonly port: ShownPort;
 }
 
+/** Without a change, no port is known to be gone. */
 export interface ServedPorts {
   readonly ports: readonly ShownPort[];
   readonly gone?: readonly ShownPort[];

@@ -127,6 +127,7 @@ export class DumpDraft {
   );
   /** Compared with the weights of real servers, which differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
+  /** ip addr lists links of both families, or of one. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
   readonly #linkKinds = new Map<string, Omit<Link, 'name' | 'addresses'>>();
   readonly #routes = new DraftedRoutes();
@@ -148,6 +149,7 @@ export class DumpDraft {
   allAddresses: readonly Family[] | undefined;
   /** The families for which part of kube-proxy's table was omitted, by an nft option or by whoever pasted it. */
   readonly nftParts = new Set<Family>();
+  /** The families in which kube-proxy's table is dormant. */
   readonly dormant = new Set<Family>();
   /** Whether nft's output is cut off at either end: tables may be missing. */
   isNftCut = false;
@@ -294,6 +296,7 @@ export class DumpDraft {
     this.fault(file, 'second-listing', { output: 'kube-proxy log', differences }, other.line);
   }
 
+  /** The rules of one family, which counts as given from then on. */
   rulesOf(family: Family): RuleListings {
     return (this.#rules[family] ??= new RuleListings());
   }

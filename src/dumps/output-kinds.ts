@@ -1,6 +1,8 @@
 import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
 
+/** `starts` matches a trimmed line, a line feed and the next line; `continues` a raw line. */
 interface Recogniser {
+  /** Lines that no other output has. */
   readonly starts: readonly RegExp[];
   /** Lines of any output that continue this one once begun; by default none. */
   readonly continues?: RegExp;
@@ -19,6 +21,7 @@ interface Recogniser {
 
 const anyLine = /^/;
 
+/** An output that lacks what kpc needs or that kpc cannot read. Ends where another begins. */
 function refuse(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }

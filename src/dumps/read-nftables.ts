@@ -35,6 +35,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     const { tables, unread } = readOtherTable(family, text);
     const [lost, ...others] = unread;
     if (lost) draft.fault(file, 'unread-line', { reason: lost.reason, more: others.length }, firstLine - 1 + lost.line);
+    // nft's listings of a table made by iptables differ in detail.
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
     draft.addNftables([], isRuleset);
@@ -134,6 +135,7 @@ function findLack({ chains, sets }: NftTable): { readonly output: string; readon
 
 const nftFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
 
+/** A table's name within a packet family: "ip filter" and "inet filter" are two tables. */
 function nameOf(family: string, name: string): string {
   return family === 'inet' || family === 'netdev' ? `${family} ${name}` : name;
 }

@@ -236,6 +236,7 @@ function tableOfChain(chain: string): 'nat' | 'filter' | undefined {
   return isNat === isFilter ? undefined : isNat ? 'nat' : 'filter';
 }
 
+/** iptables-save's table is preferred, because it shows more. */
 export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text, firstLine: line, command, isPart } = output;
   const family = familyOf(rulesKind(output, file));

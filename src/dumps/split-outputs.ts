@@ -48,6 +48,7 @@ interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'>
   /** Whether it has a line that is neither empty nor a comment, and one that is neither empty nor a chain's policy. */
   hasRules: boolean;
   hasOther: boolean;
+  /** Open brackets: all lines up to the last one belong to the output. */
   depth: number;
   /** Whether a string is open: nft prints comments of several lines. */
   isQuoted: boolean;

@@ -49,6 +49,7 @@ export class RevisionTree implements FileTree {
   readonly #revision: string;
   /** The working folder's path from the top. */
   readonly #prefix: string;
+  /** By path from the top, without a slash at the end; '' is the top. */
   readonly #objects: ReadonlyMap<string, GitObject>;
   readonly #folders: ReadonlyMap<string, readonly TreeEntry[]>;
   readonly #bytes = new Map<string, Buffer | 'too-large'>();

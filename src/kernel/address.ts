@@ -8,6 +8,7 @@ export type Address =
   | { readonly family: 'ipv4'; readonly text: string; readonly bits: number }
   | { readonly family: 'ipv6'; readonly text: string; readonly groups: readonly number[] };
 
+/** `text` is "address/length"; host bits are cleared. */
 export interface Network {
   readonly family: Family;
   readonly text: string;
@@ -153,6 +154,7 @@ function maskGroups(groups: readonly number[], prefixLength: number): readonly n
   });
 }
 
+/** The result must be inside the address space. */
 export function addressAfter(address: Address, offset: number): Address {
   if (address.family === 'ipv4') return ipv4Address((address.bits + offset) | 0);
   return addressAt('ipv6', numberOf(address) + BigInt(offset));

@@ -16,6 +16,7 @@ export function lineOf(text: string, number: number): string {
   return '';
 }
 
+/** The number of lines: one more than line ends. */
 export function countLines(text: string): number {
   let count = 1;
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
@@ -50,6 +51,7 @@ export class LineList {
   }
 }
 
+/** Lines count from 1. */
 export interface UnreadLine {
   readonly line: number;
   readonly text: string;

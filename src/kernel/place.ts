@@ -1,3 +1,4 @@
+/** Line and column count from 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;
@@ -11,6 +12,7 @@ export type Located = Pick<Location, 'file'> & Partial<Location>;
 export interface Place {
   readonly file: string;
   locate(): Location;
+  /** The object in the file: equal for all fields of one object, and different between objects. */
   readonly object?: string;
   /** True for the whole file, such as one that cannot be read. */
   readonly isWholeFile?: boolean;

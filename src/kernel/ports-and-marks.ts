@@ -6,6 +6,7 @@ export interface SocketAddress {
   readonly port: number;
 }
 
+/** Reads "10.0.0.1:80" or "[fd00::1]:80"; undefined for anything else, such as names. */
 export function parseSocketAddress(text: string): SocketAddress | undefined {
   const colon = text.lastIndexOf(':');
   const host = text.slice(0, colon);
@@ -111,6 +112,7 @@ export function parseNumber32(text: string): number | undefined {
   return value <= 0xffffffff ? value : undefined;
 }
 
+/** A mark or mask as kube-proxy writes it: eight hex digits. */
 export function formatMark(value: number): string {
   return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
 }

@@ -18,8 +18,11 @@ import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type
  */
 export interface KernelState {
   readonly iptables: FamilyTables;
+  /** Tables of both families, IPv4 before IPv6; family and name are unique. */
   readonly nftables: readonly NftTable[];
+  /** Sets of both families, in creation order. */
   readonly sets: readonly IpSet[];
+  /** Virtual servers of both families, sorted by compareVirtualServers. */
   readonly virtualServers: readonly VirtualServer[];
   /** Ports that a balancer in userspace serves in userspace mode, sorted by compareProxyPorts. */
   readonly proxyPorts: readonly ProxyPort[];
@@ -67,6 +70,7 @@ const diffByKind = {
   links: diffLinks,
 } as const satisfies { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => unknown };
 
+/** In the order in which kpc-apply adds objects. */
 export const objectKinds = Object.keys(diffByKind) as readonly ObjectKind[];
 
 /** How to get from one state to another: per kind, changes in a workable order, for the kind's formatter. */

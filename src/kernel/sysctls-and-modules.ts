@@ -1,3 +1,4 @@
+// What a node has besides rules: the values of its sysctls, and modules of the kernel.
 import type { Family } from './family.ts';
 import { itemOf, pairUp, diffByKey } from './compare.ts';
 import { readLines, type UnreadLine } from './lines.ts';
@@ -93,6 +94,7 @@ export function parseModules(text: string): {
   return { modules, unread };
 }
 
+/** A module that is no longer wanted stays loaded: other programs may use it. */
 export interface ModuleChange {
   readonly change: 'added' | 'removed';
   readonly name: string;

@@ -51,6 +51,7 @@ export function endWords(behaviour: keyof typeof announcedEnds, seenFrom: Minor 
   return `off from 1.${offIn} on, unless the feature gate ${gate} is true, and gone in 1.${goneIn} ${source}`;
 }
 
+/** Where a proposal can be read. */
 export function kepLink(kep: number): string {
   return `https://kep.k8s.io/${kep}`;
 }

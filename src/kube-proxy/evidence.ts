@@ -21,7 +21,9 @@ import type { ProxyMode } from './modes.ts';
 export type Evidence = 'certain' | 'possible' | 'none';
 
 export interface KubeProxyEvidence {
+  /** Of a chain that is not the kernel's own. */
   chain(table: TableName, chain: Chain): Evidence;
+  /** Of a rule in one of the kernel's own chains. */
   jump(table: TableName, from: string, rule: Rule): Evidence;
   set(set: IpSet): Evidence;
   nftTable(table: NftTable): Evidence;
@@ -88,7 +90,7 @@ function isOfKubeProxyChain(rule: Rule): boolean {
   });
 }
 
-/** Another program's jump has other matches or another comment. A bare one may be kube-proxy's, shared without. */
+/** Another program's jump has other matches or another comment. A jump without any may be kube-proxy's. */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
   if (isKnownJump(table, from, rule)) return 'certain';

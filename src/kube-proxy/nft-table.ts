@@ -3,6 +3,7 @@ import type { Protocol } from '../kernel/family.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Expression, NftTable, NftChain } from '../kernel/nftables/table.ts';
 
+/** One per family (pkg/proxy/nftables/proxier.go). */
 export const nftTableName = 'kube-proxy';
 
 export const nftTableComment = 'rules for kube-proxy';

@@ -209,6 +209,7 @@ const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>([
 /** Flags of the packets of both sides after a handshake. */
 const laterFlags = [['ACK'], ['PSH', 'ACK']] as const;
 
+/** If rules match TCP flags, also walks packets after the handshake. */
 function walkConnection(world: World, first: Flow, choices: Choices): Way<Flow> {
   let way = walkAnswer(world, first, choices);
   for (const flags of laterFlags) {

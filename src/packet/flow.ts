@@ -12,6 +12,7 @@ import { loopbackInterface, type OwnSource, type Routing } from './routing/routi
 export interface Flow {
   readonly family: Family;
   readonly protocol: PacketProtocol;
+  /** Whether a program of the node sends it. */
   readonly isOwn: boolean;
   readonly turn: Turn;
   /** TCP flags of a packet after the handshake. */
@@ -23,6 +24,7 @@ export interface Flow {
   /** Ports of the destination and the source; undefined if the client's kernel chose it. */
   port: number | undefined;
   sourcePort: number | undefined;
+  /** Where the client sent it, and the client's own address and port. */
   asked: SocketAddress;
   /** Whether the asked address may be one of the node's that the input does not show. */
   readonly isUnplaced: boolean;
@@ -31,6 +33,7 @@ export interface Flow {
   zone: number;
   /** Of a later packet: whether the first one was tracked. */
   readonly wasTracked: boolean;
+  /** Whether no answer has passed, although this is not the first packet. */
   isUnanswered: boolean;
   /** Whether conntrack assigns it to no connection (INVALID). */
   isInvalid: boolean;
@@ -45,6 +48,7 @@ export interface Flow {
   /** Interfaces as rules see them: '' for none, undefined if unknown. */
   input: string | undefined;
   output: string | undefined;
+  /** Undefined if unknown. */
   hop: NextHop | undefined;
   /** The next hop of the client's first packet, for its later ones. */
   readonly keptHop: NextHop | undefined;
@@ -104,6 +108,7 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
 export interface SetWrite extends Pick<Flow, 'source' | 'destination' | 'port'> {
   /** "ip kube-proxy bad", or "bad" for an ipset. */
   readonly set: string;
+  /** Undefined if kpc cannot read them. */
   readonly fields: string | undefined;
   readonly isRemoval: boolean;
 }
@@ -317,6 +322,7 @@ interface Rewriting {
   readonly port: number | undefined;
 }
 
+/** Sends the packet's connection to another address. An untracked packet is not rewritten. */
 export function rewriteDestination(flow: Flow, { address, port = flow.port }: Rewriting): 'accept' {
   if (!flow.connection) return 'accept';
   flow.destination = address;
@@ -386,6 +392,7 @@ export function translate(flow: Flow, half: NatHalf): boolean {
   return false;
 }
 
+/** Gives the packet another source. */
 export function rewriteSource(flow: Flow, { address, candidates }: OwnSource): 'accept' {
   flow.source = address;
   flow.candidates = candidates;

@@ -11,6 +11,7 @@ import type { Reason } from './reason.ts';
 
 /** What is known and unknown of a node besides what kube-proxy programs. */
 export interface Knowledge {
+  /** Without links that kube-proxy makes. */
   readonly links: readonly Link[];
   /** Its routes, as far as they are listed. */
   readonly routes: { readonly [F in Family]?: Routes };
@@ -117,6 +118,7 @@ export function stationsOf(tables: readonly TableName[]): readonly Station[] {
   );
 }
 
+/** Complete knowledge, as for a compiled state. */
 export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom']): Knowledge {
   return {
     links,

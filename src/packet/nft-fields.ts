@@ -225,6 +225,7 @@ function readField(flow: Flow, { name, mask }: Field): Reading {
   return test(() => circumstance('content', `bits of ${name}`));
 }
 
+/** Unknown if their types differ: kpc then misread the constant. */
 function holds(constant: Value, value: FieldValue): Answer {
   const unread = (): Answer => unreadValue(formatKey([constant]));
   switch (constant.kind) {

@@ -138,6 +138,7 @@ interface RuleRun {
   last: Action;
 }
 
+/** Undefined if the packet goes on to the next rule. */
 function runRule(
   start: Pick<RuleRun, 'flow' | 'table' | 'lookups' | 'pending'>,
   rule: NftRule,

@@ -215,6 +215,7 @@ function areSourcePorts(flow: Flow, text: string): Answer {
   return anyOf(readPorts(text), (ports) => (ports ? isSourcePortIn(flow, ports.first, ports.last) : unreadValue(text)));
 }
 
+/** An untracked packet passes neither this nor its negation. */
 function askedFor(flow: Flow, [text = '']: readonly string[]): Answer | undefined {
   const { address } = flow.asked;
   const network = parseNetwork(text.includes('/') ? text : `${text}/${addressBits[address.family]}`);

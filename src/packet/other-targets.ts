@@ -59,6 +59,7 @@ export function actionOfWords([name = '', ...words]: readonly string[]): Action 
   }
 }
 
+/** `--zone 1`, `--zone-orig 1`, `--zone-reply 1`. */
 function zoneOf(words: readonly string[]): Action | undefined {
   const at = words.findIndex((word) => /^--zone(?:-orig|-reply)?$/.test(word));
   const zone = parseNumber32(words[at + 1] ?? '');

@@ -5,6 +5,7 @@ import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Reason } from './reason.ts';
 import type { AskedSource, Step } from './step.ts';
 
+/** An unknown address of the node. Its text is no address; only a network of all addresses contains it. */
 export const unknownOwn: { readonly [F in Family]: Address } = {
   ipv4: { family: 'ipv4', text: 'an IPv4 address of the node', bits: 0 },
   ipv6: { family: 'ipv6', text: 'an IPv6 address of the node', groups: [0, 0, 0, 0, 0, 0, 0, 0] },
@@ -16,6 +17,7 @@ export function isUnknownOwn(address: Address): boolean {
 
 export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 
+/** `icmp` is an echo request of either family. */
 export type PacketProtocol = (typeof packetProtocols)[number];
 
 /** The first packet of a connection. */
@@ -24,6 +26,7 @@ export interface Packet {
   readonly source: Address | undefined;
   readonly destination: Address;
   readonly protocol: PacketProtocol;
+  /** 0 with icmp. */
   readonly port: number;
   /** Whether the destination may be an unshown address of the node. */
   readonly isUnplaced?: boolean | undefined;
@@ -113,6 +116,7 @@ export type Loss =
     }
   /** The client's packets after the answer go elsewhere. */
   | { readonly kind: 'elsewhere'; readonly destination: Address }
+  /** The endpoint is a cluster IP: connections are translated once. `isHeld`: the node has that address. */
   | {
       readonly kind: 'service-address';
       readonly address: Address;
@@ -182,6 +186,7 @@ export interface Connection {
 
 export interface Fate {
   readonly verdict: Verdict;
+  /** Sorted by address, then port. */
   readonly endpoints: readonly ReachedEndpoint[];
   /** The source on the likeliest way. */
   readonly source: Address | 'masqueraded';

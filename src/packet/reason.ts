@@ -56,6 +56,7 @@ export type Missing =
   | { readonly kind: 'set'; readonly set: string; readonly tool: RuleStep['tool'] }
   /** The endpoints of a Service, "namespace/name". */
   | { readonly kind: 'endpoint-slices'; readonly service: string }
+  /** The networks of cluster IPs: kube-proxy drops packets to addresses there that no Service has. */
   | { readonly kind: 'service-cidrs' }
   | { readonly kind: 'own-address'; readonly address: Address }
   | { readonly kind: 'own-addresses' }

@@ -37,7 +37,7 @@ export interface BaseChain {
   /** The links whose incoming packets it sees, if not all. */
   readonly devices?: readonly string[] | undefined;
   readonly isNat: boolean;
-  /** Whether the kernel reroutes own packets that this changes: mangle, and chains of type route. */
+  /** Whether the kernel reroutes the node's packets changed here: mangle, and chains of type route. */
   readonly reroutes: boolean;
   /** Whether its policy drops. */
   readonly drops: Answer;
@@ -79,6 +79,7 @@ export function hasJump(flow: Flow, { tool, from, to }: SupposedJump): Answer {
   return recall(flow, lacks({ kind: 'jump', tool, from, to }, `jump ${tool} ${from} ${to}`));
 }
 
+/** Undefined if the packet goes on to the next rule. */
 export function meet(flow: Flow, table: RuleTable, test: () => Answer, step: RuleStep): Decision | undefined {
   if (!decide(flow, test, step)) return undefined;
   flow.steps.push(step);

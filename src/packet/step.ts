@@ -56,6 +56,7 @@ export type Action =
 
 export type RuleStep = InChain & {
   readonly kind: 'rule';
+  /** Counts from 1. */
   readonly position: number;
   readonly origin: Origin | undefined;
   readonly action: Action;

@@ -29,6 +29,7 @@ export interface Visitor extends Station {
   readonly visit: (flow: Flow) => Decision | 'sent-on';
 }
 
+/** In the kernel's order, with blocks whose mutual order is unknown. */
 export type Ordered = readonly (Visitor | readonly Ordered[])[];
 
 /**

@@ -51,6 +51,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors, false);
 }
 
+/** For bridges that show packets to rules (br_netfilter). */
 export function cross(flow: Flow, visitors: Visitors): End {
   const { destination, input } = flow;
   flow.output = '';
@@ -203,6 +204,7 @@ export function sendOn(link: string, flow: Flow, visitors: Visitors): End {
 
 /** Reroutes an own packet after rules changed its destination or mark (ip_route_me_harder). */
 function reroute(flow: Flow): End | undefined {
+  // The local table leads groups to the link.
   if (isLinkLocalMulticast(flow.destination)) return undefined;
   const to = nextHop(flow);
   // A packet to a link-local address stays on its link (rt6_need_strict).
@@ -233,6 +235,7 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   return arrive(flow, visitors);
 }
 
+/** Real servers not reached by NAT get the packet with the destination that the client asked for. */
 function nextHop({ server, endpoint, destination }: Flow): Address {
   return server && endpoint ? endpoint.address : destination;
 }
@@ -258,6 +261,7 @@ function receive(flow: Flow, visitors: Visitors): End {
   return leave(flow, visitors);
 }
 
+/** An endpoint cannot answer a packet from its own address. */
 function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   const { endpoint, source, routing, turn } = flow;
   if (!endpoint || turn !== 'first') return otherwise;
@@ -274,6 +278,7 @@ function report(flow: Flow, decision: RouteDecision): void {
   flow.steps.push({ kind: 'route', decision, destination: flow.destination });
 }
 
+/** Undefined if the packet goes on. */
 function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   flow.hook = hook;
   const nat = natStations[hook];

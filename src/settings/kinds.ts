@@ -97,11 +97,13 @@ function warnUnmet(
   return value;
 }
 
+/** Seconds. Reports anything but a duration in Go's format, and returns undefined. */
 export function readSeconds(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   return seconds !== undefined && seconds >= 0 ? seconds : refuseValue(source, written, expectedDuration);
 }
 
+/** Reports anything but a network, and returns undefined. */
 export function readNetwork(written: Given<string>, source: SettingSource): Network | undefined {
   return parseNetwork(written.value) ?? refuseValue(source, written, aNetwork);
 }

@@ -18,6 +18,7 @@ export interface Setting<T, F extends Flag = Flag> {
 }
 
 export interface Requirement<T> {
+  /** What follows "must": "be an IP address". */
   readonly text: string;
   isMet(value: T, settings: object): boolean;
 }
@@ -82,6 +83,7 @@ export function splitList(value: FlagValues['list']): readonly string[] {
 
 export interface Given<T> {
   readonly value: T;
+  /** "--cluster-cidr" or "clusterCIDR". */
   readonly name: string;
   readonly path: SettingPath | undefined;
 }

@@ -37,6 +37,7 @@ export interface ApplyChoices {
   /** The command, the folder that it was given, and the serial of the bundle's signature, if that was checked. */
   readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string; readonly serial?: number | undefined };
   readonly adopt: boolean;
+  /** CIDRs besides those of the bundle's configuration. */
   readonly ipvsExcludeCidrs: readonly string[];
   /** Milliseconds; undefined waits for the end of all connections. */
   readonly drainTimeout?: number | undefined;

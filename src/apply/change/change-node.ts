@@ -290,6 +290,7 @@ async function readBack(
   throw new Failure('wrong-result', `${text}:\n${describeRest(after.plan)}`, advice);
 }
 
+/** The first steps, to show what kind of thing went wrong. */
 function describeRest(plan: Plan): string {
   const lines = listSteps(plan).flatMap((step) => [
     describeStep(step),

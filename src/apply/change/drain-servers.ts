@@ -12,7 +12,9 @@ import type { DrainingServer } from '../state/record.ts';
 export interface DrainPolicy {
   /** Milliseconds after which a real server goes even with connections; undefined waits for them to end. */
   readonly timeout: number | undefined;
+  /** Milliseconds since 1970. */
   readonly now: number;
+  /** Milliseconds since the node booted. */
   readonly uptime: number;
   /** Whether iptables rules replace IPVS: virtual servers then stay only for their connections. */
   readonly leavesIpvs: boolean;

@@ -107,6 +107,7 @@ function roomFor(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] {
 
 /** The mode whose bundles have files for all of this, including IPVS left beside rules. */
 function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode {
+  // kube-proxy of the other modes deletes its table when it starts.
   if (nftables.length > 0) return 'nftables';
   return links.length > 0 || virtualServers.length > 0 ? 'ipvs' : 'iptables';
 }

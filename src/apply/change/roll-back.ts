@@ -41,6 +41,7 @@ export interface RollBackStates extends History {
   readonly isUnfinished: boolean;
 }
 
+/** Goes back to before the last command, or to a given state; a second rollback undoes the first. Needs the lock. */
 export async function rollBack(session: Session, choices: RollBackChoices): Promise<RollBackOutcome> {
   await keepOrForgetUnconfirmed(session);
   const { to, request, unfinished } = await choose(session, choices);

@@ -168,6 +168,7 @@ export async function awaitConfirmation(
   throw new Failure('not-confirmed', `no confirmation within ${milliseconds / 1000} s`, advice);
 }
 
+/** Takes the question back; true if the operator has just said yes. Call it with the lock held. */
 async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> {
   try {
     await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);
@@ -284,6 +285,7 @@ async function isLeft({ host, folder }: Session, unconfirmed: Unconfirmed): Prom
   return (await findProcess(host, unconfirmed)) === 'gone';
 }
 
+/** Call it with the lock held. */
 async function end(session: Session, id: string): Promise<StandByOutcome> {
   const { host, folder } = session;
   const unconfirmed = await findUnconfirmed(session, id);

@@ -1,5 +1,6 @@
 import type { Host } from '../node/host.ts';
 
+/** All times in milliseconds. */
 export interface WatchSettings {
   readonly host: Host;
   readonly syncPeriod: number;

@@ -40,6 +40,7 @@ export function fitModes(checks: readonly NodeCheck[], modes: readonly ProxyMode
 export interface Needs {
   readonly mode: ProxyMode;
   readonly modules: readonly string[];
+  /** Undefined accepts any value. */
   readonly sysctls: readonly { readonly name: string; readonly value: string | undefined }[];
   readonly leastVersions: Readonly<Record<string, string>>;
   readonly manifest: Manifest | undefined;

@@ -32,6 +32,7 @@ export const metricFacts = {
 type MetricName = keyof typeof metricFacts;
 type Labels = Readonly<Record<string, string>>;
 
+/** Upper bounds, in seconds. */
 const buckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 
 export class Metrics {

@@ -20,6 +20,7 @@ type AnswerPath = (path: string) => Answer | undefined;
 /** Limits of all connections together, so that neither descriptors nor memory run out. */
 const limits = {
   connections: 256,
+  /** Bytes of a request's head. */
   request: 8192,
   /** Milliseconds a connection may last. */
   time: 10_000,
@@ -40,6 +41,7 @@ interface Connection {
  * Test: a client that opens many takes no room from another.
  */
 class HttpConnections {
+  /** The oldest first. */
   readonly #open = new Map<Socket, Connection>();
 
   async listen(address: string, port: number, answer: AnswerPath): Promise<Server> {

@@ -19,6 +19,7 @@ export interface MonitorOptions {
   readonly healthz: ListenAddress | undefined;
 }
 
+/** `warn` reports monitoring problems, which do not stop the work. */
 interface Monitored extends Pick<Watch, 'isHealthy' | 'isLive'> {
   readonly host: Host;
   readonly warn: (problem: string) => Promise<void>;
@@ -86,6 +87,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   };
 }
 
+/** Writes the metrics, but only over a file of metrics, known by its first line. */
 async function writeMetrics(host: Host, path: string, text: string): Promise<void> {
   const there = (await host.readFile(path)) ?? '';
   if (there !== '' && !there.startsWith('# HELP kpc_apply_')) {
@@ -94,6 +96,7 @@ async function writeMetrics(host: Host, path: string, text: string): Promise<voi
   await replaceFile(path, text, { mode: 0o644, isDurable: false });
 }
 
+/** Times in milliseconds since 1970. */
 export interface Health {
   readonly now: number;
   readonly lastSuccess: number | undefined;

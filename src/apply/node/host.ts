@@ -1,6 +1,7 @@
 import type { PathLevel } from '../../base/held-path.ts';
 import type { KeepsLine, Room } from './output.ts';
 
+/** All that kpc-apply asks of the node: tests replace it. Nothing else here touches processes, files or clocks. */
 export interface Host {
   readonly pid: number;
   /** "NAME=value" in the environment of this process's tools, and of no other process. */
@@ -60,6 +61,7 @@ export interface Listing {
   readonly room?: Room | undefined;
 }
 
+/** `room`: this is a listing, useless if cut. */
 export interface Command extends Listing {
   readonly tool: string;
   readonly args: readonly string[];

@@ -23,6 +23,7 @@ export interface OpenTraffic {
   readonly sources: () => ReadonlySet<string>;
 }
 
+/** Reads IPVS's list without a process; undefined if it is not in the kernel. */
 export async function readIpvsTable(host: Host): Promise<string | undefined> {
   const path = '/proc/net/ip_vs';
   const text = await host.readFile(path);

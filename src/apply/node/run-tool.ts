@@ -87,6 +87,7 @@ export function runTool(
     };
     const stopTimers = startTimers(limits, patience, limit, (why) => giveUp(hang(command, why)), giveUp);
     child.on('error', (error: NodeJS.ErrnoException) => {
+      // One that runs may change the node yet.
       if (child.pid !== undefined) return giveUp(error);
       stopTimers();
       if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });

@@ -114,6 +114,7 @@ async function findMarked(
   const pids = (await host.list('/proc')).filter((name) => /^[1-9]\d*$/.test(name)).map(Number);
   let unseen = await findUnseen(host);
   const marked: number[] = [];
+  // One after another: any user can start many.
   for (const pid of pids) {
     if (pid === host.pid) continue;
     const environment = await unlessForbidden(readEnvironment(host, pid));

@@ -122,6 +122,7 @@ export function watchBundle(path: string, { host, folder }: Session, source: Bun
       }
       return good;
     },
+    /** Undefined if the bundle is good. */
     problem: (): Failure | undefined => wrong,
     serial: () => source.serial(),
     /** Stores the bundle read last, which has been applied, for later watches. */
@@ -149,6 +150,7 @@ async function statOf(path: string): Promise<string> {
   }
 }
 
+/** Changes with any file of a bundle, without reading them; '' if there is none. */
 export async function readBundleVersion(path: string): Promise<string> {
   try {
     // Only names of bundle files: another user may have put a folder of any size in place of a pack.

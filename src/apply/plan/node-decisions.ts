@@ -20,6 +20,7 @@ export interface RequiredSysctl {
   readonly reason?: string | undefined;
   /** Set if a higher number may stay. */
   readonly onlyRaises?: true | undefined;
+  /** What kpc-apply set it to. Any other value is another program's, and stays. */
   readonly onlyFrom?: readonly string[] | undefined;
 }
 

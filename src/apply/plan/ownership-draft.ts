@@ -8,6 +8,7 @@ import type { BalancerFile } from '../state/state-files.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { mapLists } from '../state/owned-names.ts';
 
+/** Owned: recorded as made here. Adopted: a kube-proxy's, with --adopt. Other objects are foreign. */
 export interface Claims {
   readonly owned: OwnedNames;
   /** In use when the node was read. */
@@ -43,6 +44,7 @@ export function describeConflict({ kind, name }: Named): string {
 export interface Leftover extends Conflict {
   /** Whether --adopt would keep it, because other programs' rules or sets use it. */
   readonly isUsed?: boolean | undefined;
+  /** Whether packets get there. */
   readonly isInEffect: boolean;
   /** Whether it is a chain of the unused iptables variant. */
   readonly isOfOtherVariant?: boolean | undefined;

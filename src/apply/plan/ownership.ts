@@ -126,6 +126,7 @@ function divideSets(draft: OwnershipDraft): void {
     leave(set, name) {
       if (isLeft(set)) leftovers.push({ kind: 'set', name, isInEffect: false, adoptable: true });
     },
+    // The kernel keeps a set that a rule or another set uses.
     nameUsed: (_, name) => (needed.has(name) ? { kind: 'set', name } : undefined),
   });
 }

@@ -78,6 +78,7 @@ function changeRules(at: RulesMoment, { present, state, delta, stage, variants }
         formatTablesDelta(deltas[place] ?? []),
       ),
     );
+  // Rules of the other variant serve until everything else is there.
   const others = at === 'after IPVS' ? restoreRules(delta.iptables, ['other ipv4', 'other ipv6']) : [];
   const moment = chooseMoment({ state, delta, stage });
   if (moment !== 'between') return moment === at ? [...restoreRules(delta.iptables), ...others] : others;
@@ -178,6 +179,7 @@ function isSurelyCounted(delta: NftTableDelta): boolean {
 export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   const parts = plans.flatMap(({ delta }): readonly ReadingPart[] => [
     ...rulesPlaces.filter((place) => (delta.iptables[place] ?? []).length > 0),
+    // List both families in one call, so the two readings match.
     ...(delta.nftables.length > 0 ? families.map((family) => `nft ${family}` as const) : []),
     ...(delta.ipvsTimeouts ? (['ipvs timeouts'] as const) : []),
     ...delta.sets.map(() => 'ipset' as const),

@@ -1,3 +1,4 @@
+/** What is listed, a list for each. */
 export const ownedLists = [
   /** virtualServerKey. */
   'virtualServers',

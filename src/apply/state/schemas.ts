@@ -40,8 +40,10 @@ export const stateSchema = objectOf({
 });
 
 export const drainingSchema = objectOf({
+  /** Key by virtualServerKey and realServerKey. */
   virtualServer: text,
   realServer: text,
+  /** Milliseconds since 1970, for people. */
   since: amount,
   /** Milliseconds since boot, the clock of draining. */
   sinceBoot: amount,
@@ -96,6 +98,7 @@ const variantSchema = oneOf('nft', 'legacy');
 const variantsSchema = objectOf<Variants>({ ipv4: variantSchema, ipv6: variantSchema });
 
 export const snapshotSchema = objectOf({
+  /** Milliseconds since 1970. */
   takenAt: amount,
   /** The state that this is of. */
   state: stateSchema,
@@ -127,6 +130,7 @@ export const snapshotSchema = objectOf({
 
 export const balancerRecordSchema = objectOf({
   ...bindingFields,
+  /** Texts that kpc-apply wrote, or is about to write. */
   written: listOf(text),
   /** SHA-256 of what --adopt found: while the file holds that, it is not kpc-apply's. */
   found: optional(text),
@@ -142,6 +146,7 @@ export const knownTablesSchema = objectOf({
 export const lastCommandSchema = objectOf({
   bootId: text,
   command: text,
+  /** Milliseconds since 1970. */
   at: amount,
   outcome: oneOf('unchanged', 'put-back', 'refused'),
   /** Why it was put back or refused. */
@@ -177,6 +182,7 @@ export const unconfirmedSchema = objectOf({
   /** Its question, once the change is made. Holds all that is needed to keep the change if the process is gone. */
   question: optional(
     objectOf({
+      /** Uptime in ms. */
       deadline: amount,
       /** The record to write if the change is kept. */
       record: recordSchema,
@@ -185,6 +191,7 @@ export const unconfirmedSchema = objectOf({
 });
 
 export const doingSchema = objectOf({
+  /** Of the apply. */
   id: text,
   /** Uptime in ms by which it ends if all is well. */
   until: amount,

@@ -24,6 +24,7 @@ export async function recallTables(
   return isStill ? known : undefined;
 }
 
+/** Stores the tables; may fail, since they only save a listing. */
 export async function rememberTables(host: Host, folder: StateFolder, known: KnownTables): Promise<void> {
   try {
     await writeJson(host, folder.tables, { bootId: folder.network.bootId, ...known });
@@ -36,6 +37,7 @@ export async function rememberTables(host: Host, folder: StateFolder, known: Kno
 
 type BalancerRecord = Shaped<typeof balancerRecordSchema>;
 
+/** nginx's file in userspace mode. It outlives a reboot, and so does its record. */
 export interface BalancerFile {
   readonly text: string;
   /** Whether it holds what kpc-apply wrote, in this network or before a boot. */

@@ -57,6 +57,7 @@ export function severityOf<Code extends FindingCode>(code: Code, details: Argume
   return typeof severity === 'string' ? severity : severity.weigh(details);
 }
 
+/** How severe a code's findings can be, the worst first. */
 export function severitiesOf(code: FindingCode): readonly Severity[] {
   const { severity } = rows[code];
   return typeof severity === 'string' ? [severity] : severity.among;

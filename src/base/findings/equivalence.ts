@@ -22,6 +22,7 @@ export type PreparationArguments = By<
     'set-mode': { readonly mode: ProxyMode };
     'nft-version': None;
     'kube-proxy-version': None;
+    /** `nodes`: older ones, each with its kernel; empty if no version is known. */
     kernel: Texts<'oldest'> & Lists<'nodes'>;
     'announce-external-ips': After & Lists<'addresses'>;
     'announce-load-balancer-ips': After & Lists<'addresses'>;

@@ -141,10 +141,12 @@ export const fileFindings = {
   }>('error'),
   'second-listing': row<Texts<'output'> & Lists<'differences'>>('warning'),
   unreadable: row<Texts<'path' | 'reason'>>('error'),
+  // `expected`: the tool that its name promises; `reason`: why it is no text.
   'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: string; readonly isCutOff?: true }>(
     'warning',
   ),
   // `more` other lines are unreadable for the same reason.
   'unread-line': row<Texts<'reason'> & Numbers<'more'>>('warning'),
+  // `isAll`: nothing else of the dump can be read.
   'unread-output': row<Texts<'output' | 'reason'> & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),
 };

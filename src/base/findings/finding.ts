@@ -28,6 +28,7 @@ export interface Evidence {
 /** Something to say about the input, as data; `say` has the words of each code. After an error nothing is written. */
 export type Finding<Code extends FindingCode = FindingCode> = Fault<Code> & {
   readonly severity: Severity;
+  /** Undefined without a field: a missing --node, say. */
   readonly place?: Place | undefined;
   readonly about?: About | undefined;
   readonly evidence?: Evidence | undefined;

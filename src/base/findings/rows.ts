@@ -2,6 +2,7 @@
 export type Severity = 'error' | 'warning' | 'note';
 
 export interface Weighing<Arguments> {
+  /** The possible severities, the worst first. */
   readonly among: readonly Severity[];
   weigh(details: Arguments): Severity;
 }

@@ -30,6 +30,7 @@ export interface Likely {
   readonly elsewhere?: string | undefined;
   /** The only label that some workload of the namespace lacks. */
   readonly lacking?: (Texts<'label' | 'owner'> & { readonly isOnOwner: boolean }) | undefined;
+  /** A custom resource for which an operator may make Pods. */
   readonly maker?: string | undefined;
   /** Whether the input holds all Pods of a cluster. */
   readonly isOfCluster?: boolean;

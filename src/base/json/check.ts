@@ -40,6 +40,7 @@ export interface Fault {
   /** Whether its object may lack the value. */
   readonly isOptional: boolean;
   readonly value: unknown;
+  /** The unknown field; '' otherwise. */
   readonly name: string;
 }
 

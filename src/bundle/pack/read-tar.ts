@@ -9,6 +9,7 @@ const block = 512;
 const largestArchive = 2 ** 31;
 const mostEntries = 200_000;
 
+/** Bytes of a name that does not fit into a header. */
 const longestName = 2 ** 14;
 
 /** Line ends in kept files, with empty lines, which take a byte each. */

@@ -333,6 +333,7 @@ export function ordinalLabels(statefulSet: string, pod: string): Readonly<Record
   };
 }
 
+/** A Job without Pods is over or suspended, not scaled down. */
 export function isScaledDown({ kind, replicas }: Workload): boolean {
   return replicas === 0 && kind !== 'Job';
 }

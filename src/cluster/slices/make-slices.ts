@@ -19,6 +19,7 @@ import { families, familyNames, type Family } from '../../kernel/family.ts';
 import { addHints, readZoneRatios, type ZoneRatios } from './zone-hints.ts';
 
 export interface KnownNodes {
+  /** Undefined if the input has no Nodes: then every Pod's node name is trusted. */
   readonly byName: ReadonlyMap<string, Node> | undefined;
   readonly zoneRatios: ZoneRatios | undefined;
 }

@@ -27,6 +27,7 @@ export function hasEndpoints({ object: { metadata } }: Sourced<Service>, given: 
   return given.has(metadata.namespace, metadata.name);
 }
 
+/** The key for all Pods of a namespace; no label has an empty name. */
 const noLabel = ['', ''] as const;
 
 /** Pods by namespace and label, to find a Service's Pods without scanning all. */

@@ -83,6 +83,7 @@ function isPort(port: NamedPort, name: string, protocol: string): boolean {
   return port.name === name && port.protocol === protocol;
 }
 
+/** "http/TCP", or "TCP" without a name; sorted, no duplicates. */
 function listPorts(ports: readonly NamedPort[]): readonly string[] {
   const labels = ports.map(({ name, protocol }) => (name === '' ? protocol : `${name}/${protocol}`));
   return [...new Set(labels)].toSorted(compareText);

@@ -158,6 +158,7 @@ function move(from: Counts, to: Counts, zone: string): void {
   to.set(zone, (to.get(zone) ?? 0) + 1);
 }
 
+/** False if none is left. */
 function takeOne(counts: Counts, zone: string): boolean {
   const left = counts.get(zone) ?? 0;
   if (left > 1) counts.set(zone, left - 1);

@@ -135,6 +135,7 @@ export function splitSetWords(line: string): string[] | undefined {
   return line.split('"').length % 2 === 1 ? words : undefined;
 }
 
+/** One step from some sets to others. */
 export type SetChange =
   /** A set that is created or destroyed, or that the kernel cannot change in place: another type, size or range. */
   | ({ readonly kind: 'set' } & Pair<IpSet>)

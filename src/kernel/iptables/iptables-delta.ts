@@ -85,6 +85,7 @@ function diffBuiltIn(name: string, from: Chain | undefined, to: Chain | undefine
   ];
 }
 
+/** The tables after a delta to `to`: built-in chains keep other programs' rules from `from`. */
 export function settleTables(from: FamilyTables, to: FamilyTables): FamilyTables {
   const settle = (place: RulesPlace, table: TableName, chain: Chain): Chain =>
     isBuiltInChain(table, chain.name)
@@ -110,6 +111,7 @@ export function hasRules(tables: Tables): boolean {
   );
 }
 
+/** The input of `iptables-restore --noflush` that makes each table's changes at once; '' for none. */
 export function formatTablesDelta(deltas: readonly TableDelta[]): string {
   return deltas
     .map(({ table, changes }) => {

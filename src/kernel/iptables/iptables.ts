@@ -41,10 +41,12 @@ export class LazyChain<Subject> implements Chain {
     return this.#maker.originOf(this.#subject);
   }
 
+  /** The same values on every call. */
   get rules(): readonly Rule[] {
     return (this.#rules ??= this.makeRules());
   }
 
+  /** New values on every call; the chain keeps none. */
   makeRules(): readonly Rule[] {
     return this.#rules ?? this.#maker.makeRules(this.#subject);
   }
@@ -62,6 +64,7 @@ export interface Rule {
   readonly isLast?: true;
 }
 
+/** Output order: nat before filter, as in kube-proxy's own restore input. */
 export const tableNames: readonly TableName[] = ['nat', 'filter', 'mangle', 'raw', 'security'];
 
 const builtInChains: { readonly [T in TableName]: ReadonlySet<string> } = {

@@ -4,6 +4,7 @@ import { ruleMeaning } from './iptables-meaning.ts';
 export interface Placement {
   /** To delete first, by meaning: iptables deletes the first of equal rules. */
   readonly deleted: readonly Rule[];
+  /** To insert next, in this order; positions count from 1. */
   readonly inserted: readonly { readonly rule: Rule; readonly position: number }[];
   readonly whole: readonly Rule[];
 }

@@ -53,6 +53,7 @@ export type Target =
   | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
+/** Options of tcp, udp and sctp may appear anywhere, so they belong to no match. */
 const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new Map<
   string,
   (value: string) => RuleArg | undefined
@@ -195,6 +196,7 @@ function formatMaskedMark({ value, mask }: { readonly value: number; readonly ma
   return `${formatMark(value)}/${formatMark(mask)}`;
 }
 
+/** The protocol's name in iptables-save, from a name or number; only `-m ipvs` prints a number. */
 export function nameProtocol(text: string): string {
   const name = text.toLowerCase();
   return protocolNames.get(name) ?? name;

@@ -10,7 +10,9 @@ import {
   type VirtualServer,
 } from './ipvs.ts';
 
+/** One step from some virtual servers to others: a virtual server, or a real server of one. */
 export type VirtualServerChange =
+  /** Another scheduler, persistence or flags. Real servers change separately. */
   | ({ readonly kind: 'service' } & Pair<VirtualServer>)
   /** `service`: the virtual server after the change. */
   | ({ readonly kind: 'real-server'; readonly service: VirtualServer } & Pair<RealServer>);
@@ -34,10 +36,12 @@ export function serviceOf(change: VirtualServerChange): VirtualServer {
   return change.kind === 'service' ? itemOf(change) : change.service;
 }
 
+/** "TCP 10.0.0.1 80": unique in a state. */
 export function virtualServerKey(service: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
   return `${service.protocol} ${service.address.text} ${service.port}`;
 }
 
+/** "10.1.1.1 80": unique within one virtual server. */
 export function realServerKey(server: Pick<RealServer, 'address' | 'port'>): string {
   return `${server.address.text} ${server.port}`;
 }
@@ -49,6 +53,7 @@ function diffRealServers(from: VirtualServer, service: VirtualServer): readonly 
     .map((pair) => ({ kind: 'real-server', service, ...pair }));
 }
 
+/** The input of `ipvsadm -R` that makes the changes; '' for none. */
 export function formatVirtualServersDelta(changes: readonly VirtualServerChange[]): string {
   return changes.map(formatServerChange).join('');
 }

@@ -14,6 +14,7 @@ export interface VirtualServer {
   readonly address: Address;
   readonly port: number;
   readonly scheduler: string;
+  /** Seconds; undefined for none. */
   readonly persistentSeconds?: number | undefined;
   /** Scheduler flags by number, as in ipvsadm's -b: flag-1, flag-2, flag-3. */
   readonly schedulerFlags: readonly SchedulerFlag[];
@@ -28,6 +29,7 @@ export interface VirtualServer {
 const numberedFlags = ['flag-1', 'flag-2', 'flag-3'] as const;
 export type SchedulerFlag = (typeof numberedFlags)[number];
 
+/** A weight of 0 takes no new connections. */
 export interface RealServer {
   readonly address: Address;
   readonly port: number;

@@ -36,6 +36,7 @@ function escapeControls(quoted: string): string {
   return quoted.replace(/[^\P{Cc}\u007f-\u009f]/gu, (character) => JSON.stringify(character).slice(1, -1));
 }
 
+/** `kind`: the type in `ip -d link`, if known: dummy for kube-ipvs0. */
 export interface Link {
   readonly name: string;
   readonly kind?: string | undefined;
@@ -174,6 +175,7 @@ interface DraftLink {
   readonly addresses: LinkAddress[];
 }
 
+/** Reads what formatLinks writes. Takes any text. */
 export function parseIpBatch(text: string): ParsedLinks {
   const links = new Map<string, DraftLink>();
   const linkOf = (name: string): DraftLink => {
@@ -236,6 +238,7 @@ function nameOf(change: LinkChange): string {
   return change.kind === 'address' ? `${change.link} ${prefixOf(itemOf(change))}` : itemOf(change).name;
 }
 
+/** The input of `ip -batch` that makes the changes; '' for none. */
 export function formatLinksDelta(changes: readonly LinkChange[]): string {
   return changes.map(formatLinkChange).join('');
 }

@@ -33,6 +33,7 @@ function formatTableDelta(delta: NftTableDelta): string {
 const steps = [
   /** Rules stop referring to chains, sets and counters. */
   'flush chain',
+  /** Elements stop referring to chains. */
   'delete element',
   'delete set',
   'delete chain',

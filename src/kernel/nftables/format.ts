@@ -45,6 +45,7 @@ export function formatElementValue(value: ElementValue): string {
   return value.kind === 'data' ? formatKey(value.values) : formatVerdict(value);
 }
 
+/** nft cannot write a quote or line break inside; the input checks refuse both. */
 export function quote(text: string): string {
   if (/["\n\r\0]/.test(text)) throw new Error(`not a string for nft: ${JSON.stringify(text)}`);
   return `"${text}"`;

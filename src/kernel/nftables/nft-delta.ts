@@ -1,3 +1,4 @@
+// When two things of nftables mean the same, and how the tables of two states differ.
 import { addressAt, addressBits, numberOf, parseNetwork } from '../address.ts';
 import { singleAddress, spanOf, type AddressSpan } from '../address-range.ts';
 import {
@@ -144,6 +145,7 @@ function sortedUnique(values: readonly Value[]): readonly Value[] {
 }
 
 export type NftTableDelta =
+  /** Creates or deletes a table, or replaces one that the kernel cannot change. */
   | ({ readonly kind: 'table' } & Pair<NftTable>)
   | {
       readonly kind: 'change-table';
@@ -191,6 +193,7 @@ function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {
   return [...diffCounters(from, to), ...sets, ...diffChains(from, to, remadeSets(sets))];
 }
 
+/** The sets to replace: rules that look them up are written afterwards. */
 export function remadeSets(changes: readonly NftChange[]): ReadonlySet<string> {
   return new Set(
     changes.flatMap((change) => (change.kind === 'set' && change.from && change.to ? [change.to.name] : [])),

@@ -23,6 +23,7 @@ const alone: ReadonlySet<string> = new Set(
 /** Words of a rule that are not conditions. */
 const idle: ReadonlySet<string> = new Set(['proto', 'protocol', 'realms', 'suppress_ifgroup']);
 
+/** Reads `ip rule`. A rule that cannot be read gets an unknown condition. */
 export function parseRoutingRules(text: string, asked: Family | undefined): ParsedRules {
   const unread = new UnreadLines();
   const worded: Worded[] = [];

@@ -62,6 +62,7 @@ const chains = {
 type NatChain = (typeof chains.nat)[number];
 type FilterChain = (typeof chains.filter)[number];
 
+/** All of one family in IPVS mode (writeIptablesRules and createAndLinkKubeChain). */
 export function makeTables(input: RuleInput): Tables {
   return {
     nat: assemble('nat', chains.nat, natRules(input)),

@@ -126,6 +126,7 @@ function resolveClaims(elements: readonly Element[]): readonly Element[] {
   return kept;
 }
 
+/** The sets and maps that every node has, in nft's listing order. */
 function sharedSets(
   family: Family,
   elements: ReadonlyMap<string, readonly Element[]>,

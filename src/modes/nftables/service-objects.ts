@@ -306,6 +306,7 @@ function addExternal(
   });
 }
 
+/** Source ranges do not apply. */
 function addNodePort(
   plan: TrafficPlan,
   names: ServiceChainNames,

@@ -42,12 +42,14 @@ export interface Routing {
   /** Whether the address is the node's own and on that link. */
   isLocalAt(address: Address, link: string): Answer;
   find(question: RouteQuestion): RouteFound;
+  /** The next hop to an address for a packet of the node itself without a source; undefined if there is none. */
   hopTo(address: Address): NextHop | undefined;
   interfaceOf(address: Address): string | undefined;
   /** The source of the node's own packets on a route. */
   sourceBy(address: Address, way: RouteFound): OwnSource;
   /** The source that masquerading gives: an address of the link the packet leaves by. */
   masqueradeBy(address: Address, hop: NextHop | undefined): OwnSource;
+  /** The node's address on an interface. */
   ownAddress(link: string | undefined): Address;
   /** The node's link-local address on an interface, if it is listed. */
   linkLocal(link: string): Address | undefined;
