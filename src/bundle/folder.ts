@@ -67,8 +67,7 @@ async function replaceIn<Text>(
   const work = parent.makeFolder(temporaryPrefix(name));
   try {
     await withFolder(parent.at(work), { isLink: 'refused' }, async (fresh) => {
-      // Write in parallel, since each write waits for the disk, and wait for all even after an error: no file may
-      // appear while the folder is being removed.
+      // Write in parallel, and wait for all even after an error: none may appear in a folder being removed.
       const made = await Promise.allSettled([...files].map(([file, text]) => makeFile(fresh.at(file), text, file)));
       for (const result of made) if (result.status === 'rejected') throw result.reason;
     });
@@ -128,10 +127,7 @@ const largestManifest = 64 * 2 ** 20;
 /** Most bytes of a bundle to apply or pack. docs/security.md says what they cost. */
 export const largestBundle = 96 * 2 ** 20;
 
-/**
- * The text of a bundle's or golden's files; others are not read. Throws what reading throws. Does not follow links out
- * of the folder. `most`: bytes of all together.
- */
+/** The text of a bundle's or golden's files. Follows no links out of the folder. `most`: bytes of all together. */
 export async function readFolder(
   folder: string,
   isOwn: (name: string) => boolean = isStoredFile,

@@ -23,10 +23,7 @@ type EndpointRecord = Shaped<typeof endpointSchema>;
 
 type ServicePortRecord = Shaped<typeof servicePortSchema>;
 
-/**
- * services.json: the compiled cluster without file names and lines, so it changes only with the Services and is the
- * same for all nodes. One line per Service, Service port and endpoint, for diffs.
- */
+/** services.json: the compiled cluster, the same for all nodes. One line per Service, port and endpoint, for diffs. */
 export function writeServices(cluster: Cluster): string {
   return writeServicePieces(cluster).join('');
 }
@@ -52,10 +49,7 @@ export function writeServicePieces(cluster: Cluster): readonly string[] {
   return out.pieces();
 }
 
-/**
- * Records, whose first field is the namespace, as JSON without their last brace. Writing all at once takes half the
- * time. Safe to split: inside a text, a quote has a backslash.
- */
+/** Records as JSON without their last brace, all written at once for speed. Inside a text, a quote has a backslash. */
 function openRecords(records: readonly { readonly namespace: string }[]): readonly string[] {
   if (records.length === 0) return [];
   const next = '},{"namespace":';

@@ -38,10 +38,7 @@ export function readForwardingMethod(annotations: Annotations): ForwardingMethod
   return forwardingMethods.find((known) => known === method);
 }
 
-/**
- * Checks kpc's annotations on all Services: values must exist, and no forwarding method may need to change a port. Only
- * masquerading rewrites packets; a direct or tunnelled one keeps its port.
- */
+/** Checks kpc's annotations: only masquerading can change a port; direct and tunnelled packets keep theirs. */
 export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Finding[] {
   const annotated = services.filter(({ object: { metadata } }) =>
     [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),

@@ -44,10 +44,7 @@ export function isLocalNode(nodeName: string | undefined, node: Pick<NodeContext
   return node.name !== '' && nodeName === node.name;
 }
 
-/**
- * Whether the port can be reached other than by its cluster IP, as in kube-proxy's ExternallyAccessible. A kernel may
- * not show how, and never shows that there is no node port.
- */
+/** Whether the port is reachable other than by cluster IP, as in kube-proxy's ExternallyAccessible, as far as shown. */
 export function isExternallyAccessible(port: ShownPort): boolean {
   return (
     port.nodePort !== 0 ||
@@ -57,10 +54,7 @@ export function isExternallyAccessible(port: ShownPort): boolean {
   );
 }
 
-/**
- * Whether any traffic may go to endpoints on all nodes. External traffic may: externalTrafficPolicy Local does not bind
- * pods and the node itself at external addresses.
- */
+/** Whether traffic may go to all nodes. Local never binds pods and the node itself at external addresses. */
 function usesClusterEndpoints(port: ServicePort): boolean {
   return !port.internalPolicyLocal || isExternallyAccessible(port);
 }

@@ -4,10 +4,7 @@ import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import type { Place } from '../kernel/place.ts';
 import type { EndpointStatus, ServicePortSpec } from './objects.ts';
 
-/**
- * What all proxy modes share, the same for every node: the Service ports of both families with their endpoints.
- * endpoint-choice.ts and the modes decide what a node makes of it.
- */
+/** What all modes share, the same for every node: Service ports with endpoints. The modes decide the rest. */
 export interface Cluster extends ClusterObjects {
   /** Of its Service ports. */
   readonly addresses: AddressIndex<ServicePort>;
@@ -64,10 +61,7 @@ export interface ServiceHealthCheck {
   readonly readyEndpoints: readonly { readonly address: string; readonly nodeName: string }[];
 }
 
-/**
- * A Service port in one family: kube-proxy's ServicePortName with its BaseServicePortInfo and endpoints. Manifests and
- * bundles show all of it, a kernel only a part: see ShownPort.
- */
+/** kube-proxy's ServicePortName with BaseServicePortInfo, one family, and endpoints. For kernels see ShownPort. */
 export interface ServicePort<Unknown = never> {
   readonly namespace: string | Unknown;
   readonly service: string | Unknown;
@@ -75,10 +69,7 @@ export interface ServicePort<Unknown = never> {
   readonly portName: string | Unknown;
   readonly protocol: Protocol;
   readonly family: Family;
-  /**
-   * kube-proxy's name, the same in both families: "namespace/service" or "namespace/service:port". If unknown,
-   * "10.96.0.1:80/TCP" or "node port 30080/TCP".
-   */
+  /** kube-proxy's name: "namespace/service:port". If unknown, "10.96.0.1:80/TCP" or "node port 30080/TCP". */
   readonly label: string;
   readonly clusterIP: Address | Unknown;
   readonly port: number | Unknown;
@@ -128,10 +119,7 @@ export interface ServicePortPlaces {
   readonly sourceRange: (index: number) => Place;
 }
 
-/**
- * One address and port behind a Service port. endpoint-choice.ts decides which a node uses. A kernel shows no status,
- * and maybe an address without a port, or a name for both.
- */
+/** One address and port behind a Service port. A kernel shows no status, and maybe not both. */
 export interface Endpoint<Unknown = never> {
   readonly address: Address | Unknown;
   readonly port: number | Unknown;
@@ -166,10 +154,7 @@ export interface NodeContext {
   /** The label topology.kubernetes.io/zone, or ''. */
   readonly zone: string;
   readonly podCIDRs: readonly Network[];
-  /**
-   * The node's own address in each family: first InternalIP, else first ExternalIP, unless kube-proxy's bind address
-   * overrides it; loopback if there is none.
-   */
+  /** By family: InternalIP, else ExternalIP, unless kube-proxy's bind address overrides it; else loopback. */
   readonly nodeIPs: { readonly [F in Family]: Address };
   /** All addresses on the node's links except kube-ipvs0, with loopback, sorted, unique. Empty if unknown. */
   readonly hostAddresses: readonly Address[];

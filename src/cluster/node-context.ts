@@ -22,10 +22,7 @@ import type { Behaviours } from '../kube-proxy/releases.ts';
 
 export const zoneLabel = 'topology.kubernetes.io/zone';
 
-/**
- * What kube-proxy would know about the node. Without host addresses (`ip -j addr` except kube-ipvs0), uses the Node
- * object's, plus 127.0.0.1 if node ports are served on it.
- */
+/** What kube-proxy would know about the node, by `ip -j addr` or else its Node object. */
 export function describeNode(
   name: string,
   node: Node | undefined,
@@ -139,10 +136,7 @@ export function planNodePorts(
   return { addresses: matchesAll ? undefined : addressesIn(networks, node), picksIPv4Loopback, listed };
 }
 
-/**
- * The node's permanent addresses in one family: no loopback, no IPv6 link-local. kube-proxy does not bind these to
- * kube-ipvs0 even if a Service claims them (isValidForSet).
- */
+/** Permanent addresses of one family, never bound to kube-ipvs0 (isValidForSet): no loopback or IPv6 link-local. */
 export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: Family): readonly Address[] {
   return node.hostAddresses.filter(
     (address) => address.family === family && !isLoopback(address) && !(family === 'ipv6' && isLinkLocal(address)),

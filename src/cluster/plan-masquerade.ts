@@ -12,10 +12,7 @@ export type LocalTraffic =
   /** By a prefix of the input interface's name. */
   | { readonly kind: 'from-interfaces'; readonly prefix: string };
 
-/**
- * The detector that detectLocalMode selects for one family (getLocalDetectors in kube-proxy's server_linux.go);
- * undefined if its CIDR or node is missing.
- */
+/** The detector of detectLocalMode (getLocalDetectors in server_linux.go); undefined without its CIDR or node. */
 export function detectLocalTraffic(
   settings: Pick<ProxySettings, 'detectLocal' | 'clusterCIDRs'>,
   node: Pick<NodeContext, 'podCIDRs'>,

@@ -34,9 +34,7 @@ export interface TrafficPlan {
   readonly reachable: readonly Endpoint[];
   /** The port's endpoints on the node, in use or not. */
   readonly onNode: readonly Endpoint[];
-  /**
-   * Reachable endpoints on the node: packets to themselves must be masqueraded, or they would see their own address.
-   */
+  /** Reachable endpoints on the node: unmasqueraded packets to themselves would have their own source. */
   readonly hairpin: readonly Endpoint[];
   /** How many seconds a client keeps its endpoint after its last connection; undefined without session affinity. */
   readonly affinitySeconds: number | undefined;
@@ -145,10 +143,7 @@ export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean
   return sourceRanges.some(({ network }) => contains(network, nodeIP));
 }
 
-/**
- * Who may use the guarded addresses: the source ranges, then, if the node may, the addresses themselves: the source of
- * the node's own packets if a load balancer address is local.
- */
+/** The source ranges and, if the node may use them, the addresses themselves, which its own packets may come from. */
 export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean): readonly AdmittedSource[] {
   const ranges = firewall.sourceRanges.map(({ network, origin }) => ({ source: network, origin }));
   if (!nodeIsAdmitted) return ranges;

@@ -6,10 +6,7 @@ import type { ServiceCidr, Sourced } from './objects.ts';
 
 const defaultName = 'kubernetes';
 
-/**
- * The networks of all ServiceCIDR objects; without any, those of --service-cluster-ip-range, which the API server would
- * make an object of. Sorted, unique.
- */
+/** All ServiceCIDRs, else --service-cluster-ip-range, of which the API server would make one. Sorted, unique. */
 export function serviceRanges(
   objects: readonly Sourced<ServiceCidr>[],
   flag: readonly Network[],
@@ -30,10 +27,7 @@ export function sortRanges(ranges: readonly ServiceRange[]): readonly ServiceRan
   return [...known.values()].sort((a, b) => compareAddressRanges(a.network, b.network));
 }
 
-/**
- * The networks to assign cluster IPs from, at most one per family. The API server's own ServiceCIDR comes first: its
- * first network gives the family of Services that name none.
- */
+/** At most one per family. The API server's own ServiceCIDR comes first: it decides the family by default. */
 export function assignableNetworks(objects: readonly Sourced<ServiceCidr>[]): readonly Network[] {
   const networks = objects.toSorted(compareNames).flatMap(({ object }) => object.cidrs);
   return networks.filter(({ family }, i) => networks.findIndex((other) => other.family === family) === i);

@@ -448,9 +448,7 @@ export class Listed<T> {
     this.#textOf = textOf;
   }
 
-  /**
-   * Adds a listing or, if it is of another node or time, returns the evidence: items that differ or are in only one.
-   */
+  /** Adds a listing, or returns what shows that it is of another node or time. */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
     const differences = this.isGiven ? this.#differencesTo(items, isWhole) : [];
     if (differences.length > 0) return differences;

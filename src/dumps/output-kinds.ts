@@ -164,10 +164,7 @@ export function isReadable(kind: OutputKind): kind is ReadableKind {
   return recognisers[kind].refusal === undefined;
 }
 
-/**
- * All kinds of output, in the order tried: an ipvsadm list with other columns looks like a readable one. A new kind
- * needs a row in one of the two tables and a case in read-dump.ts.
- */
+/** All kinds of output, in the order tried. A new one needs a row in one table and a case in read-dump.ts. */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
 export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

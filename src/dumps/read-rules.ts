@@ -139,10 +139,7 @@ function findFamily(text: string): Family | undefined {
   return undefined;
 }
 
-/**
- * Reads rules without the line of their table. It follows from a rule's target, from its chain or jump if only one of
- * kube-proxy's tables has that, or else from the other rules.
- */
+/** Reads rules without a table line: the table follows from target, chain or jump, else from other rules. */
 function readWithoutTable(
   draft: DumpDraft,
   at: Printed,

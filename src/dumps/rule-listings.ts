@@ -36,10 +36,7 @@ export class RuleListings {
   /** Whether a listing is known to be of iptables-legacy. */
   hasLegacy = false;
 
-  /**
-   * Takes what a tool printed. `whole`: complete tables; parts of others complete each other. If it is from another
-   * node or time, takes nothing and returns the evidence.
-   */
+  /** Takes what a tool printed, or returns what shows that it is of another node or time. `whole`: complete tables. */
   add(tables: Tables, whole: readonly TableName[], variant: Variant | undefined): readonly string[] {
     const given = tableNames.flatMap((name) => {
       const chains = tables[name];

@@ -248,7 +248,7 @@ function take(current: DraftOutput, line: string): void {
 
 function takeBrackets(current: DraftOutput, line: string): void {
   const isOfNft = current.kind === 'nft list ruleset';
-  // Strings of nft have no escapes, and only its comments have several lines. A quote that nothing closes is of one line.
+  // Strings of nft have no escapes, and only its comments have several lines. An unclosed quote ends with its line.
   const escape = isOfNft ? undefined : '\\';
   const mayStayOpen = current.isQuoted || (isOfNft && openComment.test(line));
   for (let i = 0; i < line.length; i++) {
@@ -308,10 +308,7 @@ const toolName =
 /** Matches an iptables command that names one chain. */
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
-/**
- * `follows`: what may follow a tool's name in a command, or in a title. `part`: what makes the tool print a part. ip
- * needs none: kpc asks it only for one link.
- */
+/** `follows`: what may follow the tool's name. `part`: what makes it print a part; ip is only asked for one link. */
 const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
   iptables: oneChain,
   ip6tables: oneChain,

@@ -1,9 +1,6 @@
 import type { Family } from './family.ts';
 
-/**
- * An IP address. `text` is canonical: IPv6 as in RFC 5952, IPv4-mapped IPv6 as IPv4. For IPv4, `bits` is a signed
- * 32-bit number, which V8 stores inside the object; see ipv4Number.
- */
+/** `text` is canonical (RFC 5952; IPv4-mapped is IPv4). For IPv4, `bits` is signed: V8 stores it inside the object. */
 export type Address =
   | { readonly family: 'ipv4'; readonly text: string; readonly bits: number }
   | { readonly family: 'ipv6'; readonly text: string; readonly groups: readonly number[] };
@@ -103,10 +100,7 @@ function readIpv4(text: string): number | undefined {
 const dot = 46;
 const zero = 48;
 
-/**
- * Reads "address/length" as kube-proxy does (ParseCIDRSloppy), clearing host bits. The length of an IPv4-mapped address
- * counts 128 bits, so it is IPv4 only from 96 on.
- */
+/** As kube-proxy's ParseCIDRSloppy, clearing host bits. An IPv4-mapped network is IPv4 only from length 96 on. */
 export function parseNetwork(text: string): Network | undefined {
   const slash = text.indexOf('/');
   if (slash < 0) return undefined;

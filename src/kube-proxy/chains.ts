@@ -23,10 +23,7 @@ import { loopbackNetworks } from '../kernel/address.ts';
  */
 export type ChainKind = 'service' | 'fixed' | 'canary' | 'shared';
 
-/**
- * The names of servicePortPolicyClusterChain and its neighbours (iptables/proxier.go): a prefix and 16 characters of a
- * base32 SHA-256. Releases up to 1.23 had KUBE-XLB- for KUBE-EXT-.
- */
+/** As servicePortPolicyClusterChain: a prefix and a hash. Up to 1.23, KUBE-XLB- stood for KUBE-EXT-. */
 const serviceChain = /^KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}$/;
 
 const canaryChain = 'KUBE-PROXY-CANARY';
@@ -108,10 +105,7 @@ const externalPortals = [baseChains.externalServices, 'kubernetes externally-vis
 const forward = [baseChains.forward, 'kubernetes forwarding rules'] as const;
 const ipvsFirewall = [baseChains.proxyFirewall, 'kube-proxy firewall rules'] as const;
 
-/**
- * The jumps of iptables mode, in the order packets meet them. kube-proxy puts each before all other rules
- * (iptablesJumpChains, iptablesKubeletJumpChains), so its last ends up first.
- */
+/** In the order packets meet them: kube-proxy puts each jump before all other rules, the last one first. */
 export const iptablesJumps: readonly Jump[] = [
   ...natJumps,
   ['filter', 'INPUT', baseChains.kubeletFirewall],

@@ -168,10 +168,7 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
   return { schedulers, endpoints };
 }
 
-/**
- * Finds the virtual servers that a partial state leaves undecided. The sets list all of kube-proxy's; without them,
- * kube-ipvs0 has all addresses but the node's own, where node ports are.
- */
+/** Finds undecided virtual servers of a partial state: sets list all; else kube-ipvs0 has all but node ports. */
 function findUndecided(
   { sets, links }: KernelState,
   shows: { readonly sets: boolean; readonly links: boolean },

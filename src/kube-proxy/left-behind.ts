@@ -18,10 +18,7 @@ export interface LeftChain {
 /** Chains of filter that only iptables mode fills. */
 const refusingChains: ReadonlySet<string> = new Set([baseChains.services, baseChains.externalServices]);
 
-/**
- * What iptables mode left on a node in another mode: chains of Service ports and endpoints, and those of filter that
- * refuse packets. None if the built-in chains' rules are unknown.
- */
+/** What iptables mode left on a node in another mode. None if the built-in chains' rules are unknown. */
 export function findLeftChains({ iptables }: KernelState, mode: ProxyMode | undefined): readonly LeftChain[] {
   if (mode === undefined || modeFacts[mode].hasServiceChains) return [];
   return families.flatMap((family) => {

@@ -7,7 +7,7 @@ import { isServiceChainName, listJumps } from './chains.ts';
 import type { ProxyMode } from './modes.ts';
 import { hookedChains, isKubeProxyTable, isNftServiceName, nftChains } from './nft-table.ts';
 
-/** A jump of kube-proxy's that a state lacks, though it has rules behind it. */
+/** A jump of kube-proxy's that the state lacks, although it has the rules that the jump leads to. */
 export type MissingJump = {
   readonly family: Family;
   readonly from: string;

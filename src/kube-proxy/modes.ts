@@ -184,10 +184,7 @@ export function programs(mode: ProxyMode, kind: ObjectKind): boolean {
   return modeFacts[mode].kinds.has(kind);
 }
 
-/**
- * Words for networks in --nodeport-addresses (pkg/proxy/apis/config/types.go): `primary`, the node's own addresses;
- * `localhost`, 127.0.0.0/8 and ::1/128; `all`, 0.0.0.0/0 and ::/0.
- */
+/** `primary` is the node's own addresses, `localhost` 127.0.0.0/8 and ::1/128, `all` 0.0.0.0/0 and ::/0. */
 export const nodePortWords = ['primary', 'localhost', 'all'] as const;
 
 export type NodePortWord = (typeof nodePortWords)[number];

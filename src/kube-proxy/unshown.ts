@@ -12,10 +12,7 @@ import { modeOfState } from './evidence.ts';
 import { programs, type ProxyMode } from './modes.ts';
 import { listJumps } from './chains.ts';
 
-/**
- * The node's own addresses by kube-proxy's rules, as text: where node ports listen (GetNodeIPs), and where userspace
- * mode sends the node's own packets to kube-proxy.
- */
+/** The node's own addresses by rules: of node ports (GetNodeIPs), and where userspace mode sends its packets. */
 export function findOwnAddresses({ iptables, nftables }: KernelState): ReadonlySet<string> {
   const ofTables = nftables
     .filter(({ name }) => isKubeProxyTable(name))

@@ -73,10 +73,7 @@ export interface Flow {
   readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
 }
 
-/**
- * The first packet of a connection, the endpoint's answer, the client's next packet, the node's refusal of the first,
- * and the IPv6 neighbour solicitation and advertisement before it.
- */
+/** 'refusal': the node's answer to the first packet; the last two precede a packet of IPv6. */
 export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'solicitation' | 'advertisement';
 
 /** Whether it goes from the endpoint's end to the client's. */

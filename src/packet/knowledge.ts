@@ -41,10 +41,7 @@ export interface Knowledge {
   readonly supposed: readonly SupposedJump[];
   /** Iptables chains that the state lacks or shows empty, with their likely rules. */
   readonly supposedChains: readonly SupposedChain[];
-  /**
-   * For each nftables table ("ipv4 kube-proxy"), its listing and place there. Listings are in order of creation, so
-   * only tables of one listing have a known order.
-   */
+  /** For each nftables table ("ipv4 kube-proxy"), its listing and place there: one listing is in order of creation. */
   readonly listed: ReadonlyMap<string, { readonly listing: string; readonly place: number }>;
   /** Source addresses of the node's own packets; undefined if its links decide. */
   readonly sendsFrom: { readonly [F in Family]?: Address | undefined } | undefined;

@@ -234,7 +234,7 @@ function matches(flow: Flow, lookups: Lookups, match: Statement & { readonly kin
   const { fields, operator, among } = match;
   if (operator === '==' || operator === '!=' || operator === 'is') {
     const readings = readFields(flow, fields);
-    // A rule on a field that the packet lacks ends, even if negated.
+    // A rule ends at a field that the packet lacks, even if it negates the match.
     if (!readings) return false;
     if (operator !== '==' && fields[0]?.name === 'ct status') return negateIf(operator === '!=', isWholeStatus(among));
     const lookup = lookups.find(among);

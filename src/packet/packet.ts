@@ -150,10 +150,7 @@ export type Beyond =
       readonly output: string | undefined;
       readonly gateway: Address | undefined;
     }
-  /**
-   * A route outside table `local` brings packets for an address that the node does not have, so only transparent
-   * sockets answer (__ip_dev_find in ip_route_output_key).
-   */
+  /** A route outside table `local` for an address the node lacks: only transparent sockets answer (__ip_dev_find). */
   | { readonly kind: 'not-held'; readonly address: Address }
   /** The node does not answer ARP for the address on the link of the client's packets. */
   | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl }

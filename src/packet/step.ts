@@ -23,10 +23,7 @@ export type AskedSource = AddressRange | Value | readonly SetEntry[];
 
 export type MarkHolder = 'packet' | 'connection';
 
-/**
- * mark = (mark & stays) ^ (start & keep) ^ flip; start is the mark of packet or connection, or 0. Covers any sequence
- * of "and", "or" and "xor". Unsigned, 32 bits.
- */
+/** mark = (mark & stays) ^ (start & keep) ^ flip; start is a mark or 0. Unsigned, 32 bits. */
 export interface MarkChange {
   readonly stays: number;
   /** Without it, start is 0. */

@@ -32,10 +32,7 @@ export interface Visitor extends Station {
 /** In the kernel's order, with blocks whose mutual order is unknown. */
 export type Ordered = readonly (Visitor | readonly Ordered[])[];
 
-/**
- * Orders visitors as the kernel does: by priority, then the latest registered first (nf_hook_entries_grow in
- * netfilter/core.c); likewise chains of type nat, which share one station.
- */
+/** In the kernel's order: priority, then the latest registered first (nf_hook_entries_grow); nat chains likewise. */
 function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered } {
   const own = hooks.map((hook) => {
     const here = visitors.filter((visitor) => visitor.hook === hook);
@@ -234,10 +231,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
   };
 }
 
-/**
- * Priorities at which chains of type nat see packets; a chain's own only orders it among them. On the way in they
- * decide a connection's destination, on the way out its source, each once.
- */
+/** Priorities of nat: on the way in it decides a connection's destination, on the way out its source, once. */
 export const natStations: { readonly [H in Hook]?: { readonly priority: number; readonly decides: NatHalf } } = {
   prerouting: { priority: -100, decides: 'destination' },
   output: { priority: -100, decides: 'destination' },

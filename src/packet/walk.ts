@@ -70,10 +70,7 @@ function forwards({ family, routing, input }: Flow): boolean {
   return (ofLink ?? ofAll) !== '0';
 }
 
-/**
- * Whether a bridge itself carries a packet on that rules redirected to another port (br_nf_pre_routing_finish_ipv6).
- * For IPv4, the route lookup checks whether the node forwards.
- */
+/** Whether a bridge carries on a packet redirected to another of its ports (br_nf_pre_routing_finish_ipv6). */
 function staysBridged(flow: Flow, way: RouteFound): boolean {
   const isBack = way.kind === 'out' && way.hops.some(({ link }) => link !== undefined && link === flow.input);
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));

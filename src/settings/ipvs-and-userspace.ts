@@ -1,4 +1,4 @@
-// What one mode alone reads: IPVS, and userspace.
+// Settings that only IPVS mode or only userspace mode reads.
 import { parseDuration } from '../base/duration.ts';
 import { aNetwork } from '../base/findings/fields.ts';
 import { duration, expectedDuration, text, texts } from '../base/json/kubernetes-schema.ts';

@@ -38,10 +38,7 @@ const bitFields = {
   nftables: proxyField('nftables.masqueradeBit', int32),
 } satisfies Record<Section, unknown>;
 
-/**
- * The bit of the packet mark. --iptables-masquerade-bit counts only in modes that read section iptables, but is checked
- * in all; section nftables is checked only in nftables mode.
- */
+/** kube-proxy checks --iptables-masquerade-bit in all modes, section nftables only in nftables mode. */
 export const masqueradeBit = setting({
   flags: [bitFlag],
   fields: Object.values(bitFields),

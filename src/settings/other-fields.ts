@@ -57,10 +57,7 @@ function fieldsOf(schema: Schema, ...names: readonly string[]): readonly Field[]
   return names.map((name) => proxyField(name, schema));
 }
 
-/**
- * KubeProxyConfiguration fields without effect on rules. kube-proxy refuses wrong types and values
- * (pkg/proxy/apis/config/validation; for logging, component-base/logs/api/v1).
- */
+/** Fields without effect on rules, whose types and values kube-proxy checks (pkg/proxy/apis/config/validation). */
 export const otherFields: readonly Field[] = [
   ...fieldsOf(text, 'apiVersion', 'kind'),
   ...fieldsOf(flag, 'bindAddressHardFail', 'enableProfiling', 'windowsRunAsService'),

@@ -157,7 +157,7 @@ export function refuseValue(
   return refuse(source, { path }, 'bad-value', { field: name, found, expected, ...more });
 }
 
-/** The compiled mode, if kube-proxy ignores there a setting that only `mode` reads. */
+/** The mode to compile for, unless it is `mode`: in other modes kube-proxy ignores this setting. */
 export function ignoredUnlessIn(mode: ProxyMode, source: SettingSource): ProxyMode | undefined {
   return source.mode === mode ? undefined : source.mode;
 }

@@ -66,10 +66,7 @@ export function listSettings(): readonly { readonly path: readonly string[]; rea
   return listed;
 }
 
-/**
- * Makes an object with a field per setting that `make` returns a value for, given its row and path. `join` makes
- * objects of a section's fields, and of all sections.
- */
+/** Makes an object of what `make` returns for each setting. `join` joins the fields of sections. */
 function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,
   join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,

@@ -125,9 +125,7 @@ export async function putBack(
   return left;
 }
 
-/**
- * Writes the record only if it differs, to work on a full disk. If that fails, the journal stays for the next command.
- */
+/** Writes the record only if it differs, to work on a full disk. If that fails, the journal stays. */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {
     // A damaged record counts as different.

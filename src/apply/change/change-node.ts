@@ -31,9 +31,9 @@ import { assertNoFault, putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 /**
- * Brings the node to what is wanted, or back to what it was. Call it with the lock held. A snapshot of the node is on
- * disk as the journal from before the first change until everything has been read back and is right: whenever this
- * process dies, the next one knows what was touched and what to restore. Throws a Failure if it did not begin.
+ * Brings the node to what is wanted, or back to what it was; needs the lock. The journal holds a snapshot of the node
+ * until everything is done, read back and right, so that after a kill the next process knows what to restore. Throws a
+ * Failure if it did not begin.
  */
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
@@ -259,12 +259,9 @@ function withDraining(
 }
 
 /**
- * Reads back what was changed: a plan made from the reading must be empty, but for settings that came with a module,
- * which it sets. Exit statuses prove too little.
- *
- * It reads each changed part whole (a family's tables, all sets, all virtual servers, all addresses) and every
- * setting, so it finds what another program did there meanwhile. Other parts count as read before the change; "verify"
- * reads them all.
+ * Reads back what was changed, because exit statuses prove too little: a new plan must be empty, but for settings that
+ * came with a module, which it sets. Reads each changed part whole and every setting, so it finds what other programs
+ * changed there meanwhile; "verify" reads the other parts too.
  */
 async function readBack(
   session: Session,

@@ -13,8 +13,8 @@ import type { Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
 /**
- * An apply that is undone unless confirmed. Its file exists until the change is kept or undone, so any process can undo
- * it. While it waits for the answer, a second file holds the question; whoever answers renames it to yes or no.
+ * An apply that is undone unless confirmed. Its file exists until the change is kept or undone, by any process. A
+ * second file holds the question; whoever answers renames it to yes or no.
  */
 type Unconfirmed = Shaped<typeof unconfirmedSchema>;
 
@@ -245,8 +245,8 @@ const attempts = 30;
 const pauseMilliseconds = 10_000;
 
 /**
- * Runs the standby of an unconfirmed apply. If that process is gone or hangs, puts everything back at the deadline, or
- * at once if it had not asked yet. Ends when any other process ends the apply.
+ * Runs the standby of an unconfirmed apply: puts everything back if its process is gone or hangs, at the deadline, or
+ * at once if it had not asked. Ends when any other process ends the apply.
  */
 export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
   const { host, folder } = session;

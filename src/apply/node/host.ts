@@ -16,9 +16,7 @@ export interface Host {
   readonly toolPath?: string | undefined;
   /** Runs a tool to its end, in the C locale. Throws a Failure if it does not end in time. */
   run(command: Command, patience?: Patience): Promise<CommandResult>;
-  /**
-   * Starts a process that outlives this one and its terminal. Returns at its first output; throws if it ends before.
-   */
+  /** Starts a process that outlives this one and its terminal. Returns at its first output, or throws. */
   startApart(command: Command): Promise<void>;
   /** Kills a process. One that has ended already is fine. */
   kill(pid: number): Promise<void>;

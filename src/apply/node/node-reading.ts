@@ -171,10 +171,7 @@ function otherRulesReader(family: Family): PartReader {
   };
 }
 
-/**
- * Reads only kube-proxy's table, since others may be large. As text: it has table comments and the dormant flag, which
- * JSON lacks, in half the memory. Leaves out counters' values.
- */
+/** Only kube-proxy's table, since others may be large. As text: JSON lacks table comments and the dormant flag. */
 function nftReader(family: Family): PartReader {
   const table = ['table', nftFamily[family], nftTableName];
   return {

@@ -8,8 +8,7 @@ import { linesOf } from '../../kernel/lines.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 
 /**
- * Bytes that kpc-apply holds of all its readings of a node at a time, as many as of a bundle; parsed they take twenty
- * times as much. docs/security.md repeats it, and examples/ the memory limit for it.
+ * Most bytes held of all readings of a node at a time; parsed, they take twenty times as much. See docs/security.md.
  */
 export const mostRead = largestBundle;
 

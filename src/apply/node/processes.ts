@@ -77,10 +77,7 @@ export function unlessForbidden<T>(looking: Promise<T>): Promise<T | 'forbidden'
   });
 }
 
-/**
- * When a process started, in clock ticks since boot: field 22 of /proc/PID/stat, readable by all. Counts fields after
- * the command's name, which may hold anything. Undefined if there is no such process.
- */
+/** When a process started, in clock ticks since boot: field 22 of /proc/PID/stat, counted after the command's name. */
 export async function readStartTime(host: Host, pid: number): Promise<string | undefined> {
   const stat = await host.readFile(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
@@ -89,10 +86,7 @@ export async function readStartTime(host: Host, pid: number): Promise<string | u
 /** Linux shows this id for a user without one in this user namespace. */
 const withoutNumber = '65534';
 
-/**
- * Whether root runs a live process. Only root's can be a kube-proxy, but any user can name a process so, a setuid
- * program too: both the real and the effective user count.
- */
+/** Whether root runs a live process. Any user can run a setuid program, so both user ids must be root's. */
 export async function isRoots(host: Host, pid: string): Promise<boolean> {
   const status = (await host.readFile(`/proc/${pid}/status`)) ?? '';
   // A zombie does nothing more, unless it has other threads.
@@ -143,10 +137,7 @@ async function examineProcess(host: Host, pid: string, own: string | undefined):
   return { kind: 'running', text, advice: programs[name] ?? 'stop it' };
 }
 
-/**
- * Whether such a program runs its kube-proxy. Its arguments do not tell: k3s hides them and reads some from files. But
- * a running kube-proxy listens on its health check or metrics port.
- */
+/** Whether it runs kube-proxy: then it listens on its health check or metrics port. k3s hides its arguments. */
 async function servesServices(host: Host, pid: string): Promise<boolean> {
   const args = ((await host.readFile(`/proc/${pid}/cmdline`)) ?? '').split('\0');
   if (args.some((arg) => /^--?disable-kube-proxy(=(true|t|1))?$/i.test(arg))) return false;

@@ -43,10 +43,7 @@ export function toolPath(): string {
   return [...new Set([...absoluteFolders(process.env['PATH']), ...toolFolders])].join(':');
 }
 
-/**
- * The environment of programs. Many variables make a program load code (LD_PRELOAD, XTABLES_LIBDIR, PERL5OPT, …), so no
- * others are passed on. docs/security.md repeats it.
- */
+/** Passes no other variables: many make a program load code (LD_PRELOAD, PERL5OPT, …). See docs/security.md. */
 function programEnvironment(): NodeJS.ProcessEnv {
   // Where systemd-notify sends watch's status.
   const { NOTIFY_SOCKET } = process.env;

@@ -137,10 +137,7 @@ async function readEnvironment(host: Host, pid: number): Promise<string | undefi
   }
 }
 
-/**
- * Whether a process that may not be looked at can be a tool of one started then. Tools are root's and younger; an LSM
- * can hide processes even from root, so older ones are no reason to refuse.
- */
+/** Whether an unreadable process can be a tool of one started then: tools are root's, and younger. */
 async function mayBeTool(host: Host, pid: number, started: string | undefined): Promise<boolean> {
   if (!(await isRoots(host, `${pid}`))) return false;
   const own = await readStartTime(host, pid);

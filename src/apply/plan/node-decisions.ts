@@ -56,10 +56,7 @@ export async function readNodeFacts(host: Host): Promise<NodeFacts> {
   };
 }
 
-/**
- * What kube-proxy decides on the node: net.ipv4.vs.conn_reuse_mode by kernel version (NewProxier in ipvs/proxier.go),
- * and conntrack settings (setSysctls in conntrack/sysctls.go).
- */
+/** What kube-proxy decides on the node: conn_reuse_mode (NewProxier in ipvs/proxier.go) and conntrack (setSysctls). */
 export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly RequiredSysctl[] {
   const behaviours = behavioursOf(settings.release);
   return [...decideConnReuseMode(settings, facts), ...decideConntrack(settings.conntrack, facts, behaviours)];

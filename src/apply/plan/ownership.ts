@@ -191,8 +191,7 @@ function divideLinks(draft: OwnershipDraft): void {
     }
   }
   draft.wanted = { ...wanted, links: beside };
-  // Cluster IPs that are the node's own addresses, whatever the bundle lists. Dummy links do not count: kube-ipvs0 is
-  // one, and a DNS cache's answers at a cluster IP on purpose.
+  // Cluster IPs that are the node's own, except on dummy links such as kube-ipvs0 and that of a DNS cache.
   for (const { name, addresses } of present.links.filter(({ kind }) => kind !== 'dummy')) {
     for (const { address } of addresses.filter((each) => claims.clusterIPs?.has(each.address.text))) {
       conflicts.push({ kind: 'address', name: `${address.text} of ${name}`, adoptable: false });

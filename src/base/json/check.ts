@@ -171,10 +171,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 /** Most faults reported for one file. */
 const mostFaults = 50;
 
-/**
- * Parses and checks a JSON file. `problems`: one line per fault, "manifest.json:3:14: node must be an object". They
- * never quote text that is not JSON: it may be an unrelated file.
- */
+/** Parses and checks JSON. `problems`: "manifest.json:3:14: node must be an object"; never quotes unrelated files. */
 export function parseFile<T>(
   check: Check<T>,
   file: string,

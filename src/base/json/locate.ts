@@ -64,10 +64,7 @@ interface Entry {
   readonly value: number;
 }
 
-/**
- * Finds the offsets of fields of the JSON value at `start`, which must be valid, or of the nearest field above that is
- * written. Remembers what it scanned, so that many errors cost one scan.
- */
+/** Finds offsets of fields in valid JSON at `start`, or of the nearest written field above. Scans once. */
 export function locateInJson(text: string, start: number): FieldLocator {
   const known = new Map<number, Entries>();
   return (path, of) => {

@@ -1,5 +1,5 @@
-// Declares JSON: each function makes a JSON Schema and the TypeScript type of what it accepts.
-// scripts/checks-module.mjs makes ajv checks of them at build time, published-schema.ts the files of schemas/.
+// Declares JSON: a JSON Schema with its TypeScript type. The build makes ajv checks of them
+// (scripts/checks-module.mjs).
 import * as typebox from '@sinclair/typebox';
 import type { TSchema, TUnsafe } from '@sinclair/typebox';
 

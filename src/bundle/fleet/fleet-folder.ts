@@ -52,10 +52,7 @@ export class FleetFolder {
     return this.#paths;
   }
 
-  /**
-   * Makes the node's folder hold the bundle. `inputs`, the SHA-256 of the bundle's inputs, skips making it if the
-   * folder still holds, byte by byte, what was last made of them.
-   */
+  /** Makes the node's folder hold the bundle. With `inputs`, their SHA-256, only if those or the folder changed. */
   async write(node: string, make: () => NodeFiles, inputs?: string): Promise<WrittenNode | FolderProblem> {
     try {
       const { isBundle, hidden } = await (this.#found ??= this.#look());
@@ -232,7 +229,7 @@ function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
 }
 
 /**
- * The SHA-256 of all inputs of a node's bundle: the same program makes the same bundle of them. services.json has all
+ * The SHA-256 of all inputs of a node's bundle: from the same inputs, the same program makes the same bundle. services.json has all
  * of Services and endpoints: kpc-apply compiles again from it, the node and the settings.
  */
 export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {

@@ -47,10 +47,7 @@ export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'unplaced' |
 
 const none: readonly never[] = [];
 
-/**
- * The slices that a cluster with these objects has: given, mirrored from Endpoints and, for Services with neither, made
- * from Pods. `assumed`: workloads are assumed to have Pods.
- */
+/** A cluster's slices: given, mirrored from Endpoints, else made from Pods. `assumed`: workloads have Pods. */
 export function findSlices(sources: SliceSources, assumed: AssumedNetworks | undefined): FoundSlices {
   const { services, slices, endpoints } = sources;
   const mirrored = mirrorEndpoints(sources);

@@ -93,10 +93,7 @@ function isProgrammed({ spec }: Service): boolean {
   return spec.clusterIP !== 'None' && spec.type !== 'ExternalName';
 }
 
-/**
- * Reports named target ports that no container of the selected Pods has, so that the Service port gets no endpoint.
- * Only a cluster's Pods show all containers; a webhook may add some to others.
- */
+/** Reports named target ports that no selected Pod's container has. Manifests may lack a webhook's containers. */
 export function describeTargetPorts(
   services: readonly Selecting[],
   isInjected: (pod: Pod) => boolean,

@@ -11,10 +11,7 @@ import { protocols, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { parsePort } from '../ports-and-marks.ts';
 
-/**
- * An entry's parts: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Forms that
- * kube-proxy's sets never have are in `other`, as ipset prints them.
- */
+/** "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Other forms are in `other`. */
 export interface SetEntry {
   readonly address?: Address | undefined;
   /** Replaces the address in other programs' sets of networks. */

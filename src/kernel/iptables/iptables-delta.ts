@@ -115,8 +115,7 @@ export function hasRules(tables: Tables): boolean {
 export function formatTablesDelta(deltas: readonly TableDelta[]): string {
   return deltas
     .map(({ table, changes }) => {
-      // Declare a chain before rules that jump to it; declaring empties it. Sorted by name: the nft variant of
-      // iptables-restore keeps chains sorted and searches from one end for each.
+      // Declare a chain before rules that jump to it. Sorted, because iptables-nft-restore searches from one end.
       const declared = changes.flatMap((change) => (change.kind === 'chain' ? [changedChain(change)] : [])).sort();
       const declarations = declared.map((name) => `${formatDeclaration(name)}\n`).join('');
       return `*${table}\n${declarations}${changes.map(formatChange).join('')}COMMIT\n`;

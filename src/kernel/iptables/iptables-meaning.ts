@@ -3,10 +3,7 @@ import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
-/**
- * One text for all spellings of a rule: kube-proxy's, and iptables-save's in both variants. Rules of one family with
- * equal meanings do the same to every packet. The text is itself a rule.
- */
+/** One text for all spellings of a rule, by kube-proxy and iptables-save. Itself a rule. Equal ones act alike. */
 export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }

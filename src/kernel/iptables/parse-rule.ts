@@ -58,10 +58,7 @@ function findOpenQuote(line: string): number {
   return -1;
 }
 
-/**
- * Reads a rule's arguments, as kube-proxy or iptables-save writes them, from the words at `start` after `-A CHAIN`.
- * Keeps unknown matches and targets as words.
- */
+/** Reads a rule's arguments from the words at `start` after `-A CHAIN`. Keeps unknown ones as words. */
 export function parseRuleWords(words: readonly string[], start: number): RuleArg[] {
   const args: RuleArg[] = [];
   let at = start;
@@ -122,10 +119,7 @@ function findOption(words: readonly string[], from: number): number {
   return words.length;
 }
 
-/**
- * Splits into words as iptables-restore does: at blanks outside double quotes, where a backslash takes the next
- * character literally. Undefined if a quote is not closed.
- */
+/** Splits like iptables-restore: blanks outside double quotes, backslash inside. Undefined for an open quote. */
 export function splitWords(line: string): string[] | undefined {
   if (!line.includes('"') && !line.includes('\t')) {
     const words = line.split(' ');

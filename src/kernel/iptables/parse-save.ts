@@ -138,8 +138,8 @@ function isCounter(arg: RuleArg): boolean {
 }
 
 /**
- * Finds the tables that iptables-save says it cannot show, with that line. Programs can add parts to its nftables
- * tables that iptables does not know; it then omits the whole table and still reports success.
+ * Finds tables that iptables-save cannot show, with its message: other programs changed them by nft. It omits the whole
+ * table and still reports success.
  */
 export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   const hidden = new Map<TableName, number>();

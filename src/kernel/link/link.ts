@@ -58,10 +58,7 @@ export interface LinkAddress {
   readonly origin?: Origin | undefined;
 }
 
-/**
- * The input of `ip -batch` that makes these links and addresses; '' for none. kube-proxy does not set kube-ipvs0 up:
- * Linux treats addresses of a down link as local too.
- */
+/** The input of `ip -batch` that makes these links, not up: Linux treats addresses of a down link as local too. */
 export function formatLinks(links: readonly Link[]): string {
   return links
     .flatMap(({ name, kind, addresses }) => [
@@ -85,10 +82,7 @@ interface ParsedLinks {
   readonly unread: readonly UnreadLine[];
 }
 
-/**
- * Reads `ip -j addr` (with -d, also the kinds of links), addresses in printed order. Takes any text: `unread` says what
- * is malformed, at line 1 if the line is unknown.
- */
+/** Reads `ip -j addr` (-d for kinds of links), in printed order. `unread`: what is malformed, at line 1 if unknown. */
 export function parseIpAddrJson(text: string): ParsedLinks {
   let items: unknown;
   let fault = 'not the JSON that ip -j addr prints';

@@ -19,10 +19,7 @@ import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatR
 import { diffByKey, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
 import type { Family } from '../family.ts';
 
-/**
- * One text for all spellings of a rule, by kube-proxy and nft's versions. Rules of one family with equal meanings do
- * the same to every packet and have the same comment.
- */
+/** One text for all spellings of a rule, by kube-proxy and nft. Equal ones act alike and have the same comment. */
 export function ruleMeaning(rule: NftRule): string {
   return formatRule(canonicalRule(rule));
 }

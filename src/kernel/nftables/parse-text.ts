@@ -43,10 +43,7 @@ interface DraftTable extends NftTable {
   readonly sets: Map<string, NftSet | NftMap>;
 }
 
-/**
- * Reads `nft list ruleset` and `nft list table` (1.0.1 to 1.1), and what formatTables writes. Skips families inet, arp,
- * bridge and netdev. Lines it cannot read are in `unread`.
- */
+/** Reads `nft list ruleset` and `nft list table` (1.0.1 to 1.1), families ip and ip6. Takes any text. */
 export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
   const tables = new Map<string, DraftTable>();
   const unread = new UnreadLines();

@@ -36,10 +36,7 @@ export type NftVerdict =
 
 export type Selector = readonly Field[];
 
-/**
- * A property of a packet as kube-proxy writes it: `ip saddr`, `th dport` (of TCP, UDP or SCTP), `meta l4proto`, `mark`,
- * `iifname`, `ct state`, `fib daddr type`.
- */
+/** As kube-proxy writes it: `ip saddr`, `th dport` (any protocol), `mark`, `iifname`, `ct state`, `fib daddr type`. */
 export interface Field {
   readonly name: string;
   /** The bits that count, if not all: `mark and 0x4000`. */
@@ -181,10 +178,7 @@ export function isOwnedByProgram({ strange }: NftTable): boolean {
   return strange?.heads.some((head) => /^flags\b.*\bowner\b/.test(head)) === true;
 }
 
-/**
- * Whether rules write the set's elements (`update @affinity-… { ip saddr }`): traffic, so equality ignores them and
- * changes keep them. Some versions of `nft -j` do not print the flag `dynamic`.
- */
+/** Whether rules write the elements (`update @affinity-… { ip saddr }`): traffic, which comparisons ignore. */
 export function isLearned(set: NftSet | NftMap): boolean {
   return set.flags.includes('dynamic') || set.flags.includes('timeout');
 }

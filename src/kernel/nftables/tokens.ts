@@ -1,17 +1,13 @@
 export interface Item {
   readonly line: number;
   /**
-   * A word is a string with its double quotes, maybe of several lines, one of `{`, `}` and `,`, or anything else
-   * between blanks. Inside a statement's braces, a line end is a blank.
+   * A string with its quotes, one of `{`, `}` and `,`, or anything between blanks. In braces, a line end is a blank.
    */
   readonly words: readonly string[];
   readonly items?: readonly Item[];
 }
 
-/**
- * Splits a text into items. Tables and their contents are blocks; inner braces belong to statements. Drops comments
- * (`#`) and escaped line ends. `open`: lines of blocks without an end.
- */
+/** Splits a text into items: tables and their contents are blocks. Drops comments. `open`: lines of unclosed blocks. */
 export function cutItems(text: string): {
   readonly items: readonly Item[];
   readonly open: readonly number[];

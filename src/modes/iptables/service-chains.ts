@@ -134,10 +134,7 @@ function masqueradeInternalRules(traffic: TrafficPlan, { masquerade: { toCluster
   }
 }
 
-/**
- * With session affinity, first the endpoint that has seen the client. Then each with equal chance: the first of n with
- * probability 1/n, the next with 1/(n-1) of the rest, the last always.
- */
+/** First the endpoint that affinity remembers; then each with equal chance: 1/n, 1/(n-1) of the rest, and so on. */
 function targetRules(
   { port, affinitySeconds }: TrafficPlan,
   targets: readonly EndpointTarget[],
@@ -254,10 +251,7 @@ export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rul
   return [{ args, origin: traffic.clusterIP.origin }];
 }
 
-/**
- * filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port without an endpoint. What the
- * external chain sent on has another destination by then.
- */
+/** filter KUBE-EXTERNAL-SERVICES: refuses packets that the external chain did not send on, for lack of endpoints. */
 export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule[] {
   const { nodePort } = traffic;
   const refusal = refusalWords(traffic, traffic.external);

@@ -102,9 +102,7 @@ function nodePortMap(map: string): Expression {
   return { kind: 'verdict-map', key: nodePortKey, map };
 }
 
-/**
- * Matches packets to node port addresses. If that is all, `unlisted` excludes loopback, where node ports do not work.
- */
+/** Matches packets to node port addresses. If those are all, `unlisted` excludes loopback. */
 function toNodePortAddresses(
   { family, nodePorts }: BaseChainInput,
   { destination }: FamilyFields,
@@ -155,9 +153,7 @@ function hairpinRule({ source, destination }: FamilyFields): NftRule {
   return rule([matches({ name: 'ct status' }, equalTo(word('dnat'))), toItself, masquerade]);
 }
 
-/**
- * Protocols with node ports rejected on localhost (localhostNodePortRejectProtocols): not TCP if kube-proxy listens.
- */
+/** Protocols rejected on localhost (localhostNodePortRejectProtocols): not TCP if kube-proxy listens there. */
 export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behaviours): readonly Protocol[] {
   if (!behaviours.has('localhost-node-ports')) return [];
   return namesLocalhost(nodePorts, behaviours) ? ['UDP', 'SCTP'] : ['TCP', 'UDP', 'SCTP'];

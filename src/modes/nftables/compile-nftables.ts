@@ -98,10 +98,7 @@ function byName<T extends { readonly name: string }>(
   return all;
 }
 
-/**
- * The elements of all Service ports, by set, sorted. Of two ports with one key, the first wins; within a port, such as
- * a load balancer address that is also an external IP, the last.
- */
+/** All elements by set, sorted. Of ports with one key, the first wins; within a port, the last. */
 function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
   const bySet = new Map<string, Element[]>();
   const add = ({ set, element }: PlacedElement): void => {
@@ -166,10 +163,7 @@ function sharedSets(
   ];
 }
 
-/**
- * Finds Service ports without endpoints whose names exceed kube-proxy's comment beside their addresses: nft refuses the
- * whole transaction, and the node has no rules.
- */
+/** Finds ports without endpoints whose comment nft refuses as too long: the node then gets no rules at all. */
 export function findLongComments({ servicePorts }: Cluster): readonly Finding[] {
   const warnings = new Map<string, Finding>();
   for (const port of servicePorts) {

@@ -26,10 +26,7 @@ function isServed({ family, protocol }: Pick<ServicePort, 'family' | 'protocol'>
   return families.includes(family) && protocols.includes(protocol);
 }
 
-/**
- * Each Service port's proxy port, by label. kube-proxy takes a random free one (port_allocator.go); kpc derives it from
- * the name, or takes the next free one in name order; maybe none.
- */
+/** By label. kube-proxy takes a random free port (port_allocator.go), kpc one by name or the next, if any. */
 export function assignProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { first, last }: PortRange = usualRange,
@@ -198,10 +195,7 @@ function toAddress({ address }: ServiceAddress): RuleArg {
   return { kind: 'destination', range: address };
 }
 
-/**
- * At all addresses, REDIRECT answers from the input interface's address. For the node's own packets that would be
- * loopback, and answers would not return: see iptablesHostPortalArgs.
- */
+/** Loopback would be REDIRECT's answer address for the node's own packets: see iptablesHostPortalArgs. */
 function containerTarget(portal: Portal): RuleArg {
   if (portal.proxy.address) return hostTarget(portal);
   const words = ['REDIRECT', '--to-ports', String(portal.proxyPort)];

@@ -102,10 +102,7 @@ export function networksOf(own: readonly OwnAddress[]) {
     );
 }
 
-/**
- * Which hosts are behind which link. Pods, and hosts with the node as only gateway, are `here`: what they send passes
- * the node, except within a bridge. Others choose their ways.
- */
+/** Pods, and hosts with the node as only gateway, are `here`: all they send passes the node, but within a bridge. */
 export interface Places {
   /** Whether hosts behind the link send everything through this node. */
   isHere(hop: NextHop | undefined): boolean;
