@@ -1,9 +1,9 @@
+// As hash-node.ts, without Node. Node's own takes a seventh of the time for the names of 110,000 chains.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { joinText, type FileText } from './chunks.ts';
 
 /** The SHA-256 of a long text as UTF-8, in hex. */
-// As hash-node.ts, without Node. Node's own takes a seventh of the time for the names of 110,000 chains.
 export function hashHex(text: FileText): string {
   return bytesToHex(sha256(utf8ToBytes(joinText(text))));
 }

@@ -1,5 +1,6 @@
+// Groups things by key, and objects by namespace and name.
+
 /** Keys and items keep the order of first appearance. (Map.groupBy needs Node 21.) */
-// Things by a key of theirs, and objects by namespace and name.
 export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, [T, ...T[]]> {
   const groups = new Map<string, [T, ...T[]]>();
   for (const item of items) {

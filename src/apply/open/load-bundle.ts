@@ -1,3 +1,4 @@
+// Loads a bundle to apply, and follows one that may change.
 import { Failure, explainError } from '../state/failure.ts';
 import { printable } from '../../base/printable.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';

@@ -1,3 +1,4 @@
+// Where hosts are as seen from the node: behind which link, and from which address it sends to them.
 import {
   addressBits,
   compareAddresses,
