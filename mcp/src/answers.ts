@@ -1,20 +1,20 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { refuseUse } from './refusals.ts';
 
-/** How much a question may cost. */
+/** Limits of one question. */
 export interface Limits {
-  /** Milliseconds from the question to its answer. */
+  /** Milliseconds until the answer. */
   readonly time: number;
-  /** MiB of the values of JavaScript. */
+  /** MiB of JavaScript values. */
   readonly memory: number;
-  /** Characters of all questions that wait. */
+  /** Characters of all waiting questions. */
   readonly waiting: number;
 }
 
 const usualLimits: Limits = { time: 9000, memory: 320, waiting: 2 ** 23 };
 
 interface Question {
-  /** As JSON: what waits costs its characters only. */
+  /** As JSON, which costs only its characters while waiting. */
   readonly text: string;
   readonly settle: (answer: string | Promise<never>) => void;
   readonly timer: NodeJS.Timeout;
@@ -25,9 +25,8 @@ async function excess(reason: string): Promise<never> {
 }
 
 /**
- * Has questions answered by another process, one after the other. No question is worth more than the limits: JavaScript cannot be
- * interrupted, and V8 ends a process that has no memory left, so what exceeds them ends with the process, and the next question
- * gets a new one.
+ * Answers questions one by one in another process. JavaScript cannot be interrupted, and V8 ends a process without
+ * memory, so a question beyond the limits ends the process, and the next one gets a new one.
  */
 export class Answers {
   readonly #program: string;
@@ -44,7 +43,7 @@ export class Answers {
     this.#limits = limits;
   }
 
-  /** Rejects if there is no answer within the limits, with a Refusal that says which. */
+  /** Rejects without an answer within the limits, with a Refusal that names the limit. */
   async ask(question: unknown): Promise<string> {
     const text = JSON.stringify(question);
     const { time, waiting } = this.#limits;
@@ -58,7 +57,6 @@ export class Answers {
     });
   }
 
-  /** Ends the process. */
   close(): void {
     this.#child?.kill('SIGKILL');
   }
@@ -75,10 +73,10 @@ export class Answers {
   #start(): ChildProcess {
     const child = fork(this.#program, this.#words, {
       execArgv: [`--max-old-space-size=${this.#limits.memory}`, '--max-semi-space-size=4'],
-      // What V8 says when it ends is for nobody.
+      // Discards what V8 prints when it ends.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    // Alone, it does not keep the server running.
+    // It does not keep the server running by itself.
     child.unref();
     child.channel?.unref();
     child.on('message', (answer) => {
@@ -112,7 +110,7 @@ export class Answers {
   }
 }
 
-/** Answers the questions of the process that started this one, until that ends. */
+/** Answers the questions of the parent process until that ends. */
 export function answerQuestions(answer: (question: unknown) => string): void {
   process.on('disconnect', () => process.exit());
   process.on('message', (text) => process.send?.(answer(JSON.parse(String(text)))));

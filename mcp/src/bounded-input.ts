@@ -1,16 +1,16 @@
 import { Transform, type TransformCallback } from 'node:stream';
 
-/** Bytes of a message. A longer text is in a file. */
+/** Bytes of a message. Longer texts belong in files. */
 export const longestMessage = 2 ** 22;
 
-/** Bytes of a longer one in which its id is looked for. */
+/** Bytes at the ends of a longer one that are searched for its id. */
 const longestEnd = 1000;
 
 const lineFeed = 10;
 
 /**
- * Passes on the lines of a stream, each as one piece. A line that is too long is dropped as it comes, and `refuse` gets the id that
- * it has; null if that is not at its start or its end.
+ * Passes on a stream's lines, each in one piece. Drops a too long line as it comes; `refuse` gets its id, or null if
+ * that is not near its start or end.
  */
 export class BoundedInput extends Transform {
   readonly #refuse: (id: number | string | null) => void;
@@ -59,7 +59,7 @@ export class BoundedInput extends Transform {
   }
 }
 
-/** The id of a request, which is before or behind its arguments. */
+/** The id of a request, before or after its arguments. */
 function idOf(start: string, end: string): number | string | null {
   const id = String.raw`"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,100}")`;
   const text = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"`;

@@ -7,7 +7,7 @@ import { flagRow, openFlags, type Flag } from '../../src/library/options.ts';
 import { diagnosticsOf } from '../../src/library/words.ts';
 import type { TextsBelow } from './texts-below.ts';
 
-/** The flags whose options the tools take. */
+/** The flags whose options the tools accept. */
 const rows: readonly Flag[] = [
   ...new Map(
     [
@@ -20,8 +20,8 @@ const rows: readonly Flag[] = [
 ].filter(({ isOfCall }) => !isOfCall);
 
 /**
- * What the kpc.yaml of the server's folder says of a question, where the agent says nothing, and the note that names the file. With
- * errors, nothing is to be answered. A dump is of one node, in one mode: nothing says otherwise.
+ * What the folder's kpc.yaml says where the agent is silent, and the note that names the file. After errors, answer
+ * nothing. A dump fixes its node and mode.
  */
 export function readConfigured(tool: string, given: object, files: TextsBelow) {
   const text = 'dump' in given ? undefined : files.find(kpcYaml);
@@ -38,7 +38,7 @@ export function readConfigured(tool: string, given: object, files: TextsBelow) {
     call,
     configuredCommands.map((name) => ({ name, flags: rows })),
   );
-  // The command line has flags that no tool has, such as --limit; kpc itself says which of them do not exist.
+  // The command line has flags that no tool has, such as --limit; kpc reports those that do not exist.
   const wrong = found.diagnostics.filter((each) => !isUnknownFlag(each));
   const taken = takenWords(found).map((words) => diagnose('reading', { problem: 'read-as', text: words }));
   const { file: manifests, ...values } = Object.fromEntries(found.values);

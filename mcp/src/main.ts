@@ -34,10 +34,10 @@ Options:
 const instructions =
   'kpc answers what kube-proxy programs for Kubernetes Services, offline. Ask trace first if something cannot be reached, then describe or explain about what it names. A verdict "unknown" says what to add; do not guess in its place.';
 
-/** The first word of the process that answers for a server. */
+/** The first argument of a process that answers for a server. */
 const answering = '--answer-questions';
 
-/** In characters: an agent reads all of an answer. */
+/** In characters: an agent reads the whole answer. */
 const longestAnswer = 200_000;
 
 async function main(words: readonly string[]): Promise<number> {
@@ -86,7 +86,7 @@ function toolOf(name: string): Tool {
   return tool;
 }
 
-/** Options of kpc that a tool takes beside its own parameters, as the library has them: "clusterCidr". */
+/** Options of kpc besides the tool's own parameters, named as in the library: "clusterCidr". */
 const furtherOptions = z.union([z.string(), z.boolean(), z.number(), z.array(z.string())]);
 
 function inputOf({ input, compiles }: Tool) {
@@ -103,10 +103,10 @@ function describeTool(tool: Tool) {
 
 const questionShape = z.object({ name: z.string(), given: z.record(z.string(), z.unknown()) });
 
-/** Answers for a server, in a process of its own. */
+/** Answers for a server in a separate process. */
 function answer(folder: string): number {
   const files = new TextsBelow(folder);
-  // Paths in its kpc.yaml count from there.
+  // Paths in its kpc.yaml are relative to it.
   process.chdir(folder);
   answerQuestions((question) => {
     const { name, given } = questionShape.parse(question);
@@ -118,7 +118,6 @@ function answer(folder: string): number {
 const unconfigured = { values: {}, findings: [], isWrong: false } as const;
 const noAnswer: ToolAnswer = { snapshots: [], findings: [] };
 
-/** The text of the envelope. */
 function answerOf(tool: Tool, given: Readonly<Record<string, unknown>>, files: TextsBelow): string {
   try {
     const asked = readInput(tool, given);
@@ -135,7 +134,7 @@ function answerOf(tool: Tool, given: Readonly<Record<string, unknown>>, files: T
   }
 }
 
-/** What is asked. Refuses parameters that the tool does not have, and values that they do not take. */
+/** The question. Refuses unknown parameters and values. */
 function readInput(tool: Tool, given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const names = [...parametersOf(tool)];
   const strange = Object.keys(given).find((each) => !names.includes(each));
@@ -157,7 +156,7 @@ const words = {
   parameters: new Set(tools.flatMap((tool) => [...parametersOf(tool)])),
 };
 
-/** The envelope in the words of the tools, the verdict first, then what it rests on. */
+/** The envelope in the tools' words: the verdict, then what it rests on. */
 function format(tool: Tool, answered: ToolAnswer): string {
   const said = inParameters(answered, words);
   const { kpc, command, result, ...rest } = makeEnvelope({ command: `kpc ${tool.name}`, ...said });

@@ -8,10 +8,9 @@ export function refuseUse(reason: string, help?: string): never {
   return refuse({ problem: 'usage', reason, help });
 }
 
-/** Why there is no answer. */
 export function findingOf(error: unknown): SaidFinding {
   if (error instanceof Refusal) return error.finding;
-  // What the library throws is wrong in the question, too.
+  // The library's errors are also errors of the question.
   if (error instanceof TypeError) return sayFinding(diagnose('bad-call', { problem: 'usage', reason: error.message }));
   const reason = `kpc failed on this question: ${describeError(error)}`;
   return sayFinding(diagnose('bad-call', { problem: 'system', reason }));

@@ -13,34 +13,33 @@ const mostFiles = 5000;
 
 const absent = 'no such file or folder below the folder of this server';
 
-/** Refuses a path that a client may not read, or that cannot be read. */
+/** Refuses a path that a client may not read or that is unreadable. */
 function refusePath(path: string, reason: string): never {
   return refuse({ problem: 'unreadable', path, reason });
 }
 
-/** Which files of folders are read. */
 interface Wanted {
   readonly endings: readonly string[];
   readonly isExcluded: ReturnType<typeof excludedBy>;
 }
 
-/** Reads files below one folder, and nothing else: links that lead out of it are refused. */
+/** Reads files below one folder only: refuses links out of it. */
 export class TextsBelow {
   readonly #root: string;
 
-  /** Throws if the folder is not there. */
+  /** Throws if the folder does not exist. */
   constructor(folder: string) {
     this.#root = realpathSync(folder);
     readdirSync(this.#root);
   }
 
-  /** The text of a file of this name in the folder itself; undefined if there is none. */
+  /** The text of a file in the folder itself; undefined if missing. */
   find(name: string): string | undefined {
     const path = resolve(this.#root, name);
     return existsSync(path) ? this.read(name, [''])[0]?.text : undefined;
   }
 
-  /** The text of a file, or the texts of all files below a folder whose names end in one of `endings`, but for those that are excluded. */
+  /** The text of a file, or of all files below a folder with one of these endings, except excluded ones. */
   read(path: string, endings: readonly string[], exclude: readonly string[] = []): readonly NamedText[] {
     const found: string[] = [];
     const real = this.#inside(path);
@@ -55,14 +54,14 @@ export class TextsBelow {
     });
   }
 
-  /** The real path of what a client names. */
+  /** The real path of the client's path. */
   #inside(path: string): string {
     const named = resolve(this.#root, path);
     let real: string;
     try {
       real = realpathSync(named);
     } catch {
-      // Whether something is outside is not said, either.
+      // Do not reveal whether something exists outside.
       return refusePath(path, absent);
     }
     this.#assertInside(real, path);
@@ -76,7 +75,7 @@ export class TextsBelow {
     }
   }
 
-  /** What was opened counts, as a folder on the way may be replaced by a link since it was listed. */
+  /** What was opened counts: a folder on the way may have been replaced by a link. */
   #readFile(path: string): string {
     const name = relative(this.#root, path);
     try {

@@ -34,22 +34,22 @@ import { snapshotsJson } from '../../src/say/snapshots.ts';
 import { refuseUse } from './refusals.ts';
 import type { TextsBelow } from './texts-below.ts';
 
-/** A question of an agent: its words for the agent, its arguments, and the answer as data. */
+/** A question for agents: its description, its arguments, and the answer as data. */
 export interface Tool {
   readonly name: string;
   readonly title: string;
   readonly description: string;
   readonly input: Readonly<Record<string, z.ZodType>>;
-  /** Whether it takes the other options of kpc, too. */
+  /** Whether it also accepts the other options of kpc. */
   readonly compiles: boolean;
   readonly result: Schema;
-  /** What it has to say, and the result; without one, why there is none. */
+  /** The findings and the result; without a result, why there is none. */
   readonly answer: (input: Readonly<Record<string, unknown>>, files: TextsBelow) => ToolAnswer;
 }
 
 export type ToolAnswer = Omit<Answer<unknown>, 'command'>;
 
-/** Gives a tool the types of its arguments. */
+/** Types a tool by its arguments. */
 function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
   made: Omit<Tool, 'input' | 'answer' | 'compiles'> & {
     readonly input: Input;
@@ -68,7 +68,7 @@ const manifests = sources
     'Services, EndpointSlices, Nodes and so on: paths of files or folders below the folder of the server, or { name, text }; without it, those that kpc.yaml names',
   );
 
-/** What a flag of the command line is as a parameter. */
+/** A command line flag as a parameter. */
 function parameter<Value extends string = string>({ choices, help }: Flag): z.ZodOptional<z.ZodType<Value>> {
   const type = choices ? z.enum(choices) : z.string();
   return type.optional().describe(inOptions(help)) as unknown as z.ZodOptional<z.ZodType<Value>>;
@@ -77,7 +77,7 @@ function parameter<Value extends string = string>({ choices, help }: Flag): z.Zo
 const theNode = 'the node (default: hostnameOverride, or else the only Node of the manifests)';
 const eachNode = 'look at this node only (default: all Nodes of the manifests)';
 
-/** Those that agents need most; all of the library are taken, under its names, as advice has them. `node` says what that means. */
+/** The options that agents need most; all of the library's are accepted under its names. `node` explains the node. */
 const compiledFor = (node: string) => ({
   proxyMode: z
     .enum(proxyModes)
@@ -117,14 +117,12 @@ interface Compiled {
   readonly node?: string | undefined;
   readonly namespace?: string | undefined;
   readonly assume?: boolean | undefined;
-  /** Paths. */
   readonly config?: string;
   readonly hostAddresses?: string;
   /** Patterns of files in folders. */
   readonly exclude?: string | readonly string[];
 }
 
-/** The names of all parameters of a tool. */
 export function parametersOf({ input, compiles }: Tool): ReadonlySet<string> {
   return new Set([...Object.keys(input), ...(compiles ? [...openOptions, 'exclude'] : [])]);
 }
@@ -144,7 +142,7 @@ function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, fil
   };
 }
 
-/** A dump of one node; without a side if it is none. */
+/** A dump of one node; no side without one. */
 function dumpOf({ dump: given = [], manifests: _, namespace: __, ...options }: Compiled, files: TextsBelow) {
   const [stray] = Object.keys(options);
   if (stray !== undefined)
@@ -177,7 +175,6 @@ const question = {
 
 const nothingRead = { side: undefined, diagnostics: [] } as const;
 
-/** All questions that an agent may ask. Each only reads. */
 export const tools: readonly Tool[] = [
   tool({
     name: 'trace',
@@ -312,10 +309,10 @@ export const tools: readonly Tool[] = [
   }),
 ];
 
-/** One node of manifests, or why there is none. */
+/** One node of the manifests, or why there is none. */
 function manifestsOf(input: Compiled, files: TextsBelow) {
   const { manifests: texts, ...options } = optionsOf(input, files);
-  // As kpc describe does.
+  // As in kpc describe.
   const { snapshots, diagnostics } = open(texts, { ...options, assume: options.assume ?? true });
   return { side: snapshots[0], diagnostics };
 }

@@ -1,15 +1,14 @@
 import { callerWith, nameOptions } from '../../src/library/words.ts';
 
-/** What holds no words of kpc's own: files, what an example is made of, and rules as their tool writes them. */
+/** Fields without kpc's own words: files, parts of examples, and rules as their tool writes them. */
 const asWritten: ReadonlySet<string> = new Set(['example', 'files', 'items', 'kernel', 'manifest', 'rule', 'rules']);
 
-/** The names of what an agent may ask. */
 interface Names {
   readonly tools: ReadonlySet<string>;
   readonly parameters: ReadonlySet<string>;
 }
 
-/** JSON whose words name parameters in the place of flags, and tools in the place of commands. A `kpc trace` to paste stays. */
+/** JSON with parameters named instead of flags, and tools instead of commands. A `kpc trace` to paste stays. */
 export function inParameters<T>(answer: T, { tools, parameters }: Names): T {
   const caller = callerWith(parameters);
   const say = (value: unknown): unknown => {

@@ -1,34 +1,30 @@
 import { formatCount } from './printable.ts';
 import { endOfQuoted } from './json/locate.ts';
 
-/**
- * How much kpc reads of one input: what it holds costs memory, not its bytes. 10,000 Services with 10 endpoints are 820,000 lines of YAML,
- * and as many values.
- */
+/** Bounds of one input: its values cost memory. 10,000 Services with 10 endpoints have 820,000 lines of YAML. */
 export const mostLines = 5_000_000;
 /** Values of JSON and YAML: the items of lists, and the fields of objects. */
 export const mostItems = 5_000_000;
-/** Words and signs of YAML that is not plain, a million lines of a key and its value. Longer texts are lists, which are read in pieces. */
+/** Words and signs of YAML that is not plain: a million lines. Longer texts are lists, read in pieces. */
 export const mostWords = 8_000_000;
 
-/** Bytes of all texts of one input, as far as they are ASCII: V8 holds them all. */
+/** Bytes of all texts of one input, if ASCII: V8 holds them all. */
 const mostBytes = 2 ** 30;
 
-/** For what is counted again once it is read. */
+/** For what is counted again once read. */
 export const bytesAlone = { lines: Number.POSITIVE_INFINITY, bytes: mostBytes };
 
-/** A bound that an input exceeds. */
 export interface Exceeded {
   readonly of: Bounded;
   readonly most: number;
 }
 
-/** Counts what the texts of one input have together: bytes, and lines that are not empty, as empty ones cost nothing. */
+/** Counts the bytes and non-empty lines of one input's texts; empty lines cost nothing. */
 export class TextBudget {
   readonly #most: { readonly lines: number; readonly bytes: number };
   #lines = 0;
   #bytes = 0;
-  /** Texts whose lines are not counted yet: together they are too short to hold too many. */
+  /** Texts not counted yet: together too short to hold too many lines. */
   readonly #waiting: string[] = [];
   #isCounting = false;
 
@@ -36,13 +32,13 @@ export class TextBudget {
     this.#most = most;
   }
 
-  /** Adds a text. Gives the bound that the input exceeds with it; undefined if it may have it, too. */
+  /** Adds a text. Returns the bound that the input then exceeds, if any. */
   add(text: string): Exceeded | undefined {
     const { lines, bytes } = this.#most;
     this.#bytes += text.length;
     if (this.#bytes > bytes) return { of: 'bytes', most: bytes };
     this.#waiting.push(text);
-    // A line that is not empty has a character and an end.
+    // A non-empty line has a character and an end.
     this.#isCounting ||= this.#bytes > 2 * lines;
     if (this.#isCounting) for (const each of this.#waiting.splice(0)) this.#count(each);
     return this.#lines > lines ? { of: 'lines', most: lines } : undefined;
@@ -58,7 +54,7 @@ export class TextBudget {
   }
 }
 
-/** The first of some texts with which they are together more than an input may have; undefined if they are not. */
+/** The first text with which the input exceeds its bounds, if any. */
 export function findExcess<T extends { readonly text: string }>(
   texts: Iterable<T>,
 ): (Exceeded & { readonly at: T }) | undefined {
@@ -79,7 +75,7 @@ export class TooLong extends Error {
 }
 
 /**
- * As JSON.parse, for a text that anybody may have written: throws a TooLong for one with more values than the bound.
+ * As JSON.parse, for untrusted text: throws a TooLong for more values than the bound.
  * Test: only what kpc-apply itself wrote, and a piece of what was counted, is parsed without a bound.
  */
 export function parseJson(text: string, most: number = mostItems): unknown {
@@ -87,7 +83,7 @@ export function parseJson(text: string, most: number = mostItems): unknown {
   return JSON.parse(text);
 }
 
-/** Whether a JSON text has more values than the bound. What begins as JSON may be none. */
+/** Whether a JSON text has more values than the bound. It may not be valid JSON. */
 export function holdsMoreItems(text: string, most: number): boolean {
   if (text.length <= 2 * most) return false;
   let items = 1;
@@ -104,7 +100,7 @@ export function holdsMoreItems(text: string, most: number): boolean {
 /** What has a bound; `words`: words and signs of a YAML document that is not plain. */
 export type Bounded = 'bytes' | 'lines' | 'values' | 'words';
 
-/** What is said of an input with more, as a clause about it. */
+/** Describes an input with more, as a clause about it. */
 export function describeBound(of: Bounded, most: number): string {
   const places = {
     bytes: 'bytes of one input',

@@ -8,10 +8,7 @@ export function joinText(text: FileText): string {
 /** Characters; in UTF-8 a piece has up to three times as many bytes. */
 const chunkLength = 1 << 20;
 
-/**
- * A text as UTF-8 in pieces, for callers that would otherwise turn all of a large file into bytes at once. No piece
- * ends inside a character. The pieces share their memory: each is valid until the next is asked for.
- */
+/** A text as UTF-8 in pieces, not ending inside a character. A piece is valid until the next is requested. */
 export function* encodeChunks(text: FileText): Generator<Uint8Array, void> {
   const pieces = typeof text === 'string' ? [text] : text;
   const longest = pieces.reduce((most, { length }) => Math.max(most, length), 0);

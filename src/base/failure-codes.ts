@@ -1,4 +1,3 @@
-/** The code of each failure of kpc-apply. What they mean is in fixtures/codes. */
 export const failureCodes = [
   'bad-bundle',
   'bad-state-folder',

@@ -2,12 +2,12 @@ import { hashBinary } from '#hash';
 
 const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** The first characters of a text's SHA-256 in base32, five bits each: what kube-proxy puts into names. */
+/** The start of a text's SHA-256 in base32, five bits a character: what kube-proxy puts into names. */
 export function hashName(text: string, length: 8 | 16): string {
   return prefixedHash('', text, length);
 }
 
-/** Joins a prefix and the hash in one piece of memory: V8 keeps a sum of texts as a tree, and there are many names. */
+/** Joins prefix and hash in one piece of memory: V8 keeps a sum of texts as a tree, and names are many. */
 export function prefixedHash(prefix: string, text: string, length: 8 | 16 = 16): string {
   const digest = hashBinary(text);
   const codes: number[] = [];

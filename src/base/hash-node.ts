@@ -8,12 +8,9 @@ export function hashHex(text: FileText): string {
   return hash.digest('hex');
 }
 
-/**
- * The SHA-256 of a short text as UTF-8, one character a byte. Making a Buffer for each of many digests takes several
- * times as long.
- */
+/** The SHA-256 of a short text as UTF-8, one character a byte. A Buffer per digest would take several times as long. */
 export function hashBinary(text: string): string {
-  // Node has had `hash`, which makes no object for each text, since version 20.12.
+  // Node's `hash` (since 20.12) makes no object for each text.
   const { hash } = crypto as Partial<typeof crypto>;
   return hash ? hash('sha256', text, 'binary') : crypto.createHash('sha256').update(text).digest('binary');
 }

@@ -1,8 +1,7 @@
+// As hash-node.ts, without Node. Node's own takes a seventh of the time for the names of 110,000 chains.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { joinText, type FileText } from './chunks.ts';
-
-// The same as hash-node.ts, where Node is missing. With Node's own, the names of 110,000 chains take a seventh of the time.
 
 /** The SHA-256 of a long text as UTF-8, in hex. */
 export function hashHex(text: FileText): string {

@@ -15,22 +15,22 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { hasCode, leadsNowhere } from './system-errors.ts';
 import { descriptors, hasDescriptors } from './system-paths.ts';
 
-/** O_PATH of Linux, which Node does not name: one number on all processors that Node runs on. */
+/** O_PATH of Linux, which Node does not name; the same number on all of Node's processors. */
 const withoutEffect = 0o10000000;
 
 /**
- * What a path led to when it was looked up, wherever the path leads by now. It is found and not opened (O_PATH): that has no effect
- * on a device, and does not wait for a pipe. So the thing can be checked before it is opened, by `path`, to be read.
- * Where there is no /proc, `path` is the path itself, and who opens it must look again at what it is.
+ * What a path led to when it was looked up, wherever it leads by now. Held without opening it (O_PATH), which does not
+ * affect a device or wait for a pipe: so it can be checked before it is opened by `path`. Without /proc, `path` is the
+ * path itself, and must be checked again after opening.
  * Test: opens no device, whatever takes the place of a pack meanwhile.
  */
 export class HeldPath {
   readonly #descriptor: number | undefined;
   readonly stats: Stats;
-  /** A path of it, valid until it is closed. */
+  /** Its path, valid until closed. */
   readonly path: string;
 
-  /** Throws the system's error. With `isLink: 'held'`, a link is held and not what it leads to; folders above it may be links. */
+  /** Throws the system's error. `isLink: 'held'` holds a link itself; folders above may be links. */
   constructor(path: string, isLink: 'followed' | 'held') {
     if (!hasDescriptors()) {
       this.stats = isLink === 'held' ? lstatSync(path) : statSync(path);
@@ -42,12 +42,12 @@ export class HeldPath {
     this.path = `${descriptors}/${this.#descriptor}`;
   }
 
-  /** Whether the kernel makes up the content of this file: to read it may wait, take messages away or act on a device. */
+  /** Whether the kernel makes this file's content: reading may wait, take messages away or act on a device. */
   isMadeByKernel(): boolean {
     return this.#descriptor !== undefined && kernelFileSystems.has(statfsSync(this.path).type);
   }
 
-  /** Where it is now, wherever links led to it. */
+  /** Its present path, without links. */
   realPath(): string {
     return this.#descriptor === undefined ? realpathSync(this.path) : readlinkSync(this.path);
   }
@@ -57,18 +57,18 @@ export class HeldPath {
   }
 }
 
-/** Holds what a path leads to; a link is followed from folder to folder. Throws the system's error. */
+/** Holds what a path leads to, following links. Throws the system's error. */
 export function holdPath(path: string): HeldPath {
   const held = new HeldPath(path, 'held');
   if (!held.stats.isSymbolicLink()) return held;
   const isDescriptor = held.isMadeByKernel();
   held.close();
-  // Such a link leads to an open file itself, not to its name.
+  // Such a link leads to the open file itself, not to its name.
   if (isDescriptor) return new HeldPath(path, 'followed');
   return walkPath(path).end ?? new HeldPath(path, 'followed');
 }
 
-/** Types of file systems whose files are on no disk and in no memory, as statfs(2) numbers them. */
+/** File systems without disk or memory behind their files, by statfs(2) number. */
 const kernelFileSystems: ReadonlySet<number> = new Set([
   0x9fa0, // proc
   0x62656572, // sysfs
@@ -85,20 +85,19 @@ const kernelFileSystems: ReadonlySet<number> = new Set([
   0x19800202, // mqueue
 ]);
 
-/** A file, folder or link on the way to a path, and who may change it. */
+/** A file, folder or link on a path, and who may change it. */
 export interface PathLevel {
   readonly path: string;
   readonly owner: number;
   readonly group: number;
-  /** Permission bits. */
   readonly mode: number;
-  /** Whether it is a folder above the path, or a link on the way. */
+  /** Whether it is a folder above the path, or a link. */
   readonly isParent: boolean;
-  /** Whether it is on a file system that cannot be written to from here. */
+  /** Whether its file system is read-only from here. */
   readonly isReadOnly: boolean;
 }
 
-/** The levels of a path, the end first, and what is there. */
+/** The levels of a path, the end first, and its target. */
 export interface WalkedPath {
   readonly levels: readonly PathLevel[];
   /** Undefined if the path leads to nothing. */
@@ -109,14 +108,14 @@ export interface WalkedPath {
 const mostLinks = 40;
 
 /**
- * Follows a path, from folder to folder by their descriptors, links too: who may replace one of the levels decides what is at the
- * end. A relative path begins in `from`, of which no level is given, or in the folder of the process. The caller closes the end.
+ * Follows a path by descriptors, folder by folder and link by link: whoever can replace a level decides what is at the
+ * end. A relative path starts in `from`, which gets no level, or in the working folder. The caller closes the end.
  */
 export function walkPath(path: string, from?: { readonly held: HeldPath; readonly path: string }): WalkedPath {
   const levels = new Map<string, PathLevel>();
   let folder = new HeldPath(from?.held.path ?? '/', 'followed');
   let folderName = from?.path ?? '/';
-  // As the kernel follows it: after a link, ".." is the folder above what the link leads to.
+  // As the kernel does: after a link, ".." is the folder above the link's target.
   let names = (from || isAbsolute(path) ? path : `${resolve()}/${path}`).split('/');
   for (let links = 0; names.length > 0 && links <= mostLinks;) {
     const [name = '', ...rest] = names;
@@ -125,14 +124,14 @@ export function walkPath(path: string, from?: { readonly held: HeldPath; readonl
     if (!held) break;
     const isLink = held.stats.isSymbolicLink();
     const levelName = join(folderName, name);
-    // Anything else is refused when it is read.
+    // Anything else is refused when read.
     if (isLink || held.stats.isFile() || held.stats.isDirectory()) {
       const { uid: owner, gid: group, mode } = held.stats;
       levels.set(levelName, {
         path: levelName,
         owner,
         group,
-        // No user can write to a link; its owner can replace it in a folder like /tmp.
+        // A link cannot be written to, but its owner can replace it in a folder like /tmp.
         mode: isLink ? 0o755 : mode & 0o7777,
         isParent: isLink || rest.length > 0,
         isReadOnly: isOnReadOnly((isLink ? folder : held).path),
@@ -165,7 +164,7 @@ function holdLevel(path: string): HeldPath | undefined {
   }
 }
 
-/** What a link leads to; undefined if something else has taken its place. */
+/** A link's target; undefined if something has replaced it. */
 function targetOf(path: string): string | undefined {
   try {
     return readlinkSync(path);
@@ -184,7 +183,7 @@ function isOnReadOnly(path: string): boolean {
   }
 }
 
-/** Where a path leads to, by the thing and not by its name. */
+/** The real path of what a path leads to. */
 export function realPathOf(path: string): string {
   const held = holdPath(path);
   try {

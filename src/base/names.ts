@@ -1,5 +1,4 @@
-// Names: of files, without asking a file system, of Kubernetes' objects and of interfaces, and those that a wrong one
-// is most like.
+// Names of files (without a file system), Kubernetes objects and interfaces, and the nearest name to a wrong one.
 
 /** The last part of a path: "a/b.yaml" → "b.yaml". These paths are names in messages: no file system is asked. */
 export function baseName(path: string): string {
@@ -12,20 +11,14 @@ export function folderOf(path: string): string {
   return end > 0 ? path.slice(0, end) : end === 0 ? '/' : '.';
 }
 
-/**
- * A path relative to a folder above it: "./a" and "a/b/c.yaml" → "b/c.yaml". '' for the folder itself and for paths
- * outside.
- */
+/** A path relative to a folder above: "./a" and "a/b/c.yaml" → "b/c.yaml". '' for the folder, and outside. */
 export function pathBelow(folder: string, path: string): string {
   const [outer, inner] = [partsOf(folder), partsOf(path)];
   const isInside = folder.startsWith('/') === path.startsWith('/') && outer.every((part, i) => part === inner[i]);
   return isInside && inner[outer.length] !== '..' ? inner.slice(outer.length).join('/') : '';
 }
 
-/**
- * Resolves a path relative to a folder: "a/b" and "../c.yaml" → "a/c.yaml". '' for the place from which the folder's
- * path starts.
- */
+/** Resolves a path relative to a folder: "a/b" and "../c.yaml" → "a/c.yaml". '' for where the folder's path starts. */
 export function resolvePath(folder: string, path: string): string {
   const isAbsolute = path.startsWith('/');
   const parts: string[] = [];
@@ -40,16 +33,14 @@ function partsOf(path: string): readonly string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.');
 }
 
-/** The file of a golden with its node and settings. A folder that holds it is a golden. */
+/** A golden's file with its node and settings, by which a golden is recognised. */
 export const goldenHead = 'golden.json';
 
-/** The file of a bundle that describes it. A folder that holds it is a bundle. */
+/** A bundle's description, by which a bundle is recognised. */
 export const bundleHead = 'manifest.json';
 
-/** The file of a dump that says what else packets meet on its node, as tools print it. */
 export const networkFile = 'network.txt';
 
-/** The file that holds flags for a repository. */
 export const kpcYaml = 'kpc.yaml';
 
 const label = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -63,7 +54,6 @@ export function isName(text: string, rule: NameRule): boolean {
   return rule === 'label' ? label.test(text) : text.length <= 253 && subdomain.test(text);
 }
 
-/** Applies the API server's rule for values of labels. */
 export function isLabelValue(text: string): boolean {
   return labelValue.test(text);
 }
@@ -71,22 +61,22 @@ export function isLabelValue(text: string): boolean {
 /** Bytes. */
 const longestInterface = 15;
 
-/** Whether the text names a network interface to the kernel, and nothing else to a rule file. */
+/** Whether the text names one network interface to the kernel, and is safe in a rule file. */
 export function isInterfaceName(text: string): boolean {
   return hasInterfaceShape(text, longestInterface);
 }
 
-/** Whether a rule can match interfaces by this prefix: the wildcard after it counts as a byte of the name. */
+/** Whether a rule can match interfaces by this prefix: its wildcard counts as a byte. */
 export function isInterfacePrefix(text: string): boolean {
   return hasInterfaceShape(text, longestInterface - 1);
 }
 
-/** The kernel counts bytes. To nft a `*` at the end is a wildcard. */
+/** The kernel counts bytes. To nft, a `*` at the end is a wildcard. */
 function hasInterfaceShape(text: string, most: number): boolean {
   return /^[^\s/"'\\#*\p{Cc}]+$/u.test(text) && new TextEncoder().encode(text).length <= most;
 }
 
-/** Returns the word that `wanted` most plausibly misspells, at most `most` letters away; undefined if there is none. */
+/** The word that `wanted` most plausibly misspells, at most `most` letters away, if any. */
 export function findNearest(
   word: string,
   words: readonly string[],
@@ -105,7 +95,6 @@ export function findNearest(
 /** More suggestions would be a list to search. */
 export const mostSuggestions = 3;
 
-/** The names most like the wanted one; none if none is near. */
 export function nearest(wanted: string, names: readonly string[]): readonly string[] {
   let limit = Math.max(1, Math.floor(wanted.length / 3));
   let near: string[] = [];
@@ -119,10 +108,7 @@ export function nearest(wanted: string, names: readonly string[]): readonly stri
   return near.sort().slice(0, mostSuggestions);
 }
 
-/**
- * The number of letters to insert, delete, change or, if `swaps` count as one, swap with the next one; limit + 1 if
- * it is over `limit`.
- */
+/** The number of insertions, deletions, changes and, with `swaps`, swaps of neighbours; limit + 1 if over `limit`. */
 function editDistance(a: string, b: string, limit: number, swaps: boolean): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
   let beforeLast: readonly number[] = [];

@@ -1,9 +1,9 @@
-/** The text of a file, or why it has none, in words that follow "it". */
+/** A file's text, or why it has none, in words that follow "it". */
 export type Decoded =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'none'; readonly reason: string; readonly isPacked?: boolean };
 
-/** The first bytes of what a program packed, and what unpacks it. */
+/** The first bytes of packed files, and what unpacks them. */
 const packed: readonly (readonly [first: readonly number[], words: string])[] = [
   [[0x1f, 0x8b], 'compressed with gzip: unpack it with gunzip'],
   [[0x28, 0xb5, 0x2f, 0xfd], 'compressed with zstd: unpack it with unzstd'],
@@ -12,15 +12,12 @@ const packed: readonly (readonly [first: readonly number[], words: string])[] = 
   [[0x50, 0x4b, 0x03, 0x04], 'a zip archive: unpack it first'],
 ];
 
-/** Names the program that packed the bytes, and how to unpack them; undefined for other bytes. */
+/** Names the program that packed the bytes and how to unpack them, if known. */
 export function describePacked(bytes: Uint8Array): string | undefined {
   return packed.find(([first]) => first.every((byte, i) => bytes[i] === byte))?.[1];
 }
 
-/**
- * Decodes what a program printed into a file: UTF-8, whatever it holds, or UTF-16 with a byte order mark, as
- * PowerShell writes. Does not unpack what is packed.
- */
+/** Decodes a program's output: any UTF-8, or UTF-16 with a byte order mark, as PowerShell writes. Unpacks nothing. */
 export function decodePrinted(bytes: Uint8Array): Decoded {
   const words = describePacked(bytes);
   if (words !== undefined) return { kind: 'none', reason: `it is ${words}`, isPacked: true };
@@ -30,7 +27,7 @@ export function decodePrinted(bytes: Uint8Array): Decoded {
   return { kind: 'text', text: new TextDecoder(encoding).decode(bytes) };
 }
 
-/** The line, counted from 1, of the first conflict marker of Git; undefined if there is none. */
+/** The line, from 1, of Git's first conflict marker, if any. */
 export function findConflict(text: string): number | undefined {
   const start = /(?:^|\n)(?=<{7} \S)/.exec(text.includes('<<<<<<< ') ? text : '');
   if (!start) return undefined;
@@ -44,19 +41,15 @@ export function findConflict(text: string): number | undefined {
 export const conflictText =
   'Git left a merge conflict here: resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>';
 
-/**
- * Characters that look like a space, or like nothing, in the place of spaces that YAML needs. Web pages and chats
- * insert them.
- */
+/** Characters that look like a space or nothing where YAML needs spaces. Web pages and chats insert them. */
 const oddSpace = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/;
 
-/** Advice on the first odd space of a text; undefined if it has none. */
+/** Advice on the first odd space of a text, if any. */
 export function adviseOnOddSpace(text: string): string | undefined {
   const [found] = oddSpace.exec(text) ?? [];
   return found && `replace ${nameCharacter(found.charCodeAt(0))}, which only looks like a space, with a normal space`;
 }
 
-/** "U+00A0". */
 export function nameCharacter(codePoint: number): string {
   return `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`;
 }
@@ -64,7 +57,7 @@ export function nameCharacter(codePoint: number): string {
 const logStart = '\n==== START logs for container ';
 const logEnd = '\n==== END logs for container ';
 
-/** Blanks the logs that `kubectl cluster-info dump` prints among its JSON. All other text stays on its line. */
+/** Blanks the logs that `kubectl cluster-info dump` prints among its JSON; lines keep their numbers. */
 export function blankContainerLogs(text: string): string {
   const parts: string[] = [];
   let from = 0;

@@ -1,4 +1,4 @@
-// Writes where others may write too: in a folder that is held open, and files that are replaced in it as a whole.
+// Writes in folders that others may write to: holds the folder open, and replaces files whole.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -17,17 +17,17 @@ import { pathOfDescriptor } from './system-paths.ts';
 import { basename, dirname } from 'node:path';
 
 /**
- * An open folder. Paths in it go through its descriptor, like openat(2): nobody can put another folder, or a link, in
- * its place between two calls. Without /proc they go by the folder's path.
+ * An open folder. Its paths go through its descriptor, like openat(2), so nobody can replace it between two calls.
+ * Without /proc they go by the folder's path.
  * Test: a bundle is written into the folder that was made for it, not into one that a link in its place leads to.
  */
 export class OpenFolder {
   readonly #descriptor: number;
   readonly #named: string;
-  /** A path of the folder, valid while it is open. */
+  /** Valid while the folder is open. */
   readonly path: string;
 
-  /** With `isLink: 'refused'`, a link in the folder's place is refused (ENOTDIR); links above it are followed. */
+  /** `isLink: 'refused'` refuses a link in the folder's place (ENOTDIR) but follows links above it. */
   constructor(path: string, { isLink }: { readonly isLink: 'followed' | 'refused' }) {
     const { O_RDONLY, O_DIRECTORY = 0, O_NOFOLLOW = 0 } = constants;
     this.#named = path;
@@ -35,12 +35,12 @@ export class OpenFolder {
     this.path = pathOfDescriptor(this.#descriptor) ?? path;
   }
 
-  /** The path of a file in it. Whether a link there is followed depends on what the caller does with the path. */
+  /** The path of a file in it. The caller decides about following links there. */
   at(name: string): string {
     return `${this.path}/${name}`;
   }
 
-  /** Makes a folder with a new name: `prefix`, and six letters and digits. Returns the name. */
+  /** Makes a folder named `prefix` plus six letters and digits; returns the name. */
   makeFolder(prefix: string): string {
     const name = `${prefix}${randomBytes(3).toString('hex')}`;
     mkdirSync(this.at(name));
@@ -58,13 +58,13 @@ export class OpenFolder {
     closeSync(this.#descriptor);
   }
 
-  /** Makes an error of the system name a file in this folder by the path that the folder was opened with. */
+  /** Makes a system error name a file by the path that the folder was opened with. */
   explain(error: unknown): unknown {
     return renameInError(error, this.path, this.#named);
   }
 }
 
-/** Opens a folder for `work`, and closes it. Errors name files by `path`. */
+/** Opens a folder for `work`. Errors name files by `path`. */
 export async function withFolder<T>(
   path: string,
   links: ConstructorParameters<typeof OpenFolder>[1],
@@ -81,8 +81,8 @@ export async function withFolder<T>(
 }
 
 /**
- * Removes a file, a link, or a folder with all in it, but nothing that a link leads to, even if another user replaces
- * folders by links meanwhile. A missing path is no error.
+ * Removes a file, link or folder with its content, but nothing behind a link, even if another user replaces folders by
+ * links meanwhile. A missing path is no error.
  * Test: follows no link that is put in the place of a folder while it is being removed.
  */
 export function removeTree(path: string): void {
@@ -90,7 +90,7 @@ export function removeTree(path: string): void {
     unlinkSync(path);
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return;
-    // Linux says EISDIR of a folder, other systems EPERM.
+    // For a folder, Linux says EISDIR, other systems EPERM.
     if (!hasCode(error, 'EISDIR') && !hasCode(error, 'EPERM')) throw error;
     removeFolder(path);
   }
@@ -106,18 +106,16 @@ function removeFolder(path: string): void {
   rmdirSync(path);
 }
 
-/** How a file is made. */
 export interface FileKind {
   /** Permission bits, whatever the umask. */
   readonly mode: number;
-  /** Whether to return only when the file would survive a power cut. */
+  /** Whether to return only once the file would survive a power cut. */
   readonly isDurable: boolean;
 }
 
 /**
- * Writes a file, replacing any other. No reader sees half of it, and the folder may belong to another user: the file
- * is made under a new name, all calls go by its descriptor, and a rename puts it in place. Refuses to replace
- * anything but a regular file, such as a device or a link.
+ * Writes a file, replacing any other. Readers see it whole, and the folder may be another user's: writes under a new
+ * name, by descriptor, then renames. Refuses to replace anything but a regular file, such as a device or a link.
  * Test: does not replace %s.
  */
 export async function replaceFile(path: string, content: string | Uint8Array, kind: FileKind): Promise<void> {
@@ -126,7 +124,6 @@ export async function replaceFile(path: string, content: string | Uint8Array, ki
   );
 }
 
-/** As replaceFile, in a folder that is open. */
 export async function replaceFileIn(
   folder: OpenFolder,
   name: string,
@@ -149,7 +146,7 @@ export async function replaceFileIn(
     await promises.rename(unfinished, folder.at(name));
   } catch (error) {
     await promises.rm(unfinished, { force: true }).catch(() => undefined);
-    // People know the file by its final name. Node names none where writing to an open file fails.
+    // Users know the file by its final name, and Node gives none for an error of writing.
     if (isSystemError(error)) {
       error.path = folder.at(name);
       const message = error.message.replaceAll(unfinished, error.path);
@@ -184,7 +181,7 @@ function removeUnfinished(folder: OpenFolder): void {
     try {
       if (Date.now() - lstatSync(folder.at(name)).mtimeMs > abandonedMilliseconds) unlinkSync(folder.at(name));
     } catch {
-      // Another writer was faster, or it is another user's: it stays.
+      // Removed by another writer, or owned by another user.
     }
   }
 }

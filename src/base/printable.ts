@@ -1,24 +1,19 @@
-// Texts as they are printed: nothing in them that a terminal obeys, with counts, lists of words, and columns.
+// Printing texts safely: nothing a terminal obeys; counts, lists of words, columns.
 
-/**
- * Characters that a terminal acts on, that reverse the text after them, or that are invisible. With invisible ones,
- * two texts that look the same could differ, or a text could hide one that only programs read.
- */
+/** Characters that a terminal obeys, that reverse text or that are invisible, so that texts may look alike. */
 export const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
 /** The start of a command to a CI service: `##[name]` of GitHub and Azure, `##vso[name]` of Azure, `##teamcity[name]`. */
 const commandStart = /##([\w.-]*)\[/g;
 
 /**
- * A text from outside as it may be printed on a line: one column for each character, and none that a terminal would
- * act on, that would turn the text around or end the line, or that would make the line a command to a CI service, which
- * reads what is printed in a job: `::name::` at its start, `##[name]`, `##vso[name]` or `##teamcity[name]` anywhere.
+ * Makes an outside text safe on a line: nothing that a terminal acts on, that reverses text, ends the line or is a CI
+ * service's command: `::name::` at its start, `##[name]`, `##vso[name]` or `##teamcity[name]` anywhere.
  */
 export function printable(text: string): string {
   return disarm(text.replaceAll('\t', ' ').replace(unprintable, '·'));
 }
 
-/** Makes a line harmless that GitHub, Azure or TeamCity would take for a command. */
 export function disarm(line: string): string {
   return line.replace(/^(\s*)::/, '$1·:').replace(commandStart, '##$1·');
 }
@@ -31,14 +26,13 @@ export function printableLines(text: string): string {
     .join('\n');
 }
 
-/** A character as JSON writes it escaped: a code point beyond U+FFFF becomes two escapes. */
 function escapeCharacter(character: string): string {
   return Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
     .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
     .join('');
 }
 
-/** Equal JSON, with everything escaped that a terminal or a CI service would act on. */
+/** Equal JSON, with everything escaped that a terminal or CI service would act on. */
 export function printableJson(json: string): string {
   return json
     .replace(unprintable, (found) => (found === '\n' ? found : escapeCharacter(found)))
@@ -47,24 +41,23 @@ export function printableJson(json: string): string {
 
 const longestQuote = 160;
 
-/** Quotes a text from outside: cut if it is long, with escapes for what printable replaces. */
+/** Quotes an outside text, shortened, with printable's escapes. */
 export function quotePrintable(text: string): string {
   const short = text.length > longestQuote ? `${text.slice(0, longestQuote - 3)}...` : text;
   return printable(JSON.stringify(short).replace(unprintable, escapeCharacter));
 }
 
-/** Quotes a value of the input: short, and with nothing that could move a terminal's cursor. */
+/** Quotes an input value: short, and harmless to a terminal. */
 export function quote(text: string): string {
   const short = text.length > 60 ? `${text.slice(0, 57)}...` : text;
   return JSON.stringify(short).replace(unprintable, escapeCharacter);
 }
 
-/** As quote, without the quotes. */
 export function escapeText(text: string): string {
   return quote(text).slice(1, -1);
 }
 
-/** What a person calls a field: its own name, with the index of a list's item. */
+/** A field's own name, with the index of a list item. */
 export function fieldName(path: readonly (string | number)[]): string {
   const last = path.at(-1);
   if (last === undefined) return 'the document';
@@ -73,10 +66,7 @@ export function fieldName(path: readonly (string | number)[]): string {
   return typeof parent === 'string' ? `${parent}[${last}]` : `[${last}]`;
 }
 
-/**
- * A text as one word of a command that a person may paste into a shell, and that printable leaves as it is: what printable would
- * replace is in a $'…', which shells read the escapes of.
- */
+/** A text as one shell word, safe to print and to paste: uses $'…' with escapes for what printable would replace. */
 export function shellWord(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   if (printable(text) === text) return `'${text.replaceAll("'", "'\\''")}'`;
@@ -84,22 +74,21 @@ export function shellWord(text: string): string {
   return `$'${escaped.replace(commandStart, (found) => `${found.slice(0, -1)}${escapeBytes('[')}`)}'`;
 }
 
-/** The bytes of a character in UTF-8, in octal: an escape of three digits ends there in every shell. */
+/** UTF-8 bytes in octal: a three-digit escape ends there in every shell. */
 function escapeBytes(character: string): string {
   return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 }
 
-/** A path as a word of a command that is no flag there. "-" stays: it is standard input. */
+/** A path as a shell word that is no flag. "-" stays: it is standard input. */
 export function pathWord(path: string): string {
   return /^-./.test(path) ? `./${path}` : path;
 }
 
-/** A whole number with a comma every three digits. Intl does the same, but loading it takes longer than a small run. */
+/** A whole number with a comma every three digits. Loading Intl takes longer than a small run. */
 export function formatCount(whole: number): string {
   return String(whole).replace(/\B(?=(?:\d{3}){1,5}$)/g, ',');
 }
 
-/** "1 rule", "2,300 rules". */
 export function count(number: number, one: string, more = `${one}s`): string {
   return `${formatCount(number)} ${number === 1 ? one : more}`;
 }
@@ -109,12 +98,11 @@ export function percent(share: number): string {
   return `${Number((share * 100).toFixed(1))}%`;
 }
 
-/** "a, b and c", or with another word before the last. */
 export function joinWords(words: readonly string[], conjunction: 'and' | 'or' = 'and'): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
 }
 
-/** The first lines, and how many more there are. If only one more follows, it is there, because the count takes a line too. */
+/** The first lines, and how many more. A single further line is shown, since the count takes a line too. */
 export function cutLines<Line>(lines: readonly Line[], most: number, more: (words: string) => Line): readonly Line[] {
   if (lines.length <= most + 1) return lines;
   return [...lines.slice(0, most), more(`and ${formatCount(lines.length - most)} more`)];
@@ -122,35 +110,33 @@ export function cutLines<Line>(lines: readonly Line[], most: number, more: (word
 
 const mostShown = 3;
 
-/** The first names of a list: "a, b, c and 4 more". */
 export function nameSome(names: readonly string[], most: number = mostShown): string {
   const some = names.slice(0, most).join(', ');
   return names.length > most ? `${some} and ${formatCount(names.length - most)} more` : some;
 }
 
-/** How a table is laid out. Columns count from 0. */
 export interface TableForm {
-  /** Columns of the terminal; undefined if the output is none: then no cell is cut. */
+  /** Columns of the terminal; undefined for other output, where no cell is cut. */
   readonly width: number | undefined;
-  /** Relative widths that columns keep when space is short; 1 for those left out. */
+  /** Columns' relative widths when space is short; 1 by default. */
   readonly weights: Readonly<Record<number, number>>;
-  /** The column of names. They are cut at the start, because their ends say more. */
+  /** The column of names, cut at the start because their ends say more. */
   readonly names?: number;
   /** Columns that give way before all others. */
   readonly first?: readonly number[];
-  /** Columns of lists, of which whole items are left out: "10.96.0.10, +2". An item is never cut. */
+  /** Columns of lists, cut by whole items: "10.96.0.10, +2". */
   readonly lists?: readonly number[];
 }
 
-/** A column is not cut to less than this. */
+/** Columns are not cut below this. */
 const leastWidth = 8;
 
-/** Without a terminal, a longer cell only moves the columns behind it in its own row. */
+/** Without a terminal, a longer cell only shifts its own row. */
 const mostAligned = 60;
 
 const gap = '  ';
 
-/** Cuts and pads cells to the widths of their columns, so that a row fits the terminal. */
+/** Cuts and pads cells so that each row fits the terminal. */
 export function fitRows(rows: readonly (readonly string[])[], form: TableForm): readonly (readonly string[])[] {
   const { width, names, lists = [] } = form;
   const wanted = rows[0]?.map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0)) ?? [];
@@ -172,7 +158,7 @@ export function joinCells(cells: readonly string[]): string {
   return cells.join(gap).trimEnd();
 }
 
-/** The first items of a list that fit, at least one, and the number of the others. */
+/** The first items that fit, at least one, and the number of others. */
 function cutList(cell: string, room: number): string {
   const items = cell.split(', ');
   for (let shown = items.length; shown > 1; shown--) {
@@ -187,7 +173,7 @@ function shortList(items: readonly string[], shown: number): string {
   return `${items.slice(0, shown).join(', ')}${hidden > 0 ? `, +${hidden}` : ''}`;
 }
 
-/** The width of each column: what does not fit is taken from those that give way first, then from the widest. */
+/** The columns' widths: takes space from those that give way first, then from the widest. */
 function fitColumns(
   wanted: readonly number[],
   { weights, first = [] }: TableForm,

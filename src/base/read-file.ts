@@ -3,17 +3,13 @@ import { isatty } from 'node:tty';
 import { holdPath, type HeldPath } from './held-path.ts';
 import { renameInError } from './system-errors.ts';
 
-/** Bytes. V8 has no longer texts. */
+/** Bytes: V8's longest text. */
 export const largestFile = 2 ** 29 - 24;
 
-/**
- * Explains why a path is not read, without quoting its content. It looks like an error of the system, because the
- * program is not at fault.
- */
+/** Why a path is not read, without quoting content. Shaped like a system error, because the program is not at fault. */
 export class UnreadableFile extends Error {
   readonly code = 'EUNREADABLE';
   readonly syscall = 'read';
-  /** Without the path. */
   readonly reason: string;
 
   constructor(path: string, reason: string) {
@@ -31,9 +27,9 @@ export function describeUnread(error: unknown): string {
 }
 
 /**
- * Reads a regular file of at most `most` bytes. Anything else is refused before it is opened: a pipe may have no
- * writer, a device no end, and a file that the kernel makes up may be one message that is gone once it is read. Throws an
- * UnreadableFile, or the system's error. `check` gets the real path of the file, wherever links led to it.
+ * Reads a regular file of at most `most` bytes. Refuses others before opening: a pipe may have no writer, a device no
+ * end, and reading a kernel file may consume a message. Throws an UnreadableFile, or the system's error. `check` gets
+ * the file's real path.
  */
 export function readRegularFile(path: string, most: number = largestFile, check?: (found: string) => void): Buffer {
   const { file, size } = openRegularFile(path, (held) => {
@@ -47,10 +43,7 @@ export function readRegularFile(path: string, most: number = largestFile, check?
   }
 }
 
-/**
- * The descriptor of a regular file, which the caller closes. What is opened is what was checked, also by `check`, whatever takes
- * its place meanwhile. Throws as readRegularFile.
- */
+/** The descriptor of a regular file, exactly the one checked. The caller closes it. Throws as readRegularFile. */
 export function openRegularFile(
   path: string,
   check?: (found: HeldPath) => void,
@@ -60,10 +53,10 @@ export function openRegularFile(
     checkKind(path, held.stats);
     check?.(held);
     if (held.isMadeByKernel()) throw new UnreadableFile(path, madeByKernel);
-    // If a program holds a lease on the file, opening it does not wait.
+    // Do not wait for a program that holds a lease on the file.
     const file = openSync(held.path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
     try {
-      // Where nothing is held by a descriptor, another thing may be in its place by now.
+      // Without descriptors, something else may be here by now.
       checkKind(path, fstatSync(file));
       return { file, size: held.stats.size };
     } catch (error) {
@@ -83,8 +76,8 @@ const madeByKernel = 'the kernel makes it up while it is read: copy what it hold
 const largestKernelFile = 2 ** 24;
 
 /**
- * Reads a file in /proc or /sys at once: they are many, short, and safe to open. Throws an UnreadableFile for one that is not short:
- * another thing may be mounted in its place.
+ * Reads a short file in /proc or /sys at once, which is safe. Throws an UnreadableFile for a long one: something else
+ * may be mounted there.
  * Test: an endless file in the place of one of the kernel's is refused.
  */
 export function readKernelFile(path: string): string {
@@ -96,16 +89,13 @@ export function readKernelFile(path: string): string {
   }
 }
 
-/** Paths for what a shell passes as a file: `<(command)`, and standard input by name. */
+/** What a shell passes as a file: `<(command)`, and standard input by name. */
 const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
-/**
- * The bytes of such pipes, by path. A pipe can be read once, and a command reads its input twice: to see what it is,
- * then as that. A process gets its pipes once, so this state belongs to the process, not to a run.
- */
+/** The bytes of such pipes, which can be read once. They belong to the process, not to a run. */
 const handedOverBytes = new Map<string, Buffer>();
 
-/** As readRegularFile, but also reads what people name instead of a file: standard input, `<(command)`, /dev/null. */
+/** As readRegularFile, but also reads standard input, `<(command)` and /dev/null. */
 export function readNamedFile(path: string, most: number = largestFile): Buffer {
   if (path === '/dev/null') return Buffer.alloc(0);
   if (!handedOver.test(path)) return readRegularFile(path, most);
@@ -138,7 +128,7 @@ function tooLarge(path: string, most: number): UnreadableFile {
   return new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
 }
 
-/** Reads to the end, even if the size is wrong: a file may grow meanwhile, and a pipe has none. */
+/** Reads to the end whatever the size says: a file may grow, and a pipe has none. */
 function readAll(file: number, path: string, size: number, most: number): Buffer {
   const full: Buffer[] = [];
   let piece = Buffer.allocUnsafe(size > 0 ? size + 1 : 4000);

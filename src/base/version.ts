@@ -8,8 +8,6 @@ export const version: string = typeof KPC_VERSION === 'undefined' ? '0.0.0' : KP
 /** A text that differs between builds; '' if the sources run unbuilt. */
 export const build: string = typeof KPC_BUILD === 'undefined' ? '' : KPC_BUILD;
 
-/** Owner and name on GitHub, as in package.json. */
 export const repository: string = 'OWNER/REPOSITORY';
 
-/** Where the project and its pages are; undefined until the placeholder is replaced. */
 export const projectUrl = repository.startsWith('OWNER/') ? undefined : `https://github.com/${repository}`;

@@ -15,7 +15,7 @@ import { bundleFileNames } from './state-files.ts';
 import { freshTexts, compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
 import { findBroken, readBundle, readBundleMeaning, type BundleMeaning, type BundleReading } from './read-bundle.ts';
 
-/** Finds values of manifest.json that have the right shape, but that kpc would not write. One line each. */
+/** Checks manifest.json for values of the right shape that kpc would not write; one line each. */
 export function checkManifestValues(
   manifest: Manifest,
   lineOf: LocatedLines = (_, said) => `manifest.json: ${said}`,
@@ -38,7 +38,7 @@ export function checkManifestValues(
   return wrong.map(([name, must]) => lineOf(name.split('.'), `${name} must ${must}`));
 }
 
-/** Finds values of services.json that have the right shape, but that no Service in a cluster has. One line each. */
+/** Checks services.json for values of the right shape that no Service in a cluster has; one line each. */
 export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'node'>): readonly string[] {
   const own = new Set([...node.hostAddresses, node.nodeIPs.ipv4, node.nodeIPs.ipv6]);
   return [
@@ -48,7 +48,7 @@ export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'n
   ].map((problem) => `services.json: ${problem}`);
 }
 
-/** People read the list of Services, but the rules follow from their ports: each must match the other. */
+/** People read the list of Services, but rules follow from their ports: each must match the other. */
 function findOrphans({ services, servicePorts, healthChecks }: Cluster): readonly string[] {
   const known = new Set(services.map(({ namespace, name }) => `${namespace}/${name}`));
   const named = [...servicePorts, ...healthChecks].map(({ namespace, service }) => `${namespace}/${service}`);
@@ -57,7 +57,7 @@ function findOrphans({ services, servicePorts, healthChecks }: Cluster): readonl
     .map((name) => `${quotePrintable(name)} has ports or health checks, and is not among the Services`);
 }
 
-/** `own` are the addresses of the node itself. */
+/** `own`: the node's own addresses. */
 function checkServicePort(port: ServicePort, own: ReadonlySet<string>): readonly string[] {
   const { family } = port;
   const problems: string[] = [];
@@ -69,7 +69,7 @@ function checkServicePort(port: ServicePort, own: ReadonlySet<string>): readonly
   };
   checkAddress('cluster IP', port.clusterIP);
   if (port.forwarding !== 'masquerade') for (const { wrong, help } of portChanges(port)) refuse(`${wrong}: ${help}`);
-  // Where a cluster says so, an external address is a node's own; a cluster IP never is.
+  // An external address may be a node's own; a cluster IP never is.
   if (own.has(port.clusterIP.text)) refuse(`cluster IP ${port.clusterIP.text} is an address of the node itself`);
   for (const address of port.externalIPs) checkAddress('external IP', address);
   for (const address of port.loadBalancerIPs) checkAddress('load balancer IP', address);
@@ -102,9 +102,9 @@ function checkStatuses({ servicePorts }: Cluster): readonly string[] {
 }
 
 /**
- * Reads a bundle that may come from an attacker. services.json and manifest.json say what it means: what is in them must be
- * values that Kubernetes and kube-proxy have, and every other file must be, byte by byte, what compiling them gives. So the
- * forms that a bundle may have are those of the compiler, and no list of them can fall behind it.
+ * Reads a bundle that may come from an attacker. services.json and manifest.json must hold values of Kubernetes and
+ * kube-proxy, and every other file must be, byte by byte, what compiling them gives: the compiler alone defines what a
+ * bundle may hold.
  */
 export function checkBundle(files: BundleFiles, compile: Compile): BundleReading {
   const meaning = readBundleMeaning(files);
@@ -112,7 +112,7 @@ export function checkBundle(files: BundleFiles, compile: Compile): BundleReading
   return meaning.manifest.dumped ? checkDumped(files) : checkCompiled(meaning, files, compile);
 }
 
-/** A dump of a node has no Services that its files could be compiled from: it is for comparing only. */
+/** A dump has no Services to compile its files from: it is only for comparing. */
 function checkDumped(files: BundleFiles): BundleReading {
   const reading = readBundle(files);
   if (reading.kind === 'broken') return reading;
@@ -127,7 +127,7 @@ function checkDumped(files: BundleFiles): BundleReading {
   return findBroken(problems, manifest) ?? reading;
 }
 
-/** The state is the compiled one: the same bytes mean the same, so that no file of a tool need be read back. */
+/** The state is the compiled one: equal bytes mean the same, so no tool's file is read back. */
 function checkCompiled({ manifest, cluster }: BundleMeaning, files: BundleFiles, compile: Compile): BundleReading {
   const lineOf = createLocatedLines('manifest.json', files.get('manifest.json') ?? '');
   const values = [
@@ -136,7 +136,7 @@ function checkCompiled({ manifest, cluster }: BundleMeaning, files: BundleFiles,
   ];
   try {
     const content = compileContent(manifest, cluster, compile);
-    // The files are compared themselves, so their checksums are not made again.
+    // Files are compared themselves, so skip their checksums.
     const fresh = makeBundle(content, { ...freshTexts, digest: () => '' });
     const problems = [
       ...values,
@@ -146,14 +146,14 @@ function checkCompiled({ manifest, cluster }: BundleMeaning, files: BundleFiles,
     const state = { ...content.state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
     return findBroken(problems, manifest) ?? { kind: 'bundle', bundle: { manifest, cluster, files, state } };
   } catch (error) {
-    // No rule can be written with some of what has been found wrong already.
+    // No rule can be written with some of these faults.
     const broken = findBroken(values, manifest);
     if (broken) return broken;
     throw error;
   }
 }
 
-/** Fields that follow from the others and that kpc-apply uses or shows. */
+/** Fields that follow from others and that kpc-apply uses or shows. */
 const derived: readonly (keyof Manifest)[] = [
   ...(['kubeProxyVersion', 'mode', 'serviceCidrs', 'healthChecks', 'tools', 'counts'] as const),
 ];
@@ -170,7 +170,7 @@ function compareManifests(found: Manifest, fresh: Manifest, lineOf: LocatedLines
   ];
 }
 
-/** Reports where a file differs from what kpc writes: each line that is not in it, the missing ones, or another order. */
+/** Reports how a file differs from what kpc writes: added lines, missing ones, or their order. */
 function compareFiles(name: string, found: string | undefined, fresh: string | undefined): readonly string[] {
   if (found === fresh) return [];
   if (found === undefined) return [`${name} is missing`];
@@ -198,7 +198,6 @@ function quoteLine(line: string): string {
   return quotePrintable(line.replace(/\n$/, ''));
 }
 
-/** The lines that are more often in one text than in the other. */
 function linesBeyond(lines: readonly string[], others: readonly string[]) {
   const left = new Map<string, number>();
   for (const line of others) left.set(line, (left.get(line) ?? 0) + 1);

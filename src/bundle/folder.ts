@@ -20,14 +20,13 @@ export function isBundleFile(name: string): boolean {
   return knownNames.has(name);
 }
 
-/** Makes a file that is not there yet. */
+/** Makes a file, which must not exist. */
 type MakeFile<Text> = (path: string, text: Text, name: string) => Promise<void>;
 
 /**
- * Makes the folder hold these files and no others. They are written beside it and put in its place by a rename, so that no
- * reader ever sees half of a bundle; the folder that was there comes back where that fails. A folder with anything in
- * it that no bundle has is left alone: `-o` may name a home folder. All goes by descriptors of folders, as they may be
- * another user's, who may put links in their place.
+ * Makes the folder hold exactly these files: writes beside it and renames, so no reader sees half a bundle, and
+ * restores the old folder on failure. Refuses a folder with anything foreign to bundles: `-o` may name a home folder.
+ * Works by descriptors, since another user's folder may get links in its place.
  */
 export async function replaceFolder<Text extends FileText>(
   folder: string,
@@ -48,13 +47,12 @@ export async function replaceFolder<Text extends FileText>(
   }
 }
 
-/** Undefined if the folder may be replaced. */
 async function findProblem(target: string, files: ReadonlyMap<string, FileText>): Promise<FolderFault | undefined> {
   if (await isFile(target)) return { kind: 'is-a-file' };
   const present = await listFolder(target);
   const strangers = findStrangers(target, present);
   if (strangers.length > 0) return { kind: 'not-a-bundle', strangers };
-  // What is kept in git must not turn into another form because of one wrong flag.
+  // One wrong flag must not change the form of what git keeps.
   if (!files.has(goldenHead) && hasFile(present, isGoldenHead)) return { kind: 'is-a-golden' };
   if (files.has(goldenHead) && hasFile(present, isBundleFile)) return { kind: 'is-no-golden' };
   return undefined;
@@ -69,7 +67,7 @@ async function replaceIn<Text>(
   const work = parent.makeFolder(temporaryPrefix(name));
   try {
     await withFolder(parent.at(work), { isLink: 'refused' }, async (fresh) => {
-      // At once, for each waits for the disk; and to the end, so that none appears in a folder that is being removed.
+      // Write in parallel, and wait for all even after an error: none may appear in a folder being removed.
       const made = await Promise.allSettled([...files].map(([file, text]) => makeFile(fresh.at(file), text, file)));
       for (const result of made) if (result.status === 'rejected') throw result.reason;
     });
@@ -80,13 +78,13 @@ async function replaceIn<Text>(
   }
 }
 
-/** The folder that a link points to: a program that reads the folder through either name gets the new bundle. */
+/** A link's target: programs that read through either name get the new bundle. */
 async function followLink(path: string): Promise<string> {
   const found = await lstat(path).catch(() => undefined);
   return found?.isSymbolicLink() ? realpath(path) : path;
 }
 
-/** The start of the folder's names while it is written, short enough for the letters that follow. */
+/** The prefix of the folder's temporary names, short enough for the letters that follow. */
 function temporaryPrefix(name: string): string {
   return `.${name.slice(0, 200)}.`;
 }
@@ -97,12 +95,12 @@ export function isRemainOf(name: string, entry: string): boolean {
   return entry.startsWith(prefix) && /^[A-Za-z0-9]{6}(?:\.old)?$/.test(entry.slice(prefix.length));
 }
 
-/** The entries that kpc did not write: replaceFolder does not replace such a folder. None if there is no folder. */
+/** The entries that kpc did not write: such a folder is not replaced. Empty for a missing folder. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
   return findStrangers(folder, await listFolder(folder));
 }
 
-/** Whether the folder holds a golden, not a bundle. A node of a fleet may be called golden.json: that is a folder. */
+/** Whether the folder holds a golden, not a bundle. A fleet's node may be a folder named golden.json. */
 export async function holdsGolden(folder: string): Promise<boolean> {
   return hasFile(await listFolder(folder), isGoldenHead);
 }
@@ -118,22 +116,18 @@ export async function isFile(path: string): Promise<boolean> {
   return found?.isDirectory() === false;
 }
 
-/** Whether readFolder reads a file of a bundle's folder: a golden's head, too, which says what the folder is instead. */
+/** Whether readFolder reads this file of a bundle; also a golden's head, which says what the folder is. */
 export function isStoredFile(name: string): boolean {
   return isBundleFile(name) || isGoldenHead(name);
 }
 
-/** manifest.json has a few lines for a Service, as a file of a golden has; a file with more is not meant to be read. */
+/** Bytes. manifest.json has a few lines per Service; a larger file is not meant to be read. */
 const largestManifest = 64 * 2 ** 20;
 
-/** The bytes that the files of a bundle have together at most, to be applied or packed. docs/security.md says what they cost. */
+/** Most bytes of a bundle to apply or pack. docs/security.md says what they cost. */
 export const largestBundle = 96 * 2 ** 20;
 
-/**
- * The files of a bundle's folder as text, or those of a golden; others in it are not read. Throws what reading throws. Where a
- * golden is read as a bundle, its head says what it is. Links that lead out of the folder are not followed. `most`: the bytes of all
- * together.
- */
+/** The text of a bundle's or golden's files. Follows no links out of the folder. `most`: bytes of all together. */
 export async function readFolder(
   folder: string,
   isOwn: (name: string) => boolean = isStoredFile,
@@ -151,20 +145,20 @@ export async function readFolder(
   );
 }
 
-/** Why a bundle is not read, in words that follow its name. */
+/** Why a bundle is not read, in words after its name. */
 export function describeTooLarge(most: number): string {
   return `it holds more than ${most / 2 ** 20} MB`;
 }
 
 /**
- * The bytes of a file of a folder. A link that leads out of the folder is refused: who writes one into a repository could have
- * any file of those who compare it printed. The folder itself may be a link.
+ * The bytes of a file of a folder. Refuses a link out of the folder: in a repository, it could make anyone who compares
+ * print any file of theirs. The folder itself may be a link.
  * Test: a link in a folder that --check compares.
  */
 export function readOwnFile(folder: string, name: string, most?: number): Buffer {
   const path = join(folder, name);
   const root = realPathOf(folder);
-  // Whatever is not a file is refused with its kind, also behind a link.
+  // Refuses anything but a file, also behind a link.
   return readRegularFile(path, most, (found) => {
     if (found.startsWith(root.endsWith(sep) ? root : root + sep)) return;
     throw new UnreadableFile(path, 'it is a link to something outside the folder');
@@ -172,9 +166,8 @@ export function readOwnFile(folder: string, name: string, most?: number): Buffer
 }
 
 /**
- * The names of a folder's entries that kpc did not write. Only regular files count as kpc's. The head of a bundle or
- * golden, a Service's file of a golden and the network of a dump must also hold what kpc writes: another program may use
- * the same names.
+ * Entries that kpc did not write. Only regular files count as kpc's, and heads, Services' files of a golden and a
+ * dump's network must hold what kpc writes: other programs may use the same names.
  */
 function findStrangers(folder: string, entries: readonly Dirent[]): readonly string[] {
   const files = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
@@ -191,15 +184,15 @@ function findStrangers(folder: string, entries: readonly Dirent[]): readonly str
   return names.filter((name) => !isOwn(name)).toSorted();
 }
 
-/** The network of a dump starts with a tool that was asked. */
+/** The network of a dump starts with a tool's prompt. */
 const firstPrompt = /^\$ ip(?:6?tables-save)?[ \n]/;
 
-/** A head starts with its version, or with a merge conflict about it. */
+/** The first line is the version, or a merge-conflict marker. */
 function headOf(version: string): RegExp {
   return new RegExp(`^(?:<<<<<<< .*\\n)?\\{\\s*(?:<<<<<<< .*\\n *)?"${version}": ?\\d`);
 }
 
-/** The heading is not always in the first line: git marks what it could not merge. */
+/** Not always the first line: git may have marked a conflict. */
 const serviceHeading = /^==> services\.json <==\r?$/m;
 
 function readStart(path: string): string {
@@ -220,13 +213,13 @@ async function listFolder(folder: string): Promise<readonly Dirent[]> {
   }
 }
 
-/** Whether the folder holds a bundle without assumed addresses or Pods, which one that has some must not replace. */
+/** Whether the folder holds a bundle without assumptions, which one with some must not replace. */
 export async function holdsReal(folder: string, next: Manifest): Promise<boolean> {
   try {
     const present = parseJson(readStart(join(folder, 'manifest.json')));
     return isAssumed(next) && isObject(present) && !isAssumed(present);
   } catch {
-    // There is none, or replaceFolder says what is wrong with it.
+    // Missing, or replaceFolder reports what is wrong.
     return false;
   }
 }
@@ -235,9 +228,9 @@ function isAssumed({ assigned, assumedEndpoints }: { readonly [K in keyof Manife
   return [assigned, assumedEndpoints].some((list) => Array.isArray(list) && list.length > 0);
 }
 
-/** Does not wait for the disk: a golden has a file for each Service, and git keeps what is lost. */
+/** Does not wait for the disk: a golden has many files, and git keeps what is lost. */
 export async function writeQuickly(path: string, text: string): Promise<void> {
-  // One at a time: all files open at once are more than a process may have.
+  // One at a time: too many open files would exceed the limit.
   writeFileSync(path, text, { flag: 'wx', mode: 0o644 });
 }
 
@@ -251,7 +244,7 @@ async function writeDurably(path: string, text: FileText): Promise<void> {
   }
 }
 
-/** No rename replaces a folder that is not empty, so the old one steps aside first. */
+/** rename cannot replace a non-empty folder, so move the old one aside first. */
 async function swapIn(parent: OpenFolder, work: string, name: string): Promise<void> {
   const [target, aside] = [parent.at(name), parent.at(`${work}.old`)];
   const isOld = (await lstat(target).catch(() => undefined)) !== undefined;

@@ -24,10 +24,10 @@ import { findBroken, findConflicts, findTooLong, readServiceRanges, type BundleR
 import { readServices } from './services-file.ts';
 import { filesToRead } from './state-files.ts';
 
-/** The file of everything on a node that does not depend on its Services. */
+/** The file for what does not depend on Services. */
 export const goldenNodeFile = 'node.txt';
 
-/** The file of one Service. Neither name has a dot, so no two Services share a file, and none is node.txt. */
+/** The file of one Service. Neither name has a dot, so each has its own and none is node.txt. */
 function goldenServiceFile(namespace: string, name: string): string {
   return `${namespace}.${name}.txt`;
 }
@@ -40,26 +40,24 @@ export function isGoldenFile(name: string): boolean {
   return name === goldenHead || name === goldenNodeFile || isGoldenServiceFile(name);
 }
 
-/** The version of the golden's format. */
 const goldenVersion = 1;
 
-/** golden.json: what shaped the golden. Nothing in it changes with the Services, or with the version of kpc. */
+/** golden.json: what shaped the golden. Independent of its Services and of kpc's version. */
 interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serviceCidrs'> {
   readonly goldenVersion: number;
-  /** "1.36": of a patch release nothing changes here. */
+  /** "1.36": patch releases change nothing here. */
   readonly kubernetesVersion: string;
-  /** Settings that are not at their default. */
+  /** Non-default settings. */
   readonly settings: object;
 }
 
-/** What the settings of kube-proxy are where nothing says otherwise. Goldens leave out what has these values, so they stay. */
+/** kube-proxy's default settings. Goldens omit them, so they must not change. */
 const usualSettings = defaultSettings('ipvs');
 
 /**
- * Writes what a bundle means as files to keep in git: one for each Service, with its endpoints and its lines of each tool's
- * file, one for what the node has anyway, and one for the settings. A Service's file holds what its cluster would compile to
- * if there were no other Service, so it changes with that Service alone: two branches that change two Services never touch
- * the same file. Nothing counts, sums up or names a version of kpc.
+ * Writes a bundle as files to keep in git: per Service its endpoints and its lines of each tool's file, one file for
+ * the node, one for settings. A Service's file holds what the cluster would compile to without other Services: branches
+ * that change two Services never touch the same file. Nothing counts, sums or names a version of kpc.
  */
 export function makeGolden(content: BundleContent, compile: Compile): BundleFiles {
   const { node, settings, families } = content;
@@ -91,11 +89,11 @@ export function makeGolden(content: BundleContent, compile: Compile): BundleFile
   return files;
 }
 
-/** Whether a line of a tool's file opens a table or a block in it, such as "*nat" or "table ip kube-proxy {". */
+/** Whether a line opens a table or block: "*nat", "table ip kube-proxy {". */
 const opens = (line: string): boolean => line.startsWith('*') || line.endsWith('{');
 const closes = (line: string): boolean => line === 'COMMIT' || line.trim() === '}';
 
-/** The lines of a tool's file, each also with the lines before it that open its block. */
+/** The lines of a tool's file, each with the lines before it that open its block. */
 function placeLines(text: string): readonly { readonly line: string; readonly place: string }[] {
   const inside: string[] = [];
   const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
@@ -107,10 +105,7 @@ function placeLines(text: string): readonly { readonly line: string; readonly pl
   });
 }
 
-/**
- * The lines of a tool's file that another text of the same file does not hold in the same place, with the lines around them
- * that open and close their table; '' where nothing is left.
- */
+/** The lines of a tool's file that `known` lacks at that place, inside the lines of their table; '' if none. */
 function cutLines(text: string, known: ReadonlySet<string>): string {
   const kept: string[] = [];
   for (const { line, place } of placeLines(text)) {
@@ -121,10 +116,10 @@ function cutLines(text: string, known: ReadonlySet<string>): string {
   return kept.map((line) => `${line}\n`).join('');
 }
 
-/** The section of a Service's file with the addresses and ports that kpc chose for it. */
+/** The section with the addresses and ports that kpc chose. */
 const assignedSection = 'assigned.json';
 
-/** The section with the workloads that the Service's endpoints are assumed of, a line each. */
+/** The section with the workloads of assumed endpoints, one a line. */
 const assumedSection = 'assumed.json';
 
 function isBehind({ pods }: AssumedWorkload, { services, servicePorts }: Cluster): boolean {
@@ -139,7 +134,7 @@ function formatLines(values: readonly object[]): string {
   return values.map((value) => `${JSON.stringify(value)}\n`).join('');
 }
 
-/** Each text that is not empty under a heading with its name. */
+/** Each non-empty text under a heading with its name. */
 function formatSections(sections: readonly (readonly [name: string, text: string])[]): string {
   return sections
     .filter(([, text]) => text !== '')
@@ -170,13 +165,13 @@ function formatHead(content: BundleContent): string {
   return `${JSON.stringify(head, undefined, 2)}\n`;
 }
 
-/** What a default is today stays out: settings that a later kpc adds do not show in older goldens. */
+/** Omits present defaults, so that settings of later kpcs do not show in older goldens. */
 function omitDefaults(settings: object, defaults: object): object {
   const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
     const usual = (defaults as Readonly<Record<string, unknown>>)[key];
-    // The head says it in a field of its own.
+    // The head has a field for it.
     if (key === 'mode' || JSON.stringify(value) === JSON.stringify(usual)) return [];
-    // How local traffic is detected is one thing, whatever fields it takes.
+    // Detection of local traffic counts as one value.
     const isGroup = isObject(value) && isObject(usual) && !('mode' in value);
     return [[key, isGroup ? omitDefaults(value, usual) : value]];
   });
@@ -194,10 +189,7 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
   });
 }
 
-/**
- * Reads a golden's files back: the node, the settings and the Services, compiled by this kpc. The lines of the tools'
- * files are not read: they follow from the rest, and --check compares them as text.
- */
+/** Reads a golden back: node, settings and Services, compiled by this kpc. --check compares the tools' lines. */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string): BundleReading {
   const unfit = findBroken([
     ...findTooLong(files),
@@ -226,7 +218,6 @@ export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: str
 
 interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
   readonly service: ServiceInfo;
-  /** At most one. */
   readonly assigned: readonly AssignedService[];
   readonly assumed: readonly AssumedWorkload[];
 }
@@ -302,7 +293,7 @@ function addDefaults(settings: unknown, defaults: object): object {
   return { ...defaults, ...Object.fromEntries(merged) };
 }
 
-/** Each workload once, though several Services may have its Pods as endpoints; undefined if none, as in a bundle. */
+/** Each workload once, though several Services may share its Pods; undefined if none, as in a bundle. */
 function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] | undefined {
   const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
   const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));

@@ -22,10 +22,8 @@ import { passingRules } from '../kernel/iptables/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, type CountName } from '../kube-proxy/modes.ts';
 
-/** Of a snapshot, what a bundle is written from. */
 export type BundleContent = BundleInputs & Pick<CompiledSnapshot, 'state'>;
 
-/** The inputs from which a bundle, with its state, is compiled. */
 export type BundleInputs = Pick<
   CompiledSnapshot,
   'cluster' | 'node' | 'settings' | 'families' | 'assigned' | 'kpcVersion'
@@ -33,11 +31,11 @@ export type BundleInputs = Pick<
   Partial<Pick<CompiledSnapshot, 'assumedEndpoints' | 'assumed'>> & {
     /** Set if the state was read from a node, not compiled. */
     readonly dumped?: true | undefined;
-    /** Where packets go on the node that it was read from: what tools print of its links, routes and sysctls. */
+    /** The routing of the node it was read from: its links, routes and sysctls as tools print them. */
     readonly network?: string | undefined;
   };
 
-/** What kpc makes of Services for a node: handed in, because a bundle knows no mode. */
+/** What kpc makes of Services for a node; passed in, because a bundle knows no mode. */
 export type Compile = (
   cluster: Cluster,
   node: NodeContext,
@@ -45,7 +43,7 @@ export type Compile = (
   families: readonly Family[],
 ) => KernelState;
 
-/** Compiles what a bundle's manifest and services.json describe: the content that the bundle must have. */
+/** The content that a bundle of this manifest and services.json must have. */
 export function compileContent(manifest: Manifest, cluster: Cluster, compile: Compile): BundleContent {
   const { families, assigned, assumedEndpoints, kpcVersion } = manifest;
   const [settings, node] = [settingsOf(manifest), nodeOfBundle(manifest)];
@@ -56,7 +54,6 @@ export function compileContent(manifest: Manifest, cluster: Cluster, compile: Co
 /** File name → text, of a whole bundle, manifest.json first. */
 export type BundleFiles = ReadonlyMap<string, string>;
 
-/** The files of a bundle, with its manifest as data; long texts may be in pieces. */
 export interface Bundle<Text extends FileText = string> {
   readonly manifest: Manifest;
   readonly files: ReadonlyMap<string, Text>;
@@ -69,24 +66,21 @@ export interface BundleTexts extends PartTexts {
   digest(name: BundleFileName, text: FileText): string;
 }
 
-/** Makes each text anew: for one bundle alone. */
+/** Makes each text anew, for a single bundle. */
 export const freshTexts: BundleTexts = {
   each: (format) => format,
   writeServices: writeServicePieces,
   digest: (_, text) => hashHex(text),
 };
 
-/**
- * Keeps texts that bundles of many nodes share: those of objects that their states share, and the last checksum of
- * each file. Bundles are the same without it.
- */
+/** Keeps texts and checksums that bundles of many nodes share. Bundles are the same without it. */
 export class BundleMemo implements BundleTexts {
   readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
   readonly #parts = new Map<unknown, (part: never) => string>();
   readonly #last = new Map<BundleFileName, { readonly text: FileText; readonly digest: string }>();
 
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string {
-    // What was kept for a function is of that function's own type.
+    // Kept for a function, so of that function's type.
     const known = this.#parts.get(format) as ((part: Part) => string) | undefined;
     if (known) return known;
     const remembered = remember(format);
@@ -103,10 +97,7 @@ export class BundleMemo implements BundleTexts {
   }
 }
 
-/**
- * Counts the programmed Services and Service ports; a port of both families counts once. The ports are sorted, so a
- * Service's ports, and a port's families, are adjacent.
- */
+/** Counts programmed Services and ports, a port of both families once. Relies on the order of the ports. */
 export function countServices(cluster: Cluster): { readonly services: number; readonly servicePorts: number } {
   let services = 0;
   let servicePorts = 0;
@@ -130,10 +121,7 @@ function remember<T extends object, R>(make: (item: T) => R): (item: T) => R {
   };
 }
 
-/**
- * Writes a bundle as text. The same content gives the same bytes on any machine. Many bundles of one cluster are
- * written faster with one texts.
- */
+/** Writes a bundle; equal content gives equal bytes. Sharing `texts` is faster for many bundles of a cluster. */
 export function makeBundle(content: BundleContent, texts: BundleTexts = freshTexts): Bundle {
   return makeBundleOf(content, texts, joinText);
 }
@@ -162,7 +150,7 @@ function makeBundleOf<Text extends FileText>(
   return { manifest, files: new Map<string, string | Text>([['manifest.json', manifestText], ...files]) };
 }
 
-/** The text of one file of the bundle; undefined if the mode or the families have no such file. */
+/** The text of one file; undefined if the mode or families lack it. */
 export function formatFile(name: BundleFileName, content: BundleContent): string | undefined {
   const text = writeFile(name, content, freshTexts);
   return text === undefined ? undefined : joinText(text);
@@ -206,12 +194,11 @@ function makeManifest(
   };
 }
 
-/** The ranges of cluster IPs, in the mode whose rules know them. */
 export function writeServiceRanges({ cluster, settings }: BundleContent): Manifest['serviceCidrs'] {
   return programs(settings.mode, 'nftables') ? writeServiceCidrs(cluster) : undefined;
 }
 
-/** What no state of most modes has is not counted, either. */
+/** Does not count what most modes' states never have. */
 export function countState(state: KernelState): { readonly [N in CountName]?: number } {
   const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
   const chains = iptables.flatMap((table) => [...table.values()]);

@@ -8,30 +8,26 @@ import type { healthCheckSchema, manifestSchema } from './schemas.ts';
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
 export const formatVersion = 1;
 
-/**
- * A Service's health check node port, and how many ready endpoints it has on this node. kube-proxy answers for each
- * family on that family's addresses with that family's number.
- */
+/** A health check node port. kube-proxy answers for each family on that family's addresses with its number. */
 export type HealthCheck = Shaped<typeof healthCheckSchema>;
 
 /** manifest.json: what the bundle is, for kpc-apply and for people. */
 export type Manifest = Shaped<typeof manifestSchema>;
 
-/** An address of a bundle's JSON, the shape of which was checked. Throws a TypeError for anything else. */
+/** Throws a TypeError if malformed. */
 export function readAddress(value: string): Address {
   const parsed = parseAddress(value);
   if (!parsed) throw new TypeError(`"${value}" is not an address`);
   return parsed;
 }
 
-/** A network of a bundle's JSON, the shape of which was checked. Throws a TypeError for anything else. */
+/** Throws a TypeError if malformed. */
 export function readNetwork(value: string): Network {
   const parsed = parseNetwork(value);
   if (!parsed) throw new TypeError(`"${value}" is not a network`);
   return parsed;
 }
 
-/** The node that a bundle was compiled for. */
 export function nodeOfBundle({ node }: Pick<Manifest, 'node'>): NodeContext {
   return {
     name: node.name,
@@ -52,19 +48,18 @@ export function writeNode(node: NodeContext): Manifest['node'] {
   };
 }
 
-/** The manifest's form of the ranges of cluster IPs. */
 export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'>) {
   return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
 }
 
-/** The settings of a manifest that was checked, with the release that its kube-proxy is of. */
+/** The settings of a checked manifest, with its kube-proxy's release. */
 export function settingsOf({ settings, kubeProxyVersion }: Manifest): ProxySettings {
   const release = parseRelease(kubeProxyVersion);
   if (release === undefined) throw new TypeError(`manifest.json: no such kube-proxy: ${kubeProxyVersion}`);
   return { ...settings, release };
 }
 
-/** What a manifest says of settings, in two fields. */
+/** Writes settings as two fields of a manifest. */
 export function writeSettings(settings: ProxySettings): Pick<Manifest, 'kubeProxyVersion' | 'settings'> {
   const { release, ...written } = settings;
   return { kubeProxyVersion: kubeProxyVersions[release], settings: written };

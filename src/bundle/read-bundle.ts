@@ -13,7 +13,7 @@ import { readServices } from './services-file.ts';
 import { bundleFileNames, readStateFile, stateFileNames } from './state-files.ts';
 import { hashHex } from '#hash';
 
-/** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
+/** A compiled bundle. Items of its state have no origin, which tools' files do not hold. */
 export interface StoredBundle {
   readonly manifest: Manifest;
   readonly state: KernelState;
@@ -22,7 +22,7 @@ export interface StoredBundle {
   readonly files?: BundleFiles | undefined;
 }
 
-/** A bundle, or all its problems, a line each: nothing of a broken one may be used. */
+/** A bundle or all its problems, a line each: no part of a broken one may be used. */
 export type BundleReading = { readonly kind: 'bundle'; readonly bundle: StoredBundle } | BrokenBundle;
 
 interface BrokenBundle {
@@ -32,7 +32,7 @@ interface BrokenBundle {
   readonly manifest?: Manifest | undefined;
 }
 
-/** The part of a bundle from which everything else in it results. */
+/** The part of a bundle from which the rest follows. */
 export type BundleMeaning = Pick<StoredBundle, 'manifest' | 'cluster'>;
 
 /** Undefined if there are no problems. */
@@ -40,7 +40,7 @@ export function findBroken(problems: readonly string[], manifest?: Manifest): Br
   return problems.length > 0 ? { kind: 'broken', problems, manifest } : undefined;
 }
 
-/** Reads a bundle's files (readFolder gives them): checks format version and checksums, then reads each file back. */
+/** Reads a bundle's files (from readFolder): checks format version and checksums, then reads each back. */
 export function readBundle(files: BundleFiles): BundleReading {
   const meaning = readBundleMeaning(files);
   if ('kind' in meaning) return meaning;
@@ -48,9 +48,7 @@ export function readBundle(files: BundleFiles): BundleReading {
   return findBroken(problems) ?? { kind: 'bundle', bundle: { ...meaning, state } };
 }
 
-/**
- * Reads manifest.json and services.json, from which all other files result, and checks format version and checksums.
- */
+/** Reads manifest.json and services.json, from which other files follow, and checks format version and checksums. */
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [golden] };
   const unfit = findBroken([...findTooLong(files), ...findConflicts(files, 'compile the bundle again')]);
@@ -66,13 +64,13 @@ export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBun
   return { kind: 'broken', problems: [...unlisted, ...('value' in services ? [] : services.problems)] };
 }
 
-/** Why the files are not read at all, as what they hold together is too long: a line at most. */
+/** A line on why the files, too long together, are not read. */
 export function findTooLong(files: BundleFiles): readonly string[] {
   const excess = findExcess([...files].map(([file, text]) => ({ file, text })));
   return excess ? [`${excess.at.file}: the bundle is ${describeBound(excess.of, excess.most)}`] : [];
 }
 
-/** The files that git could not merge, a line each; `remedy` is what to do instead of merging. */
+/** Files with merge conflicts, a line each; `remedy`: what to do instead of merging. */
 export function findConflicts(files: BundleFiles, remedy: string): readonly string[] {
   return [...files].flatMap(([file, text]) => {
     const line = findConflict(text);
@@ -94,7 +92,7 @@ export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'service
   return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: readNetwork(cidr), from })));
 }
 
-/** `version` says that the manifest is of another format. */
+/** `version`: the manifest is of another format. */
 function readManifest(text: string | undefined): ReturnType<typeof parseFile<Manifest>> | { readonly version: string } {
   if (text === undefined)
     return { problems: ['there is no manifest.json: this is not a bundle that kpc compile wrote'] };

@@ -39,7 +39,6 @@ const networkSchema = textThat('a CIDR', 'isNetwork');
 const nodeNameSchema = textThat("a node's name", 'isNodeName');
 const portSchema = wholeNumber(1, 65_535);
 
-/** The addresses and ports that kpc chose for one Service. */
 export const assignedSchema = objectOf<AssignedService>({
   service: text,
   clusterIPs: listOf(addressSchema),
@@ -48,7 +47,6 @@ export const assignedSchema = objectOf<AssignedService>({
   loadBalancerIPs: optional(listOf(addressSchema)),
 });
 
-/** The Pods that kpc assumes of one workload. */
 export const assumedSchema = objectOf<AssumedWorkload>({
   workload: text,
   pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(addressSchema) })),
@@ -61,17 +59,17 @@ export const healthCheckSchema = objectOf({
   localEndpoints: objectOf({ ipv4: optional(wholeNumber(0)), ipv6: optional(wholeNumber(0)) }),
 });
 
-/** What manifest.json must be like, with its keys in the order in which they are written: nothing that reads a Manifest looks at its fields again. */
+/** manifest.json, with keys in written order. Fields of a checked Manifest need no further checks. */
 export const manifestSchema = closed(
   objectOf({
     formatVersion: wholeNumber(1),
     kpcVersion: text,
-    /** The kube-proxy whose state this is: "v1.36.3". It says the release that the settings leave out. */
+    /** The kube-proxy of this state: "v1.36.3". Gives the release that the settings omit. */
     kubeProxyVersion: textThat(`the version of a kube-proxy of Kubernetes ${releaseRange}`, 'isKubeProxyVersion'),
     mode: oneOf(...proxyModes),
-    /** Only if the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
+    /** Set if the state was read from a node (kpc-apply dump), so has no Services behind it. */
     dumped: optional(oneOf(true)),
-    /** The name is '' if no node was given. A dump has the machine's own name, even "WORKER_1". */
+    /** The name is '' if none was given. A dump has the machine's name, even "WORKER_1". */
     node: objectOf({
       name: textThat("a node's name", 'isPrintable'),
       zone: textThat('plain text', 'isPrintable'),
@@ -80,12 +78,9 @@ export const manifestSchema = closed(
       hostAddresses: listOf(addressSchema),
     }),
     families: listOf(oneOf('ipv4', 'ipv6')),
-    /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
+    /** The settings behind the state. conntrack and conn_reuse_mode are decided from them on the node. */
     settings: settingsSchema,
-    /**
-     * The networks whose unused addresses get no answer, and their source: the flag, if the input had no ServiceCIDR.
-     * Only in a mode that looks at them.
-     */
+    /** Networks whose unused addresses get no answer, and whether a ServiceCIDR or the flag gave them. */
     serviceCidrs: optional(
       listOf(
         objectOf<{ readonly cidr: string; readonly from: ServiceRange['from'] }>({
@@ -94,15 +89,14 @@ export const manifestSchema = closed(
         }),
       ),
     ),
-    /** Seconds, for `ipvsadm --set`; null where kube-proxy would leave them alone. */
+    /** Seconds, for `ipvsadm --set`; null if kube-proxy leaves them alone. */
     ipvsTimeouts: nullable(objectOf<IpvsTimeouts>({ tcp: amount, tcpFin: amount, udp: amount })),
     /** Sorted by port. */
     healthChecks: listOf(healthCheckSchema),
-    /** Addresses and ports that kpc chose itself, because the manifests had none. */
     assigned: listOf(assignedSchema),
-    /** Only if there are endpoints of assumed Pods: no input held these, and kpc assumed that the workloads have them. */
+    /** Only with endpoints of Pods that kpc assumed for workloads. */
     assumedEndpoints: optional(listOf(assumedSchema)),
-    /** Least versions of the tools that read the files. */
+    /** Oldest versions of tools that read the files. */
     tools: mapOf(text),
     counts: mapOf(wholeNumber(0)),
     /** File name → SHA-256 in hex, of each other file. */
@@ -110,7 +104,6 @@ export const manifestSchema = closed(
   }),
 );
 
-/** A Service in services.json. */
 export type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
 
 const protocolSchema = oneOf(...protocols);
@@ -177,7 +170,7 @@ export const servicePortSchema = objectOf({
   endpoints: listOf(endpointSchema),
 });
 
-/** What services.json must be like: nothing that reads a Cluster looks at its fields again. */
+/** services.json. Fields of a checked Cluster need no further checks. */
 export const servicesSchema = closed(
   objectOf({
     services: listOf(serviceSchema),
@@ -199,7 +192,6 @@ export const servicesSchema = closed(
 export const signatureSchema = objectOf({
   keyId: matching('the id of a key', /^[0-9a-f]{16}$/),
   serial: wholeNumber(0),
-  /** The size of all files of the bundle together. */
   bytes: wholeNumber(0),
   signature: matching('a signature in base64', /^[A-Za-z0-9+/]{86}==$/),
 });

@@ -18,15 +18,12 @@ import { LongText } from '../kernel/lines.ts';
 import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
 import type { endpointSchema, servicePortSchema, ServiceRecord } from './schemas.ts';
 
-/** A field at its usual value is left out, as in a Service port. */
+/** Omits fields at their usual value, as in a Service port. */
 type EndpointRecord = Shaped<typeof endpointSchema>;
 
 type ServicePortRecord = Shaped<typeof servicePortSchema>;
 
-/**
- * services.json: the cluster as compiled, without file names and lines, so that it changes only with the Services. It
- * is the same for every node. One line for each Service, Service port and endpoint, to read well in a diff.
- */
+/** services.json: the compiled cluster, the same for all nodes. One line per Service, port and endpoint, for diffs. */
 export function writeServices(cluster: Cluster): string {
   return writeServicePieces(cluster).join('');
 }
@@ -52,11 +49,7 @@ export function writeServicePieces(cluster: Cluster): readonly string[] {
   return out.pieces();
 }
 
-/**
- * Records, whose first field is the namespace, as JSON, each without its last brace. To write all at once takes half the
- * time of one after the other. Nothing in a record looks like the start of the next: inside a text a quote has a backslash
- * before it.
- */
+/** Records as JSON without their last brace, all written at once for speed. Inside a text, a quote has a backslash. */
 function openRecords(records: readonly { readonly namespace: string }[]): readonly string[] {
   if (records.length === 0) return [];
   const next = '},{"namespace":';
@@ -71,7 +64,6 @@ function openRecords(records: readonly { readonly namespace: string }[]): readon
   return opened;
 }
 
-/** A list with a line for each item, or with an item's own lines, which `add` writes. */
 function addList<T>(out: LongText, items: readonly T[], add: (item: T, index: number) => void): void {
   let separator = '[\n';
   items.forEach((item, i) => {
@@ -82,7 +74,7 @@ function addList<T>(out: LongText, items: readonly T[], add: (item: T, index: nu
   out.add(items.length === 0 ? '[\n]' : '\n]');
 }
 
-/** The last field of a Service port, and the end of its record. */
+/** The last field of a Service port, and its record's end. */
 function addEndpoints(out: LongText, endpoints: readonly Endpoint[], tailOf: (endpoint: Endpoint) => Tail): void {
   if (endpoints.length === 0) return out.add(',"endpoints":[]}');
   out.add(',"endpoints":[\n {"address":"');
@@ -94,13 +86,13 @@ function addEndpoints(out: LongText, endpoints: readonly Endpoint[], tailOf: (en
   }
 }
 
-/** What follows an endpoint's address: to the end of its line, and on to the next address. */
+/** What follows an endpoint's address, up to the next one. */
 interface Tail {
   readonly end: string;
   readonly next: string;
 }
 
-/** The tail of an endpoint, or that which was made last for the same status and port: so few are made. */
+/** An endpoint's tail, reused while status and port are the same. */
 function rememberTails(): (endpoint: Endpoint) => Tail {
   const known = new Map<EndpointStatus, { readonly port: number; readonly tail: Tail }>();
   return ({ port, status }) => {
@@ -168,7 +160,6 @@ function textsOf(list: readonly (Address | Network)[]): readonly string[] | unde
   return list.length > 0 ? list.map((each) => each.text) : undefined;
 }
 
-/** Reads services.json back. */
 export function readServices(
   content: string,
 ): { readonly value: Omit<ClusterObjects, 'serviceCidrs'> } | { readonly problems: readonly string[] } {

@@ -13,13 +13,12 @@ import { formatModules, parseModules, formatSysctls, parseSysctls } from '../ker
 import { formatChain, writeTables as writeNftTables } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 
-/** The texts of what a state holds many of. */
 export interface PartTexts {
-  /** What writes one of them: the function itself, or one that keeps what it wrote. */
+  /** Formats a part: `format` itself, or one that keeps results. */
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string;
 }
 
-/** A file of a bundle that holds objects of a kernel, in the form of the tool that reads it. */
+/** A file of kernel objects, in the form of the tool that reads it. */
 export interface StateFile {
   readonly kind: ObjectKind;
   /** What --print calls it. */
@@ -27,11 +26,11 @@ export interface StateFile {
   readonly title: string;
   /** Undefined if the state has no such part. */
   format(state: KernelState, texts: PartTexts): FileText | undefined;
-  /** What a text says, beside what a state holds already. */
+  /** What a text holds beyond what the state has already. */
   read(text: string, beside: KernelState): Partial<KernelState> & { readonly unread: readonly UnreadLine[] };
 }
 
-/** In the order in which people should read them. A mode has the files of its kinds. */
+/** In reading order. A mode has the files of its kinds. */
 export const stateFiles = {
   'modules.conf': {
     kind: 'modules',
@@ -89,7 +88,6 @@ export const stateFiles = {
   },
 } as const satisfies Readonly<Record<string, StateFile>>;
 
-/** The name of a file in the bundle that holds a part of the kernel state. */
 export type StateFileName = keyof typeof stateFiles;
 
 /** In the order of the manifest. */

@@ -6,13 +6,10 @@ import { groupBy } from './grouping.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import type { Service, Sourced } from './objects.ts';
 
-/** kpc's own annotations, which no other program knows. */
 export const ownAnnotations = {
   /** On any object: the codes of findings that kpc lint accepts, such as "external-ips, open-node-port". */
   ignore: 'kpc.dev/ignore',
-  /** On a Service. */
   scheduler: 'kpc.dev/ipvs-scheduler',
-  /** On a Service. */
   forwarding: 'kpc.dev/ipvs-forwarding-method',
 } as const;
 
@@ -41,10 +38,7 @@ export function readForwardingMethod(annotations: Annotations): ForwardingMethod
   return forwardingMethods.find((known) => known === method);
 }
 
-/**
- * Checks kpc's annotations on all Services: the values must exist, and no forwarding method may need to change a port. Only
- * masquerading rewrites packets; a direct or tunnelled packet reaches the pod with its original port.
- */
+/** Checks kpc's annotations: only masquerading can change a port; direct and tunnelled packets keep theirs. */
 export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Finding[] {
   const annotated = services.filter(({ object: { metadata } }) =>
     [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),
@@ -80,7 +74,7 @@ function checkPorts({ object, source }: Sourced<Service>, ports: readonly Servic
   return distinct(changes.map((change) => diagnose('forwarding-changes-port', { method, ...change }, place)));
 }
 
-/** Why a packet to the Service port would need another port on its way, and what to do about it. */
+/** Why packets to the Service port need another port, and what to do. */
 interface PortChange {
   readonly wrong: string;
   readonly help: string;

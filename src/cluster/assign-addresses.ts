@@ -12,17 +12,16 @@ import { pick, pickAddress, poolSize } from './pick-by-hash.ts';
 export interface AssignmentRanges {
   /** One network, or one of each family. Services that name no family get the first one's. */
   readonly clusterIPs: readonly Network[];
-  /** Set if the networks come from objects of the cluster, not from a flag. */
+  /** Set if the networks come from the cluster's objects, not from a flag. */
   readonly fromObjects?: true | undefined;
   readonly nodePorts?: PortRange | undefined;
   /** Networks that load balancers take addresses from. */
   readonly loadBalancerIPs?: readonly Network[] | undefined;
-  /** Set if no flag names these networks. A Service that already has a cluster IP then keeps waiting for its cluster's load balancer. */
+  /** Set if no flag names these networks. Services with a cluster IP then wait for their own load balancer. */
   readonly sparesPending?: true | undefined;
 }
 
 export interface AssignedService {
-  /** "namespace/name". */
   readonly service: string;
   readonly clusterIPs: readonly string[];
   /** Port label ("http/TCP" or "TCP") → node port. */
@@ -53,9 +52,9 @@ export interface Assignment {
 }
 
 /**
- * Gives Services what the API server would assign on creation and manifests omit: cluster IPs, node ports and health check node ports. The
- * choice follows from the Service's name unless that value is taken, so the order of the input does not matter and another Service rarely
- * changes it. Addresses and ports in use are never assigned. Warns of what could not be assigned, and what kube-proxy ignores.
+ * Gives Services what the API server would assign: cluster IPs, node ports and health check node ports. Starts from a
+ * hash of the Service's name, so input order does not matter and other Services rarely change it. Never assigns
+ * addresses and ports in use. Warns of what could not be assigned, and what kube-proxy ignores.
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
@@ -121,12 +120,11 @@ export function lacksLoadBalancer({ spec, ingress }: Service): boolean {
   return spec.type === 'LoadBalancer' && ingress.length === 0;
 }
 
-/** Addresses as written. */
 function addressesOf({ spec, ingress }: Pick<Service, 'spec' | 'ingress'>): readonly string[] {
   return [spec.clusterIP, ...spec.clusterIPs, ...spec.externalIPs, ...ingress.map(({ ip }) => ip ?? '')];
 }
 
-/** Whether another Service blocks the loadBalancerIP that a Service asks for: it has the address, or asks for it with the same port. */
+/** Whether another Service blocks the loadBalancerIP asked for: has it, or asks for it with the same port. */
 function takesFrom(service: Service, other: Service): boolean {
   const asked = parseAddress(other.spec.loadBalancerIP ?? '')?.text;
   const isAsked = (text: string | undefined): boolean => parseAddress(text ?? '')?.text === asked;
@@ -148,7 +146,6 @@ class Assigner {
   readonly #usedAddresses = new Set<string>();
   readonly #usedPorts = new Set<number>();
   readonly #reserved = new Map<string, Address>();
-  /** "192.0.2.1 80/TCP" for each reservation. */
   readonly #reservedPorts = new Set<string>();
 
   constructor(services: readonly Sourced<Service>[], ranges: AssignmentRanges) {
@@ -159,10 +156,7 @@ class Assigner {
     for (const { text } of this.#reserved.values()) this.#usedAddresses.add(text);
   }
 
-  /**
-   * Reserves the loadBalancerIP that a Service asks for, if it is in a range and no other Service has it. Services with different
-   * ports may share an address that they all ask for.
-   */
+  /** Reserves the loadBalancerIP asked for, if free and in a range. Services with different ports may share one. */
   #reserve(service: Service): void {
     if (!wantsLoadBalancer(service, this.#ranges)) return;
     const asked = parseAddress(service.spec.loadBalancerIP ?? '');
@@ -234,10 +228,7 @@ class Assigner {
     return { clusterIP: clusterIPs[0] ?? '', clusterIPs, ipFamilies };
   }
 
-  /**
-   * Infers the families as the API server does on creation: PreferDualStack adds the second family if there is one,
-   * RequireDualStack always does.
-   */
+  /** Infers families as the API server does: PreferDualStack adds a second if possible, RequireDualStack always. */
   #familiesOf({ clusterIPs, ipFamilies, ipFamilyPolicy }: Service['spec']): Service['spec']['ipFamilies'] {
     const configured = this.#ranges.clusterIPs.map(({ family }) => familyNames[family]);
     const given = clusterIPs.flatMap((text) => familyNames[parseAddress(text)?.family ?? 'ipv4']);

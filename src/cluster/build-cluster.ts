@@ -29,10 +29,7 @@ import {
 import type { Place } from '../kernel/place.ts';
 import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
 
-/**
- * Builds the cluster that all modes compile from Services and their slices. The order of the input does not matter. The input was
- * checked before: what cannot be parsed here is left out, as in kube-proxy.
- */
+/** Builds the cluster that all modes compile from, in any input order. Skips what cannot be parsed. */
 export function buildCluster(
   services: readonly ServiceWithSlices[],
   behaviours: Behaviours,
@@ -63,10 +60,7 @@ function isWatched(service: Service, behaviours: Behaviours): boolean {
   return !isLeftToOther(service) && (behaviours.has('separate-watches') || !(headlessLabel in labels));
 }
 
-/**
- * The cluster as one node sees it: decides between equal endpoints of different slices. Returns the same value if there is
- * nothing to decide.
- */
+/** The cluster as one node sees it: chooses between equal endpoints. Returns the same value if there are none. */
 export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>, behaviours: Behaviours): Cluster {
   // Then the choice is the same for all nodes.
   if (behaviours.has('running-endpoint-first')) return cluster;
@@ -293,14 +287,12 @@ function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
 
 const none: readonly never[] = [];
 
-/** Made once, to spare the garbage collector. */
 const paths = {
   name: ['metadata', 'name'],
   clusterIP: ['spec', 'clusterIP'],
   firstPort: ['spec', 'ports', 0],
 } as const;
 
-/** Makes each place on demand. */
 class FieldPlaces implements ServicePortPlaces {
   readonly #source: Source;
   readonly #index: number;
@@ -337,9 +329,7 @@ class FieldPlaces implements ServicePortPlaces {
   }
 }
 
-/**
- * Adds ready endpoints from all slices of a Service, whatever their ports: the health check node port counts them (LocalReadyEndpoints).
- */
+/** Adds ready endpoints of any port: the health check node port counts them (LocalReadyEndpoints). */
 function addHealthChecks(
   service: Service,
   slices: readonly Sourced<EndpointSlice>[],

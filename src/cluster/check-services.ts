@@ -6,10 +6,7 @@ import { hasSelector, type ServiceWithSlices } from './endpoints.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import { fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
 
-/**
- * One warning for all Services with a selector but without slices or Endpoints in the input. In a cluster each has one, so the
- * input is incomplete.
- */
+/** One warning for all Services with a selector but no slices or Endpoints, which a cluster would have. */
 export function findUnserved(
   services: readonly ServiceWithSlices[],
   cluster: Cluster,
@@ -32,8 +29,8 @@ export function findUnserved(
 }
 
 /**
- * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset in IPVS mode (open-source-range in the table of
- * releases). The kernel's hash sets refuse such a range: kube-proxy logs the error and goes on, but `ipset restore` stops there.
+ * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset (open-source-range in the table
+ * of releases). The kernel's hash sets refuse them: kube-proxy logs that and goes on, `ipset restore` stops.
  */
 export function findUnloadableRanges({ servicePorts }: Cluster): readonly Finding[] {
   return servicePorts
@@ -54,8 +51,8 @@ interface ClaimedSocket {
 }
 
 /**
- * Warns of Service ports that claim the same address, port and protocol. kube-proxy serves whichever it programmed last; kpc
- * serves the first by namespace, name, port name and protocol, in every mode.
+ * Warns of Service ports that claim the same address, port and protocol. kube-proxy serves the one it programmed last;
+ * kpc the first by namespace, name, port name and protocol, in every mode.
  */
 export function findConflicts({ servicePorts }: Cluster): readonly Finding[] {
   const holders = new Map<string, { readonly port: ServicePort; readonly isAllocated: boolean }>();
@@ -97,8 +94,8 @@ interface Size {
 }
 
 /**
- * Refuses input that is too large before compiling anything. Ports, endpoints, addresses and source ranges multiply, so a small
- * file can describe more than memory holds. `nodeAddresses`: how many addresses node ports listen on.
+ * Refuses too large inputs before compiling. Ports, endpoints, addresses and source ranges multiply, so a small file
+ * can describe more than memory holds. `nodeAddresses`: how many addresses node ports listen on.
  */
 export function checkSize(
   services: readonly ServiceWithSlices[],

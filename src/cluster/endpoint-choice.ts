@@ -15,8 +15,9 @@ export interface EndpointChoice {
 const nothing: EndpointChoice = { cluster: [], local: [], reachable: [], hasAny: false };
 
 /**
- * Chooses endpoints like kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): ready ones that the hints assign to this node, else all
- * ready ones, else those that terminate but still serve. For policy Local, does the same among the node's own, without hints.
+ * Chooses endpoints like kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): ready ones that hints assign to this
+ * node, else all ready ones, else terminating ones that still serve. For policy Local, the same among the node's own,
+ * without hints.
  */
 export function chooseEndpoints(port: ServicePort, node: NodeIdentity): EndpointChoice {
   if (port.endpoints.length === 0) return nothing;
@@ -43,10 +44,7 @@ export function isLocalNode(nodeName: string | undefined, node: Pick<NodeContext
   return node.name !== '' && nodeName === node.name;
 }
 
-/**
- * Whether the port can be reached other than by its cluster IP, as in kube-proxy's ExternallyAccessible. A kernel may not show
- * how, and never shows that there is no node port.
- */
+/** Whether the port is reachable other than by cluster IP, as in kube-proxy's ExternallyAccessible, as far as shown. */
 export function isExternallyAccessible(port: ShownPort): boolean {
   return (
     port.nodePort !== 0 ||
@@ -56,10 +54,7 @@ export function isExternallyAccessible(port: ShownPort): boolean {
   );
 }
 
-/**
- * Whether any traffic to the port may go to endpoints on all nodes. External traffic always may: externalTrafficPolicy Local does
- * not bind pods and the node itself when they use an external address.
- */
+/** Whether traffic may go to all nodes. Local never binds pods and the node itself at external addresses. */
 function usesClusterEndpoints(port: ServicePort): boolean {
   return !port.internalPolicyLocal || isExternallyAccessible(port);
 }
@@ -69,12 +64,11 @@ export function usesLocalEndpoints(port: ServicePort): boolean {
   return port.internalPolicyLocal || (port.externalPolicyLocal && isExternallyAccessible(port));
 }
 
-/** Which hints apply to this node. */
 type Topology = 'same-node' | 'same-zone' | 'everywhere';
 
 /**
- * Node hints apply if every ready endpoint has some and one of them names this node. Otherwise zone hints apply under the same
- * conditions, or none do (kube-proxy's topologyModeFromHints). Hints of endpoints that are not ready never count.
+ * Node hints apply if every ready endpoint has some and one names this node; else zone hints under the same conditions,
+ * or none (kube-proxy's topologyModeFromHints). Hints of unready endpoints never count.
  */
 function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
   if (endpoints.every(({ status: { ready, nodeHints } }) => !ready || nodeHints.length > 0)) {
@@ -142,7 +136,6 @@ function union(
   return all.filter((endpoint) => either.has(endpoint));
 }
 
-/** Why an endpoint takes, or does not take, traffic of one policy. */
 export type EndpointReason =
   /** Used. */
   | { readonly kind: 'ready' }
@@ -168,7 +161,6 @@ export function isUsed(reason: EndpointReason | undefined): boolean {
   return reason?.kind === 'ready' || reason?.kind === 'last-resort';
 }
 
-/** Explains chooseEndpoints for each endpoint of a port. */
 export function explainEndpoints(port: ServicePort, node: NodeIdentity): readonly EndpointUse[] {
   const choice = chooseEndpoints(port, node);
   const cluster = usesClusterEndpoints(port) ? new Set(choice.cluster) : undefined;

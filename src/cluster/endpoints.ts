@@ -32,7 +32,6 @@ function areSame(a: EndpointStatus, b: EndpointStatus): boolean {
   );
 }
 
-/** The label by which a slice names its Service. */
 export const serviceNameLabel = 'kubernetes.io/service-name';
 /** Labels of objects that kube-proxy's watches leave out. */
 export const headlessLabel = 'service.kubernetes.io/headless';
@@ -56,10 +55,7 @@ export function hasSelector({ spec }: Service): boolean {
 
 type SlicesByService = ReadonlyByName<readonly Sourced<EndpointSlice>[]>;
 
-/**
- * Sorts each Service's slices by name, so that the input's order does not matter if two slices have the same endpoint. Slices
- * without the service label belong to no Service and are left out.
- */
+/** Sorts each Service's slices by name, against ties between equal endpoints. Skips slices without the label. */
 export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesByService {
   const groups = new ByName<Sourced<EndpointSlice>[]>();
   const several = new Set<Sourced<EndpointSlice>[]>();
@@ -80,7 +76,6 @@ function isUnwatched({ metadata: { labels } }: EndpointSlice, behaviours: Behavi
   return headlessLabel in labels || (proxyNameLabel in labels && !behaviours.has('separate-watches'));
 }
 
-/** An endpoint's addresses or host names as written. */
 export function writtenAddresses({ address, written }: SliceEndpoint): readonly string[] {
   return written ?? (address ? [address.text] : []);
 }
@@ -106,9 +101,9 @@ export interface HintReading {
 }
 
 /**
- * The endpoints of one family behind each port of a Service. Of several with the same address and port, one counts (kube-proxy's
- * EndpointSliceCache.addEndpoints): the last one that does not terminate; before running-endpoint-first, the first, with the
- * others as its rivals.
+ * The endpoints of one family behind each port of a Service. Of those with the same address and port, one counts
+ * (kube-proxy's EndpointSliceCache.addEndpoints): the last that does not terminate; before running-endpoint-first, the
+ * first, with the others as rivals.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
@@ -138,8 +133,9 @@ export function endpointsByPort(
 }
 
 /**
- * The endpoints as in v1 Endpoints, where a Service port takes those of its name whatever their protocol (BuildPortsToEndpointsMap in
- * pkg/proxy/util/utils.go). An address listed both as ready and as not ready is not ready (RepackSubsets in pkg/api/v1/endpoints/util.go).
+ * The endpoints as in v1 Endpoints, where a Service port takes those of its name whatever the protocol
+ * (BuildPortsToEndpointsMap in pkg/proxy/util/utils.go). An address both ready and not ready is not ready
+ * (RepackSubsets in pkg/api/v1/endpoints/util.go).
  */
 function joinProtocols(byPort: ReadonlyMap<PortKey, SlicedEndpoint[]>): ReadonlyMap<PortKey, readonly Endpoint[]> {
   const byName = new Map<string, SlicedEndpoint[]>();
@@ -172,7 +168,6 @@ function readHints(status: EndpointStatus, hints: HintReading): EndpointStatus {
 
 const noHints: readonly string[] = [];
 
-/** Chooses between two endpoints with the same address and port: the known one, or the other. */
 type ChooseTwin = (known: SlicedEndpoint, other: SlicedEndpoint) => SlicedEndpoint;
 
 const takeRunning: ChooseTwin = (known, other) => (other.status.terminating ? known : other);
@@ -182,7 +177,6 @@ const keepAsRival: ChooseTwin = (known, other) => {
   return known;
 };
 
-/** Sorts, and keeps one endpoint for each address and port. */
 function sortOnce(found: SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoint[] {
   let hasTwins = false;
   // sort is stable, so equal endpoints keep their order.
@@ -202,7 +196,7 @@ function sortOnce(found: SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoi
 }
 
 /**
- * Decides which of several endpoints with one address and port a node uses. Up to v1.35 that is the last one on the node, else
+ * Decides which of several endpoints with one address and port a node uses: up to v1.35 the last one on the node, else
  * the first (isLocal in EndpointSliceCache.addEndpoints). Returns the same list if there are no rivals.
  */
 export function pickFromRivals(
@@ -213,7 +207,7 @@ export function pickFromRivals(
   return endpoints.map((endpoint) => endpoint.rivals?.findLast(isLocal) ?? endpoint);
 }
 
-/** A slice's endpoint at one of its ports, and its place in the file. There are very many, so it only holds what the slice does not. */
+/** A slice's endpoint at one port, and its place. Very many exist, so it holds only what the slice does not. */
 class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;
@@ -255,10 +249,7 @@ function placeIn({ object, source }: Sourced<EndpointSlice>, own: Address): Plac
   return source.place(['endpoints', object.endpoints.findIndex(({ address }) => address === own)]);
 }
 
-/**
- * Orders endpoints of one family like Go orders their labels ("ip:port"), which is kube-proxy's order. For IPv4 it compares
- * numbers instead, which is faster.
- */
+/** Orders endpoints as Go orders their labels ("ip:port"), like kube-proxy. Compares IPv4 as numbers, for speed. */
 export function compareEndpoints(a: Endpoint, b: Endpoint): number {
   if (a.address.family === 'ipv4' && b.address.family === 'ipv4') {
     return textRank(a.address) - textRank(b.address) || compareText(String(a.port), String(b.port));

@@ -1,4 +1,4 @@
-// Things by a key of theirs, and objects by namespace and name.
+// Groups things by key, and objects by namespace and name.
 
 /** Keys and items keep the order of first appearance. (Map.groupBy needs Node 21.) */
 export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, [T, ...T[]]> {

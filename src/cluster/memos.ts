@@ -2,10 +2,7 @@
 import type { NodeIdentity, ServicePort } from './model.ts';
 import { planTraffic, type TrafficPlan } from './plan-traffic.ts';
 
-/**
- * Keeps the last result for each subject, and its context. Contexts are plain data, equal if their text is. Results are the same
- * without it.
- */
+/** Keeps each subject's last result and its context, which must be plain data. Results are the same without it. */
 export class ContextMemo<Subject extends object, Made> {
   readonly #made = new WeakMap<Subject, { readonly key: string; readonly made: Made }>();
   readonly #keys = new WeakMap<object, string>();
@@ -34,9 +31,8 @@ function listSets(_: string, value: unknown): unknown {
 }
 
 /**
- * Reuses a Service port's plan for later nodes that would get the same plan. In a large cluster most Service ports are the
- * same on nearly every node, and a run for thousands of nodes plans them once. Results are the same without it: a plan depends on
- * nothing of the node but its identity.
+ * Reuses a Service port's plan for later nodes with the same result: in a large cluster most ports are alike on nearly
+ * all of thousands of nodes. Safe because a plan depends only on the node's identity.
  */
 export class PlanMemo {
   readonly #plans = new Map<ServicePort, Map<string, TrafficPlan>>();

@@ -4,10 +4,7 @@ import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import type { Place } from '../kernel/place.ts';
 import type { EndpointStatus, ServicePortSpec } from './objects.ts';
 
-/**
- * What all proxy modes share: the Service ports of both families with their endpoints. It is the same for every node;
- * endpoint-choice.ts and the modes decide what a node makes of it.
- */
+/** What all modes share, the same for every node: Service ports with endpoints. The modes decide the rest. */
 export interface Cluster extends ClusterObjects {
   /** Of its Service ports. */
   readonly addresses: AddressIndex<ServicePort>;
@@ -55,7 +52,6 @@ export interface HeadlessEndpoint {
   readonly ready: boolean;
 }
 
-/** A Service with a health check node port. kube-proxy's answer there depends on the ready endpoints on the node. */
 export interface ServiceHealthCheck {
   readonly namespace: string;
   readonly service: string;
@@ -65,10 +61,7 @@ export interface ServiceHealthCheck {
   readonly readyEndpoints: readonly { readonly address: string; readonly nodeName: string }[];
 }
 
-/**
- * A Service port in one family: kube-proxy's ServicePortName with its BaseServicePortInfo and endpoints. Manifests and bundles
- * show all of it, a kernel only a part: see ShownPort.
- */
+/** kube-proxy's ServicePortName with BaseServicePortInfo, one family, and endpoints. For kernels see ShownPort. */
 export interface ServicePort<Unknown = never> {
   readonly namespace: string | Unknown;
   readonly service: string | Unknown;
@@ -76,10 +69,7 @@ export interface ServicePort<Unknown = never> {
   readonly portName: string | Unknown;
   readonly protocol: Protocol;
   readonly family: Family;
-  /**
-   * kube-proxy's name for it, the same in both families: "namespace/service" or "namespace/service:port". If the name is unknown,
-   * "10.96.0.1:80/TCP" or "node port 30080/TCP".
-   */
+  /** kube-proxy's name: "namespace/service:port". If unknown, "10.96.0.1:80/TCP" or "node port 30080/TCP". */
   readonly label: string;
   readonly clusterIP: Address | Unknown;
   readonly port: number | Unknown;
@@ -102,7 +92,6 @@ export interface ServicePort<Unknown = never> {
   readonly affinitySeconds: number | Unknown;
   readonly internalPolicyLocal: boolean | Unknown;
   readonly externalPolicyLocal: boolean | Unknown;
-  /** 0 for none. */
   readonly healthCheckNodePort: number | Unknown;
   /** From the annotation kpc.dev/ipvs-scheduler; '' for the node's scheduler. */
   readonly scheduler: string | Unknown;
@@ -114,10 +103,7 @@ export interface ServicePort<Unknown = never> {
   readonly places?: ServicePortPlaces | undefined;
 }
 
-/**
- * A Service port as far as its source shows it; fields that a kernel does not show are undefined. Manifests and bundles show
- * everything, so every ServicePort is a ShownPort.
- */
+/** A Service port as far as its source shows it; the rest is undefined. Every ServicePort is a ShownPort. */
 export type ShownPort = ServicePort<undefined>;
 
 /** In a kernel: a range of addresses as its tool prints it. */
@@ -133,10 +119,7 @@ export interface ServicePortPlaces {
   readonly sourceRange: (index: number) => Place;
 }
 
-/**
- * One address and port behind a Service port. endpoint-choice.ts decides which ones a node uses. A kernel shows no status, and
- * may show an address without a port, or a name in place of both.
- */
+/** One address and port behind a Service port. A kernel shows no status, and maybe not both. */
 export interface Endpoint<Unknown = never> {
   readonly address: Address | Unknown;
   readonly port: number | Unknown;
@@ -144,10 +127,7 @@ export interface Endpoint<Unknown = never> {
   readonly label: string;
   /** With only the hints that this release's kube-proxy reads. */
   readonly status: EndpointStatus | Unknown;
-  /**
-   * Other endpoints with the same address and port, in the order of their slices, if kube-proxy prefers the one on its own node:
-   * see pickFromRivals. Absent once that is decided.
-   */
+  /** Other endpoints with this address and port, until a node's choice is made: see pickFromRivals. */
   readonly rivals?: readonly Endpoint[] | undefined;
   readonly place?: Place | undefined;
 }
@@ -174,19 +154,12 @@ export interface NodeContext {
   /** The label topology.kubernetes.io/zone, or ''. */
   readonly zone: string;
   readonly podCIDRs: readonly Network[];
-  /**
-   * The node's own address in each family: the first InternalIP, else the first ExternalIP, unless kube-proxy's bind address
-   * overrides it; the loopback address if there is none.
-   */
+  /** By family: InternalIP, else ExternalIP, unless kube-proxy's bind address overrides it; else loopback. */
   readonly nodeIPs: { readonly [F in Family]: Address };
-  /**
-   * All addresses on the node's links except kube-ipvs0, of both families, including loopback, sorted and without duplicates.
-   * Empty if unknown.
-   */
+  /** All addresses on the node's links except kube-ipvs0, with loopback, sorted, unique. Empty if unknown. */
   readonly hostAddresses: readonly Address[];
 }
 
-/** The part of a node that decides which endpoints of a Service port it uses. */
 export type NodeIdentity = Pick<NodeContext, 'name' | 'zone'>;
 
 export interface PortAddress {
@@ -194,7 +167,6 @@ export interface PortAddress {
   readonly address: Address;
 }
 
-/** All addresses of the Service port itself. */
 export function portAddresses(port: ShownPort): readonly PortAddress[] {
   const { clusterIP, externalIPs, loadBalancerIPs, otherIPs = [] } = port;
   const all: PortAddress[] = clusterIP ? [{ kind: 'cluster-ip', address: clusterIP }] : [];
@@ -227,7 +199,7 @@ export interface AssumedPod {
   readonly addresses: readonly string[];
 }
 
-/** Where a Service port has no endpoint: on this node, or, if kpc chose where its Pods run, on nodes without one of them. */
+/** Where a Service port lacks endpoints: this node or, if kpc chose where Pods run, nodes without one. */
 export function placeWithout({ endpoints = [], service }: Pick<ShownPort, 'endpoints' | 'service'>): string {
   return isPlacedByKpc({ endpoints }) && service !== undefined
     ? `on nodes without a Pod of ${service}`

@@ -22,10 +22,7 @@ import type { Behaviours } from '../kube-proxy/releases.ts';
 
 export const zoneLabel = 'topology.kubernetes.io/zone';
 
-/**
- * What kube-proxy would know about the node. Without host addresses (the output of `ip -j addr` except kube-ipvs0), uses the Node
- * object's addresses, plus 127.0.0.1 if node ports are served on it.
- */
+/** What kube-proxy would know about the node, by `ip -j addr` or else its Node object. */
 export function describeNode(
   name: string,
   node: Node | undefined,
@@ -49,7 +46,6 @@ export function describeNode(
   };
 }
 
-/** '' if it has no zone. */
 export function zoneOf(node: Node | undefined): string {
   return node?.metadata.labels[zoneLabel] ?? '';
 }
@@ -90,8 +86,8 @@ export interface NodePortNetworks {
 const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
 
 /**
- * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): keywords name networks, a
- * family without a network listens everywhere, and a network of length zero includes all others of its family.
+ * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): keywords name
+ * networks, a family without one listens everywhere, and length zero includes all others of the family.
  */
 export function nodePortNetworks(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,
@@ -140,10 +136,7 @@ export function planNodePorts(
   return { addresses: matchesAll ? undefined : addressesIn(networks, node), picksIPv4Loopback, listed };
 }
 
-/**
- * The permanent addresses of the node in one family: no loopback, and for IPv6 no link-local. kube-proxy does not bind such an
- * address to kube-ipvs0 even if a Service claims it (isValidForSet).
- */
+/** Permanent addresses of one family, never bound to kube-ipvs0 (isValidForSet): no loopback or IPv6 link-local. */
 export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: Family): readonly Address[] {
   return node.hostAddresses.filter(
     (address) => address.family === family && !isLoopback(address) && !(family === 'ipv6' && isLinkLocal(address)),
@@ -151,8 +144,9 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
 }
 
 /**
- * Whether --nodeport-addresses covers addresses of Services. kube-proxy in IPVS mode binds these to kube-ipvs0, and treats all
- * link addresses in a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports there too.
+ * Whether --nodeport-addresses covers addresses of Services. In IPVS mode kube-proxy binds these to kube-ipvs0 and
+ * treats all link addresses in a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports
+ * there too.
  */
 export function findCoveredAddresses(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,

@@ -13,13 +13,12 @@ export interface Source {
   isDoubtful?(path: FieldPath): boolean;
 }
 
-/** A checked object with the API server's defaults filled in, and its source. */
+/** A checked object with the API server's defaults, and its source. */
 export interface Sourced<T> {
   readonly object: T;
   readonly source: Source;
 }
 
-/** The part of an object's metadata that kpc reads. */
 export interface ObjectMeta {
   readonly name: string;
   /** "default" if the object names none. */
@@ -28,7 +27,6 @@ export interface ObjectMeta {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** "namespace/name". */
 export function fullName({ namespace, name }: Pick<ObjectMeta, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
 }
@@ -58,7 +56,7 @@ export interface Service {
     readonly loadBalancerSourceRanges: readonly string[];
     readonly publishNotReadyAddresses: boolean;
     readonly allocateLoadBalancerNodePorts: boolean;
-    /** Undefined if it has none: then its endpoints are not made from Pods. */
+    /** Undefined means that its endpoints are not made from Pods. */
     readonly selector: Readonly<Record<string, string>> | undefined;
     /** '' if unset. */
     readonly trafficDistribution: string;
@@ -68,14 +66,12 @@ export interface Service {
   readonly terminating?: true | undefined;
 }
 
-/** One of `spec.ports`; a textual target port names a container port. */
 export interface ServicePortSpec {
   /** '' if it has no name, which only a single port may. */
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly port: number;
   readonly targetPort: number | string;
-  /** 0 for none. */
   readonly nodePort: number;
 }
 
@@ -111,7 +107,7 @@ export interface SliceEndpoint {
   readonly status: EndpointStatus;
 }
 
-/** An endpoint's node, zone and conditions. There are thousands of endpoints, and many share one status. */
+/** An endpoint's node, zone and conditions; many endpoints share one. */
 export interface EndpointStatus {
   readonly nodeName: string | undefined;
   readonly zone: string | undefined;
@@ -125,7 +121,6 @@ export interface EndpointStatus {
   readonly assumed?: true | undefined;
 }
 
-/** A v1 Endpoints object: the part needed to mirror it to slices. */
 export interface Endpoints {
   readonly metadata: ObjectMeta;
   readonly subsets: readonly EndpointSubset[];
@@ -137,14 +132,12 @@ interface EndpointSubset {
   readonly ports: readonly EndpointPort[];
 }
 
-/** One address of an Endpoints object; `ip` is checked. */
 export interface EndpointAddress {
   readonly ip: string;
   readonly hostname?: string | undefined;
   readonly nodeName?: string | undefined;
 }
 
-/** A Node: the part that rules and endpoints depend on. */
 export interface Node {
   readonly metadata: ObjectMeta;
   /** The version of its kube-proxy, else of its kubelet: "v1.34.2"; '' if the object has neither. */
@@ -155,7 +148,6 @@ export interface Node {
   readonly addresses: readonly { readonly type: string; readonly address: string }[];
   /** The name of an assumed node, unless a flag renames it. */
   readonly assumedAs?: string | undefined;
-  /** Whether its condition Ready is True. */
   readonly ready: boolean;
   /** Allocatable CPUs in billionths of one; 0 if unknown. */
   readonly nanoCPUs: bigint;
@@ -174,7 +166,6 @@ export interface Toleration extends Taint {
   readonly isOfAny: boolean;
 }
 
-/** A Pod: the part that endpoints are made from. */
 export interface Pod {
   readonly metadata: ObjectMeta;
   readonly spec: PodSpec;
@@ -186,7 +177,6 @@ export interface Pod {
   readonly assumed?: true | undefined;
 }
 
-/** The fields shared by a Pod and a workload's Pod template. */
 export interface PodSpec {
   /** '' if unset, as for the other texts below. */
   readonly nodeName: string;
@@ -208,18 +198,15 @@ export interface HostPort extends ContainerPort {
   readonly hostPort: number;
 }
 
-/** A container port; target ports may refer to it by name. */
 export interface ContainerPort {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly port: number;
 }
 
-/** The part of a Pod's status that decides whether it is an endpoint. */
 export interface PodStatus {
   /** Whether all its containers have terminated for good. */
   readonly ended: boolean;
-  /** Whether its condition Ready is True. */
   readonly ready: boolean;
   readonly addresses: readonly Address[];
 }
@@ -259,13 +246,11 @@ export const workloadKinds = [
 
 export type WorkloadKind = (typeof workloadKinds)[number];
 
-/** The controller of an object in the same namespace. */
 export interface Owner {
   readonly kind: string;
   readonly name: string;
 }
 
-/** Networks that cluster IPs are assigned from. */
 export interface ServiceCidr {
   readonly metadata: ObjectMeta;
   /** One network, or one of each family; Services that name no family get the first one's. */
@@ -316,7 +301,6 @@ function compareWhole(label = '', value = ''): number {
 /** What network plugins allow for Pods. kube-proxy ignores it. */
 export interface NetworkPolicy {
   readonly metadata: ObjectMeta;
-  /** Selects the Pods in its namespace that it isolates. */
   readonly subject: LabelSelector;
   /** Undefined if the policy does not cover that direction. */
   readonly ingress: readonly PolicyRule[] | undefined;
@@ -325,9 +309,7 @@ export interface NetworkPolicy {
 
 /** An allowing rule from a policy's `ingress` or `egress`. */
 export interface PolicyRule {
-  /** Empty for all. */
   readonly peers: readonly PolicyPeer[];
-  /** Empty for all. */
   readonly ports: readonly PolicyPort[];
 }
 
@@ -341,7 +323,6 @@ export type PolicyPeer =
     }
   | { readonly kind: 'block'; readonly network: Network | undefined; readonly except: readonly Network[] };
 
-/** One port, or a range up to `endPort`. */
 export interface PolicyPort {
   /** Undefined for any protocol, if the port is a name. */
   readonly protocol: 'TCP' | 'UDP' | 'SCTP' | undefined;
@@ -352,7 +333,6 @@ export interface PolicyPort {
 
 export const routeKinds = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'] as const;
 
-/** An Ingress, or a route of the Gateway API. */
 export interface Ingress {
   readonly kind: 'Ingress' | (typeof routeKinds)[number];
   readonly metadata: ObjectMeta;
@@ -384,18 +364,15 @@ export interface IngressRoute {
   readonly backends: readonly IngressBackend[];
 }
 
-/** A port of a Service, by number or name. */
 export interface IngressBackend {
   /** Undefined for another kind of backend, described by `instead`. */
   readonly service: string | undefined;
   readonly instead: string;
   readonly namespace: string;
   readonly port: string;
-  /** Whether it only gets copies of requests, and its answers are dropped. */
   readonly isCopy: boolean;
 }
 
-/** A Gateway, or a ListenerSet, which adds listeners to a Gateway. */
 export interface Gateway {
   readonly metadata: ObjectMeta;
   /** Creation time as the API server writes it; '' if the object lacks it. */
@@ -407,7 +384,6 @@ export interface Gateway {
   readonly sets: Listener['from'];
 }
 
-/** Where a Gateway accepts connections. */
 export interface Listener {
   readonly name: string;
   /** '' for any host. */
@@ -437,6 +413,5 @@ export interface Namespace {
 
 /** The settings that shape rules, from a KubeProxyConfiguration and the flags that override it, with kube-proxy's defaults. */
 export interface ProxySettings extends SettingValues {
-  /** The Kubernetes release whose kube-proxy to follow. */
   readonly release: Release;
 }

@@ -32,9 +32,7 @@ export function poolSize({ family, prefixLength }: Network): number {
   return Math.min(2 ** 20, 2 ** ((family === 'ipv4' ? 32 : 128) - prefixLength));
 }
 
-/**
- * Picks a free address in a network. Skips the first `skipped`, such as the network's own, and the broadcast address of an IPv4 network.
- */
+/** Picks a free address in a network, not among the first `skipped` nor an IPv4 network's broadcast address. */
 export function pickAddress(
   name: string,
   network: Network,

@@ -12,10 +12,7 @@ export type LocalTraffic =
   /** By a prefix of the input interface's name. */
   | { readonly kind: 'from-interfaces'; readonly prefix: string };
 
-/**
- * The detector that detectLocalMode selects for one family (getLocalDetectors in kube-proxy's server_linux.go); undefined if it
- * lacks what it needs, such as a CIDR of that family, or the node.
- */
+/** The detector of detectLocalMode (getLocalDetectors in server_linux.go); undefined without its CIDR or node. */
 export function detectLocalTraffic(
   settings: Pick<ProxySettings, 'detectLocal' | 'clusterCIDRs'>,
   node: Pick<NodeContext, 'podCIDRs'>,
@@ -42,10 +39,7 @@ function fromNetwork(networks: readonly (Network | undefined)[], family: Family)
   return network && { kind: 'from-network', network };
 }
 
-/**
- * The clients whose packets a node masquerades with its own address, besides external paths and endpoints that reach themselves
- * (see TrafficPlan).
- */
+/** Whose packets a node masquerades, besides external paths and endpoints that reach themselves (see TrafficPlan). */
 export interface MasqueradePlan {
   /** The bit of a packet's mark, as a number, that means: masquerade it. */
   readonly mark: number;
@@ -57,7 +51,7 @@ export interface MasqueradePlan {
 /** Clients that endpoints see under the node's address. */
 export type MasqueradedClients =
   | { readonly kind: 'all' }
-  /** A packet to a cluster IP from outside the cluster may be routed through any node. The answer must come back through the same one. */
+  /** A packet to a cluster IP from outside may pass any node, and the answer must return through the same one. */
   | { readonly kind: 'all-but-pods'; readonly pods: LocalTraffic }
   /** The node itself, when it uses external addresses with policy Local. */
   | { readonly kind: 'node' };

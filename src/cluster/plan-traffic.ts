@@ -5,11 +5,11 @@ import { chooseEndpoints, isExternallyAccessible, isLocal, type EndpointChoice }
 import type { Endpoint, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
 /**
- * Where packets to one Service port go on one node: the decisions that all of kube-proxy's proxiers make at the start of their
+ * Where packets to one Service port go on one node: the decisions of all kube-proxy's proxiers at the start of their
  * loops over Service ports (syncProxyRules). The modes turn it into rules, and say where they differ.
  *
- * Depends only on the port and the node's identity, so that nodes can share it (PlanMemo). Anything else about the node is an
- * argument of the functions below, or comes from planMasquerade and planNodePorts.
+ * Depends only on the port and the node's identity, so that nodes can share it (PlanMemo). Anything else about the node
+ * is an argument of the functions below, or comes from planMasquerade and planNodePorts.
  */
 export interface TrafficPlan {
   readonly port: ServicePort;
@@ -28,17 +28,13 @@ export interface TrafficPlan {
   /** Who may use the load balancer IPs; undefined if everyone may. */
   readonly firewall: Firewall | undefined;
 
-  /** Endpoints for packets of policy Cluster; empty if the port has no such traffic. */
   readonly clusterEndpoints: readonly Endpoint[];
-  /** Endpoints for packets of policy Local; empty if the port has no such traffic. */
   readonly localEndpoints: readonly Endpoint[];
-  /** The endpoints of both policies without duplicates: all that this node may send packets to. */
+  /** The endpoints of both policies, without duplicates. */
   readonly reachable: readonly Endpoint[];
   /** The port's endpoints on the node, in use or not. */
   readonly onNode: readonly Endpoint[];
-  /**
-   * Reachable endpoints on the node. A packet from such an endpoint to itself must be masqueraded, or it would arrive from its own address.
-   */
+  /** Reachable endpoints on the node: unmasqueraded packets to themselves would have their own source. */
   readonly hairpin: readonly Endpoint[];
   /** How many seconds a client keeps its endpoint after its last connection; undefined without session affinity. */
   readonly affinitySeconds: number | undefined;
@@ -66,7 +62,6 @@ interface HealthCheckPort {
 }
 
 export interface TrafficPath {
-  /** Selects clusterEndpoints or localEndpoints. */
   readonly policy: TrafficPolicy;
   /** Undefined if the node has endpoints for the packets. */
   readonly refusal: Refusal | undefined;
@@ -76,14 +71,12 @@ export interface TrafficPath {
 export type TrafficPolicy = 'Cluster' | 'Local';
 
 /**
- * How packets from outside are handled. Under policy Cluster they are masqueraded, because an endpoint on another node would
- * answer past this one. Under policy Local the client's address is kept, and packets from the node and its pods take a short cut
- * to the endpoints of policy Cluster, as if through a load balancer outside.
+ * How packets from outside are handled. Policy Cluster masquerades them, because an endpoint on another node would
+ * answer past this one. Policy Local keeps the client's address; packets of the node and its pods take a short cut to
+ * the Cluster endpoints, as if through a load balancer outside.
  */
 interface ExternalPath extends TrafficPath {
-  /**
-   * Whether the path exists, even if it refuses packets because no endpoint is local: the node and its Pods can still use their short cut.
-   */
+  /** Whether the path exists, even if it refuses packets: the node and its Pods still have their short cut. */
   readonly isUsed: boolean;
 }
 
@@ -145,18 +138,12 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
   };
 }
 
-/**
- * Whether the node itself may use the guarded addresses because its own address is in a source range. `nodeIP`: the node's
- * address in the port's family.
- */
+/** Whether the node itself may use the guarded addresses: its address is in a source range. */
 export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean {
   return sourceRanges.some(({ network }) => contains(network, nodeIP));
 }
 
-/**
- * Who may use the guarded addresses: the source ranges in order, then, if the node may, the addresses themselves. If a load
- * balancer address is also local, the node's own packets have it as their source.
- */
+/** The source ranges and, if the node may use them, the addresses themselves, which its own packets may come from. */
 export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean): readonly AdmittedSource[] {
   const ranges = firewall.sourceRanges.map(({ network, origin }) => ({ source: network, origin }));
   if (!nodeIsAdmitted) return ranges;

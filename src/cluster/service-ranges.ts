@@ -4,13 +4,9 @@ import { compareText } from '../kernel/compare.ts';
 import type { ServiceRange } from './model.ts';
 import type { ServiceCidr, Sourced } from './objects.ts';
 
-/** The ServiceCIDR that the API server makes from its own --service-cluster-ip-range. */
 const defaultName = 'kubernetes';
 
-/**
- * The networks of all ServiceCIDR objects. Without any, those from --service-cluster-ip-range, which the API server would make
- * into an object. Sorted and without duplicates, whatever the order of objects.
- */
+/** All ServiceCIDRs, else --service-cluster-ip-range, of which the API server would make one. Sorted, unique. */
 export function serviceRanges(
   objects: readonly Sourced<ServiceCidr>[],
   flag: readonly Network[],
@@ -31,16 +27,12 @@ export function sortRanges(ranges: readonly ServiceRange[]): readonly ServiceRan
   return [...known.values()].sort((a, b) => compareAddressRanges(a.network, b.network));
 }
 
-/**
- * The networks to assign cluster IPs from, at most one of each family. The API server's own ServiceCIDR comes first: its first
- * network gives the family of Services that name none.
- */
+/** At most one per family. The API server's own ServiceCIDR comes first: it decides the family by default. */
 export function assignableNetworks(objects: readonly Sourced<ServiceCidr>[]): readonly Network[] {
   const networks = objects.toSorted(compareNames).flatMap(({ object }) => object.cidrs);
   return networks.filter(({ family }, i) => networks.findIndex((other) => other.family === family) === i);
 }
 
-/** Whether the API server made it. */
 export function isDefaultCidr({ metadata }: ServiceCidr): boolean {
   return metadata.name === defaultName;
 }

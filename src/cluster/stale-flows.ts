@@ -10,7 +10,7 @@ export interface StaleFlow {
   readonly port: ShownPort;
 }
 
-/** The ports before and after a change. Without a change, no port is known to be gone. */
+/** Without a change, no port is known to be gone. */
 export interface ServedPorts {
   readonly ports: readonly ShownPort[];
   readonly gone?: readonly ShownPort[];
@@ -21,8 +21,8 @@ export interface StaleFlowRules {
   /** Whether flows to a Service without any serving endpoint are also stale; never flows to its node port. */
   readonly withoutEndpoints: boolean;
   /**
-   * Which flows to a removed UDP port are stale: none; those to its addresses that no UDP port serves now; or those to its
-   * cluster IP, on any port and whoever has that IP now. Never those to its node port.
+   * Which flows to a removed UDP port are stale: none; those to its addresses that no UDP port serves now; or those to
+   * its cluster IP, on any port and whoever has it now. Never those to its node port.
    */
   readonly ofGone: 'none' | 'to-addresses' | 'to-cluster-ip';
   /** Whether a flow to a node port's number goes to the node. */
@@ -39,9 +39,9 @@ export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'wi
 }
 
 /**
- * The ports that a change removes: their Service no longer has a port of that name, protocol and family, because it was deleted,
- * made headless or ExternalName, or its port renamed (ServicePortMap.Update in servicechangetracker.go). A port with a new number
- * or address is not gone.
+ * The ports that a change removes: no port of that name, protocol and family is left, because the Service was deleted
+ * or made headless or ExternalName, or the port renamed (ServicePortMap.Update in servicechangetracker.go). A new
+ * number or address does not count.
  */
 export function findGonePorts(before: readonly ShownPort[], after: readonly ShownPort[]): readonly ShownPort[] {
   const staying = new Set(after.map(portKey));
@@ -53,9 +53,9 @@ function portKey({ namespace, service, portName, protocol, family }: ShownPort):
 }
 
 /**
- * Finds the UDP flows to Service ports that do not reach a serving endpoint, as kube-proxy does after a sync (CleanStaleEntries
- * in conntrack/cleanup.go): a client that keeps sending would be sent there for ever. Endpoints of unknown status count as
- * serving. Ports with unknown endpoints have no stale flows.
+ * Finds UDP flows to Service ports that do not reach a serving endpoint, as kube-proxy does after a sync
+ * (CleanStaleEntries in conntrack/cleanup.go): a sending client would stay there for ever. Unknown status counts as
+ * serving; ports with unknown endpoints have no stale flows.
  */
 export function findStaleFlows(
   flows: readonly TrackedFlow[],
@@ -116,7 +116,6 @@ function indexFronts(ports: readonly ShownPort[], withoutEndpoints: boolean): Ma
   return fronts;
 }
 
-/** The addresses of a Service port, each with its port. */
 function frontsOf(port: ShownPort): readonly string[] {
   const { port: number } = port;
   return number === undefined ? [] : portAddresses(port).map(({ address }) => joinHostPort(address.text, number));

@@ -14,9 +14,7 @@ type WholeKind = Exclude<ObjectKind, keyof typeof kindsInParts>;
 
 /** How much a side shows of each kind of objects. */
 export interface Shown extends Readonly<Record<WholeKind, boolean>> {
-  /** For each family, the iptables tables whose rules are known. */
   readonly iptables: Readonly<Record<Family, readonly TableName[]>>;
-  /** Families whose nftables tables are known. */
   readonly nftables: readonly Family[];
 }
 
@@ -115,7 +113,7 @@ export function showsRules({ iptables }: Coverage, family: Family): boolean {
   return workingTables.every((table) => iptables[family].includes(table));
 }
 
-/** Whether all Services of a mode are known in a family: whatever is then not in a Service belongs to none. */
+/** Whether all Services of a mode are known in a family: whatever else is there then belongs to none. */
 export function showsServices(coverage: Coverage, mode: ProxyMode, family: Family): boolean {
   const shown = {
     ...coverage,
@@ -125,10 +123,7 @@ export function showsServices(coverage: Coverage, mode: ProxyMode, family: Famil
   return modeFacts[mode].serviceKinds.every((kind) => shown[kind]);
 }
 
-/**
- * Finds where node ports listen according to a dump's state. A partial list, or a set without elements, does not show where
- * nothing listens.
- */
+/** Finds where node ports listen by a dump's state. Partial lists do not show where nothing listens. */
 export function findDumpListeners(
   state: KernelState,
   { virtualServers }: Pick<Coverage, 'virtualServers'>,

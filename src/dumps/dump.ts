@@ -32,11 +32,9 @@ export type DumpFileKind =
 export interface Dump {
   readonly state: KernelState;
   readonly coverage: Coverage;
-  /** What conntrack lists; undefined if nothing. */
   readonly flows: readonly TrackedFlow[] | undefined;
   /** What ip route and ip rule print. */
   readonly routes: KnownRoutes;
-  /** What a kube-proxy log says; undefined if there is none. */
   readonly log: ProxyLog | undefined;
   /** Each output that was read, and its file. */
   readonly files: readonly { readonly name: string; readonly kind: DumpFileKind }[];
@@ -110,7 +108,6 @@ export interface HookedInterfaces {
 /** Why a dump file, or a part of it, is skipped, or how it was read; without a line, about the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
 
-/** Joins texts whose order does not matter. */
 export function sorted(texts: readonly string[]): string {
   return texts.toSorted().join('\n');
 }
@@ -130,7 +127,7 @@ export class DumpDraft {
   );
   /** Compared with the weights of real servers, which differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
-  /** By family, the links with an address in it: ip addr lists both families, or one. */
+  /** ip addr lists links of both families, or of one. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
   readonly #linkKinds = new Map<string, Omit<Link, 'name' | 'addresses'>>();
   readonly #routes = new DraftedRoutes();
@@ -211,10 +208,7 @@ export class DumpDraft {
     if (this.#files.every((file) => file.name !== name || file.kind !== kind)) this.#files.push({ name, kind });
   }
 
-  /**
-   * Reports unreadable lines, once for each reason; line numbers count from the line after `offset`. `rules`: the tables that
-   * they may belong to.
-   */
+  /** Reports unreadable lines once per reason, numbered from `offset`. `rules`: tables they may belong to. */
   unread(
     file: string,
     output: OutputKind,
@@ -240,10 +234,7 @@ export class DumpDraft {
     if (first && !isKnown) this.doubt({ file, kind: 'unread', output, line: first.line + offset, rules });
   }
 
-  /**
-   * Takes what an output lists, and returns whether it did. An output from another node or time than the first of its kind is
-   * reported instead, because two states must not be mixed.
-   */
+  /** Takes what an output lists; returns whether it did. Reports one of another node or time: states must not mix. */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
     if (differences.length > 0) this.#skip(file, kind, differences, line);
@@ -451,16 +442,13 @@ export class Listed<T> {
   isGiven = false;
   isWhole = false;
 
-  /** `textOf`: equal texts mean equal items; undefined for an item that is not compared. */
+  /** `textOf`: equal texts mean equal items; undefined for items not compared. */
   constructor(keyOf: (item: T) => string, textOf: (item: T) => string | undefined) {
     this.#keyOf = keyOf;
     this.#textOf = textOf;
   }
 
-  /**
-   * Adds a listing, unless it is from another node or time than an earlier one. If so, returns the evidence: common items that
-   * differ or, if both are complete, items that only one has.
-   */
+  /** Adds a listing, or returns what shows that it is of another node or time. */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
     const differences = this.isGiven ? this.#differencesTo(items, isWhole) : [];
     if (differences.length > 0) return differences;
@@ -511,7 +499,7 @@ function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): r
   ];
 }
 
-/** `nft list chain`, `nft list map` and so on print the table with only that object. What both tables have is the same. */
+/** `nft list chain` and the like print the table with only that object. What both have is the same. */
 function mergeTables(known: NftTable, more: NftTable): NftTable {
   const wholeSets = [...more.sets].filter(([, { isPart }]) => !isPart);
   return {

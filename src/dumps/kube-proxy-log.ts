@@ -8,7 +8,6 @@ import { findKnownLine, type Fact, type KnownProblem } from '../kube-proxy/log-l
 /** Log lines that report one problem. */
 export interface LogFinding {
   readonly problem: KnownProblem;
-  /** The first one. */
   readonly at: LogPlace;
   /** The last line's text after the message that all share. */
   readonly detail: string;
@@ -34,7 +33,7 @@ interface Entry {
 
 const klogHeader = /^([IWEF])(\d{4} \d\d:\d\d:\d\d)\.\d{6} +\d+ [\w.-]+:\d+\] /;
 
-/** What journals, kubectl logs --prefix (with the node or pod name) and container runtimes put before each line. */
+/** What journals, kubectl logs --prefix (node or pod name) and container runtimes put before lines. */
 const wrapper =
   /^(?:\[pod\/([^/\s]{1,253})\/[^\]\s]{1,253}\] )?(?:(?:(?:[A-Z][a-z]{2} [ \d]\d )?[\d:]{8}|\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z?) ([\w.-]{1,253}) [\w.-]{1,64}(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z? (?:std(?:out|err) [FP] )?)?/;
 
@@ -46,7 +45,6 @@ function unwrap(line: string): { readonly text: string; readonly from: string | 
   return { text: text.slice(whole.length), from: pod ?? host };
 }
 
-/** A pattern's source without groups, to embed in another pattern. */
 function sourceOf({ source }: RegExp): string {
   return source.replace(/\((?!\?)/g, '(?:').slice(1);
 }
@@ -59,7 +57,6 @@ export const startsLogLine = new RegExp(
 /** Matches a continuation line: an error may quote a command, or rules. */
 export const continuesLogLine = new RegExp(`^${sourceOf(wrapper)}[ \\t]`);
 
-/** The pod in the file name that Rancher's log collector gives a log: it collects those of all nodes. */
 const podOfFile = /kube-system-(kube-proxy-[^/]{1,253}?)(?:-previous)?$/;
 
 /** Most characters to keep after a message. */
@@ -87,10 +84,7 @@ export class ProxyLog {
   /** The pod or node of the lines, if they name it. */
   #source: string | undefined;
 
-  /**
-   * Reads lines of a file; the first has number `firstLine`. Skips lines of another pod or node than the first one's, and returns
-   * the first skipped line.
-   */
+  /** Reads lines from number `firstLine`, of the first line's pod or node. Returns the first line of another. */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
     let entry: Entry | undefined;
     let foreign: { readonly line: number; readonly from: string } | undefined;

@@ -1,17 +1,14 @@
 import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
 
-/**
- * How to recognise the output of one tool, line by line. `starts` matches a trimmed line, a line feed and the next line;
- * `continues` matches a raw line.
- */
+/** `starts` matches a trimmed line, a line feed and the next line; `continues` a raw line. */
 interface Recogniser {
   /** Lines that no other output has. */
   readonly starts: readonly RegExp[];
-  /** Lines that may be in any output, but continue this one once it has begun. If undefined, none do. */
+  /** Lines of any output that continue this one once begun; by default none. */
   readonly continues?: RegExp;
   /**
-   * Words in a list of addresses, used instead of `continues`: a line with one of them, or with a piece of an address, may be a
-   * damaged line of the list. Any other line is another program's (a log, a date, a separator), and the list goes on after it.
+   * Words in a list of addresses, instead of `continues`: a line with one, or with a piece of an address, may be a
+   * damaged line of the list. Other lines (a log, a date, a separator) do not end the list.
    */
   readonly words?: RegExp;
   /** Matches raw lines that continue an output that has begun, whatever else they look like. */
@@ -24,7 +21,7 @@ interface Recogniser {
 
 const anyLine = /^/;
 
-/** An output that lacks what kpc needs, or that kpc does not read. It ends where another begins. */
+/** An output that lacks what kpc needs or that kpc cannot read. Ends where another begins. */
 function refuse(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }
@@ -167,10 +164,7 @@ export function isReadable(kind: OutputKind): kind is ReadableKind {
   return recognisers[kind].refusal === undefined;
 }
 
-/**
- * All kinds of output, in the order in which they are tried: a list of ipvsadm with other columns looks like one that is read. To
- * add a kind, add a row to one of the two tables and a case to read-dump.ts.
- */
+/** All kinds of output, in the order tried. A new one needs a row in one table and a case in read-dump.ts. */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
 export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

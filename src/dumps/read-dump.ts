@@ -61,7 +61,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
     draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
   }
-  // The line is before or after the tables shown, so in a file with both families its family is unknown.
+  // The line is outside the shown tables, so with both families its family is unknown.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of numbered(outputs)) {
@@ -130,7 +130,6 @@ const mayBeEmpty: ReadonlySet<DumpFileKind> = new Set([
   'ipvsadm -Sn',
 ] as const);
 
-/** Whether a text has a line that is neither empty nor a comment. */
 function hasContent(text: string): boolean {
   for (const line of linesOf(text)) if (line.trim() !== '' && !line.startsWith('#')) return true;
   return false;
@@ -209,8 +208,8 @@ function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip
 const endsBare = /(?:^|\n)(?:-A [^\n]*|(?:TCP|UDP|SCTP)[ \t][^\n]*)$/;
 
 /**
- * Whether these are all virtual servers of a node. The list begins right after its command. Without a command, a complete list
- * begins with its titles, and a single virtual server is a part, unless the file's name says otherwise.
+ * Whether these are all virtual servers of a node. Such a list begins right after its command or, without one, with its
+ * titles; a single virtual server is a part, unless the file's name says otherwise.
  */
 function isWholeList({ kind, text, command }: ToolOutput, file: string): boolean {
   if (command !== undefined && command.tool !== 'other') return true;

@@ -16,7 +16,6 @@ import {
 import type { ReadableKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
-/** A link while its lines are read. */
 interface DraftLink {
   readonly name: string;
   kind?: string;
@@ -26,8 +25,8 @@ interface DraftLink {
 }
 
 /**
- * Reads the text that `ip addr` prints: a block for each link, a line for each address (-o), or columns (-br). Of the blocks, it also reads
- * what grep leaves, if a line names its link. Takes any text: skips lines without an address; addresses it cannot read are in `unread`.
+ * Reads `ip addr` text: a block per link, a line per address (-o), or columns (-br); of blocks also what grep leaves,
+ * if a line names its link. Takes any text; addresses it cannot read are in `unread`.
  */
 export function parseIpAddrText(text: string): {
   readonly links: readonly Link[];

@@ -67,7 +67,6 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   draft.addNftables(tables, isRuleset);
 }
 
-/** What can be read of a table that may be cut off. */
 function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseNftText> {
   const { tables, unread } = parseNftText(markElided(text));
   const isOfCut = (reason: string): boolean => isCutOff && (reason === openBrace || reason === openQuote);
@@ -147,8 +146,8 @@ function familiesOf(family: string): readonly Family[] {
 }
 
 /**
- * Another program's table, such as "inet firewalld", as packets see it: a table of family inet sees both families. Unreadable
- * parts of a rule become an unknown expression. No tables if more than that is unreadable, and the lines that are.
+ * Another program's table, such as "inet firewalld", as packets see it: family inet sees both. Unreadable parts of
+ * rules become unknown expressions; if more is unreadable, returns no tables, and those lines.
  */
 function readOtherTable(
   family: string,
@@ -194,7 +193,7 @@ function isHarmless(line: string, reason: string): boolean {
 /** Tables where iptables keeps its rules. */
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
 
-/** A rule that ends with its counter: for a family it did not list first, nft prints nothing in place of targets such as DNAT. */
+/** A rule that ends with its counter: nft prints nothing for DNAT and the like in a family it did not list first. */
 const lostTarget = /(counter packets \d+ bytes \d+)(?=[ \t]*$)/gm;
 
 /** The table's text with that family, without counts. */

@@ -11,7 +11,6 @@ import { isOwnChain, type Variant } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
 import { parseIptablesList } from '../kernel/iptables/parse-list.ts';
 
-/** Reads the output of iptables-save or iptables -S, or rules from either. */
 export function readRules(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text, firstLine: line, command, isPart } = output;
   const kind = rulesKind(output, file);
@@ -55,7 +54,6 @@ function refuseWrapped(
   draft.addRules(family, Object.fromEntries(names.map((name) => [name, new Map()])), [], undefined, at);
 }
 
-/** Reports unreadable lines, and the tables they may belong to. */
 function noteUnread(
   draft: DumpDraft,
   file: string,
@@ -82,13 +80,10 @@ function variantOf({ text, command }: ToolOutput): Variant | undefined {
   return version !== undefined && onlyLegacy.test(version) ? 'legacy' : command?.variant;
 }
 
-/** Versions whose title is legacy's if it names no variant: up to 1.6 there is one, and from 1.8.9 on nft's names itself. */
+/** Versions whose unnamed variant is legacy: up to 1.6 the only one; from 1.8.9 on nft's names itself. */
 const onlyLegacy = /^1\.(?:[0-6](?:\.|$)|8\.(?:9|\d\d)$)/;
 
-/**
- * Whether someone removed lines from iptables-save's output, which declares every built-in chain that has rules. Input of
- * iptables-restore that inserts rules declares none.
- */
+/** Whether lines are missing: iptables-save declares every built-in chain with rules. Input with -I declares none. */
 function lacksDeclarations(tables: Tables, text: string): boolean {
   const isUndeclared = (table: TableName): boolean =>
     [...(tables[table]?.values() ?? [])].some(
@@ -120,7 +115,6 @@ function findLine(text: string, fits: (line: string) => boolean): string | undef
   return undefined;
 }
 
-/** The family of a kind of output that shows only one. */
 export function familyOf(kind: DumpFileKind): Family {
   return kind.startsWith('ip6') ? 'ipv6' : 'ipv4';
 }
@@ -145,10 +139,7 @@ function findFamily(text: string): Family | undefined {
   return undefined;
 }
 
-/**
- * Reads rules printed without the line that names their table. A rule's table follows from its target, from its chain if only one
- * of kube-proxy's tables has that, or from the chain it jumps to; otherwise it is the table of the other rules.
- */
+/** Reads rules without a table line: the table follows from target, chain or jump, else from other rules. */
 function readWithoutTable(
   draft: DumpDraft,
   at: Printed,
@@ -193,13 +184,11 @@ function tableOfPolicies(chains: ReadonlySet<string>): TableName | undefined {
   return chains.has('POSTROUTING') ? 'nat' : undefined;
 }
 
-/** A line of iptables -S in iptables-save's form. */
 function toSaved(line: string): string {
   const [, chain, policy = '-'] = /^-[PN] (\S+)(?: (\S+)(?: -c \d+ \d+)?)?$/.exec(line) ?? [];
   return chain === undefined ? line : `:${chain} ${policy} [0:0]`;
 }
 
-/** Returns a function that finds each line's table. */
 function findTables(lines: readonly string[]): (line: string) => TableName {
   const counts = { nat: 0, filter: 0 };
   const byChain = new Map<string, TableName>();
@@ -244,7 +233,7 @@ function tableOfChain(chain: string): 'nat' | 'filter' | undefined {
   return isNat === isFilter ? undefined : isNat ? 'nat' : 'filter';
 }
 
-/** Reads what iptables -L printed of a table, unless the dump has the table from iptables-save, which shows more. */
+/** iptables-save's table is preferred, because it shows more. */
 export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text, firstLine: line, command, isPart } = output;
   const family = familyOf(rulesKind(output, file));

@@ -14,7 +14,6 @@ interface ListedTable {
   isWhole: boolean;
 }
 
-/** All or part of a table, as a tool printed it. */
 interface Given {
   readonly variant: Variant | undefined;
   readonly chains: ReadonlyMap<string, Chain>;
@@ -27,7 +26,6 @@ interface Match {
   readonly differences: readonly string[];
 }
 
-/** The rules of one family while a dump is read. */
 export class RuleListings {
   readonly #listed = new Map<TableName, ListedTable[]>();
   /** Tables that a listing shows in full, with or without rules. */
@@ -38,10 +36,7 @@ export class RuleListings {
   /** Whether a listing is known to be of iptables-legacy. */
   hasLegacy = false;
 
-  /**
-   * Takes what a tool printed. `whole`: the tables known to be complete, with or without rules; parts of other tables complete
-   * each other. If it is from another node or time than what was taken before, takes nothing and returns the evidence.
-   */
+  /** Takes what a tool printed, or returns what shows that it is of another node or time. `whole`: complete tables. */
   add(tables: Tables, whole: readonly TableName[], variant: Variant | undefined): readonly string[] {
     const given = tableNames.flatMap((name) => {
       const chains = tables[name];
@@ -57,8 +52,8 @@ export class RuleListings {
   }
 
   /**
-   * The table that a listing repeats or completes, and how they differ. If only one of two listings names its variant, they count
-   * as the same variant, unless that is legacy and they differ: whoever prints iptables-legacy by name also has iptables-nft.
+   * The table that a listing repeats or completes, and the differences. If only one of two names its variant, both
+   * count as it, unless that is legacy and they differ: whoever prints iptables-legacy by name also has iptables-nft.
    */
   #match(name: TableName, given: Given): Partial<Match> {
     const listed = (this.#listed.get(name) ?? []).map((known) => {
@@ -123,8 +118,8 @@ export class RuleListings {
   }
 
   /**
-   * The complete tables. kube-proxy uses both nat and filter: if only one is there, with kube-proxy's chains or jumps to them, the other
-   * was not printed. `lacksLegacy`: the dump lacks existing tables of iptables-legacy, and kube-proxy's chains are there if not here.
+   * The complete tables. kube-proxy uses nat and filter: if only one is there, with its chains or jumps to them, the
+   * other was not printed. `lacksLegacy`: the dump lacks existing legacy tables, which may hold kube-proxy's chains.
    */
   wholeTables(lacksLegacy: boolean): readonly TableName[] {
     const { tables } = this;

@@ -9,7 +9,6 @@ import { isReadable, mayContinue, outputKinds, recognisers, titleOfList, type Ou
 /** A command, typed at a prompt or written above its output as a title. */
 interface Command {
   readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
-  /** The table that it names. */
   readonly table: TableName | undefined;
   /** For iptables: its variant, if the command's name says so. */
   readonly variant?: 'legacy' | 'nft' | undefined;
@@ -28,9 +27,8 @@ export interface ToolOutput {
   readonly kind: OutputKind;
   /** Its first line in the text, from 1. */
   readonly firstLine: number;
-  /** Its lines, each without the prefix it has in the text. Line numbers match the text. */
+  /** Its lines without their prefixes, numbered as in the text. */
   readonly text: string;
-  /** The command above it. */
   readonly command: Command | undefined;
   /** Whether lines were omitted, or only a part was asked for. */
   readonly isPart: boolean;
@@ -90,7 +88,6 @@ class Splitter {
   readonly drafts: DraftOutput[] = [];
   readonly strays: number[] = [];
   readonly #text: string;
-  /** Where the current line begins in the text. */
   #start = 0;
   #current: DraftOutput | undefined;
   #command: Command | undefined;
@@ -143,7 +140,6 @@ class Splitter {
     return draft;
   }
 
-  /** Takes a line of bracketed output, JSON or an nft table, up to the last bracket. */
   #takeBracketed(raw: string, at: number): boolean {
     // An nft listing that is followed by another table or a prompt lacks its end.
     const isCut = this.#current?.kind === 'nft list ruleset' && (nftTable.test(raw) || hostInPrompt.test(raw));
@@ -159,7 +155,6 @@ class Splitter {
     return true;
   }
 
-  /** Takes a line that may begin an output. */
   #takeStart(line: string, at: number): boolean {
     const kind = startOf(line, this.#ahead(2)[1]?.trim() ?? '', this.#current);
     if (kind === undefined) return false;
@@ -251,10 +246,9 @@ function take(current: DraftOutput, line: string): void {
   else if (line === 'COMMIT') current.table = 'closed';
 }
 
-/** Takes a line, up to the output's last bracket, and counts brackets. */
 function takeBrackets(current: DraftOutput, line: string): void {
   const isOfNft = current.kind === 'nft list ruleset';
-  // Strings of nft have no escapes, and only its comments have several lines. A quote that nothing closes is of one line.
+  // Strings of nft have no escapes, and only its comments have several lines. An unclosed quote ends with its line.
   const escape = isOfNft ? undefined : '\\';
   const mayStayOpen = current.isQuoted || (isOfNft && openComment.test(line));
   for (let i = 0; i < line.length; i++) {
@@ -271,7 +265,6 @@ function takeBrackets(current: DraftOutput, line: string): void {
   current.lines.push(line);
 }
 
-/** A line that ends in a comment. */
 const openComment = /\bcomment "[^"]*$/;
 
 const nftTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;
@@ -315,10 +308,7 @@ const toolName =
 /** Matches an iptables command that names one chain. */
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
-/**
- * `follows`: what may follow a tool's name in a command, or in a title that consists of it. `part`: what makes the tool print
- * only a part. ip needs none: kpc asks it only for the Services' one link.
- */
+/** `follows`: what may follow the tool's name. `part`: what makes it print a part; ip is only asked for one link. */
 const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
   iptables: oneChain,
   ip6tables: oneChain,
@@ -426,7 +416,6 @@ function takePrefix(line: string): string | undefined {
 /** grep -A's separator between two matches. */
 const betweenPlaces = '--';
 
-/** Whether a line stands for omitted lines. */
 export function isEllipsis(line: string): boolean {
   return (
     line === betweenPlaces ||

@@ -43,7 +43,6 @@ const collectors: readonly Collector[] = [
   },
 ];
 
-/** A file of a bundle, in the named folder or in the only folder inside it. */
 interface BundleFile {
   /** '' or the folder, with a slash. */
   readonly folder: string;

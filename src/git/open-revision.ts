@@ -5,7 +5,7 @@ import { largestFile, UnreadableFile } from '../base/read-file.ts';
 import { withSlashes } from '../base/system-paths.ts';
 import type { FileTree, TreeEntry } from '../input/files/file-tree.ts';
 
-/** Reads which folders and files a revision of the repository of the working folder has. */
+/** Reads which folders and files a revision of the working folder's repository has. */
 export function openRevision(revision: string): RevisionTree | FileProblem {
   const where = runGit(['rev-parse', '--is-inside-work-tree', '--show-prefix']);
   if ('problem' in where) {
@@ -31,24 +31,23 @@ export function isRevision(word: string): boolean {
 
 /** The id of a revision's tree. */
 function findTree(revision: string): string | undefined {
-  // What begins with a dash is an option, and no name of a branch, a tag or a commit has control characters.
+  // A leading dash is an option; names of branches, tags and commits have no control characters.
   if (!/^[^-\p{Cc}][^\p{Cc}]{0,250}$/u.test(revision)) return undefined;
   const found = runGit(['rev-parse', '--verify', '--quiet', `${revision}^{tree}`]);
   const id = 'problem' in found ? '' : found.toString('latin1').trim();
   return /^[0-9a-f]{40,64}$/.test(id) ? id : undefined;
 }
 
-/** The most links on the way to a file. */
+/** Most links followed on the way to a file. */
 const mostLinks = 40;
 
 /**
- * The folders and files of a commit, as git has them: nothing is checked out. Links are followed inside the commit, and lead
- * nowhere else. A path is REVISION:PATH as in git: PATH counts from the top of the repository, or, if it begins with "./" or
- * "../", from the working folder.
+ * The folders and files of a commit, without checking it out. Links are followed only inside the commit. In
+ * REVISION:PATH, PATH counts from the top of the repository or, with "./" or "../", from the working folder, as in git.
  */
 export class RevisionTree implements FileTree {
   readonly #revision: string;
-  /** The working folder, from the top of the repository. */
+  /** The working folder's path from the top. */
   readonly #prefix: string;
   /** By path from the top, without a slash at the end; '' is the top. */
   readonly #objects: ReadonlyMap<string, GitObject>;
@@ -103,7 +102,7 @@ export class RevisionTree implements FileTree {
     return `${this.#revision}:/${typeof found === 'object' ? found.path : this.#fromTop(path)}`;
   };
 
-  /** What leads out of the commit is not followed. */
+  /** Links out of the commit are not followed. */
   readonly isForeignLink = (): boolean => false;
 
   readonly join = (folder: string, name: string): string => {
@@ -117,7 +116,7 @@ export class RevisionTree implements FileTree {
 
   readonly expect = (paths: readonly string[]): void => {
     let wanted = new Map<string, GitObject>();
-    // First the links, then what they lead to, as many rounds as there are links in a row.
+    // Links first, then their targets, round by round.
     for (let round = 0; round <= mostLinks; round++) {
       const next = new Map<string, GitObject>();
       for (const path of paths) {
@@ -138,7 +137,7 @@ export class RevisionTree implements FileTree {
     return path.slice(this.#revision.length + 1);
   }
 
-  /** The path from the top of the repository, with its links. It begins with ".." if it leads out. */
+  /** The path from the top, with its links. Begins with ".." if it leads out. */
   #fromTop(path: string): string {
     const written = this.#afterRevision(path);
     return normalize(/^\.\.?(?:\/|$)/.test(written) ? `${this.#prefix}/${written}` : written);
@@ -155,7 +154,7 @@ export class RevisionTree implements FileTree {
     throw new UnreadableFile(path, `revision ${this.#revision} has no such file or folder${advice}`);
   }
 
-  /** The object that a path leads to, and its path without links. */
+  /** The object of a path, and its path without links. */
   #find(path: string): { readonly path: string; readonly object: GitObject } | LinkFault {
     let rest = this.#fromTop(path);
     for (let links = 0; links <= mostLinks; links++) {
@@ -184,7 +183,7 @@ export class RevisionTree implements FileTree {
     }
   }
 
-  /** The next object that is read on the way to a path's bytes, unless all have been. */
+  /** The next object to read on the way to a path's bytes, if any. */
   #nextUnread(path: string): GitObject | undefined {
     let rest = this.#fromTop(path);
     for (let links = 0; links <= mostLinks; links++) {
@@ -220,7 +219,7 @@ const reasons = {
   'link-loop': 'it leads through too many links',
 } as const;
 
-/** A path without "." and ".."; what leads out of the top begins with "..". */
+/** A path without "." and ".."; one that leads out begins with "..". */
 function normalize(path: string): string {
   const normal = join('.', path).replace(/\/$/, '');
   return normal === '.' ? '' : normal;

@@ -6,7 +6,7 @@ import { findRepository } from '../input/files/disk-paths.ts';
 import { diagnose, placeAtLine, type Finding } from '../base/findings/finding.ts';
 import type { FileTree } from '../input/files/file-tree.ts';
 
-/** The revision of REVISION:PATH; undefined for any other word. What exists as a file is a file. */
+/** The revision of REVISION:PATH; undefined for other words and existing files. */
 export function revisionOf(word: string): string | undefined {
   const [revision] = /^[^:]+(?=:)/.exec(word) ?? [];
   if (revision === undefined || word.startsWith(`${revision}://`) || existsSync(word) || hasDrive(word))
@@ -14,27 +14,26 @@ export function revisionOf(word: string): string | undefined {
   return revision;
 }
 
-/** Returns a function that finds the paths of files in the repository of the working folder, also of REVISION:PATH. */
+/** Returns a function that finds paths in the working folder's repository, also for REVISION:PATH. */
 export function repositoryPaths(): (file: string) => string | undefined {
   const top = findRepository('.');
   return (file) => {
     if (file === '-') return undefined;
     const revision = revisionOf(file);
     const path = revision === undefined ? file : file.slice(revision.length + 1);
-    // As git has it, a path of a revision counts from the top, unless it begins with a dot.
+    // As in git, a revision's path counts from the top unless it begins with a dot.
     const full = revision === undefined || /^\.\.?(?:\/|$)/.test(path) ? resolve(path) : join(top, path);
     const below = relative(top, full);
     return withSlashes(below.startsWith('..') || isAbsolute(below) ? full : below);
   };
 }
 
-/** The trees of the paths that are in a revision, and why others cannot be read. */
 export interface OpenTrees {
   readonly trees: ReadonlyMap<string, FileTree>;
   readonly faults: ReadonlyMap<string, Finding>;
 }
 
-/** Opens the revision of each path that is REVISION:PATH; those of one revision share it. */
+/** Opens the revision of each REVISION:PATH once. */
 export async function openTrees(paths: readonly string[]): Promise<OpenTrees> {
   const trees = new Map<string, FileTree>();
   const faults = new Map<string, Finding>();
@@ -47,7 +46,7 @@ export async function openTrees(paths: readonly string[]): Promise<OpenTrees> {
       }
       continue;
     }
-    // Only those who compare revisions pay for starting other programs.
+    // Load it only to compare revisions: it starts other programs.
     const { openRevision } = await import('./open-revision.ts');
     const opened = revisions.get(revision) ?? openRevision(revision);
     if ('problem' in opened) faults.set(path, diagnose('unreadable-file', opened, placeAtLine(path)));
@@ -59,7 +58,7 @@ export async function openTrees(paths: readonly string[]): Promise<OpenTrees> {
   return { trees, faults };
 }
 
-/** Whether a word is no file, and a branch, a tag or a commit. */
+/** Whether a word is a branch, tag or commit and no file. */
 async function isBareRevision(word: string): Promise<boolean> {
   if (word === '-' || existsSync(word)) return false;
   const { isRevision } = await import('./open-revision.ts');

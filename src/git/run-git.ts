@@ -1,11 +1,11 @@
-// What git prints: it runs with no hook and no network, in bounded time, and lists and reads the objects of a tree.
+// Runs git without hooks and network, in bounded time, to list and read a tree's objects.
 import { largestFile } from '../base/read-file.ts';
 import { run, type ProgramProblem } from '../programs/run-program.ts';
 
-/** Why git printed nothing that can be used. */
+/** Why git printed nothing usable. */
 export interface GitFailure {
   readonly problem: ProgramProblem;
-  /** What git itself says; '' if it did not run to its end. */
+  /** git's own message; '' if it did not finish. */
   readonly said: string;
 }
 
@@ -13,16 +13,16 @@ export interface GitFailure {
 const limits = { mostBytes: largestFile, longestRun: 60_000 };
 
 /**
- * Settings that win over those of the repository, which may be hostile. kpc calls only rev-parse, ls-tree and cat-file, which run
- * no hooks, filters or pagers. What could still run a program is a fetch of objects that a partial clone lacks: no
- * protocol is allowed. A bare repository inside the working tree is not used: a clone can bring one.
+ * Override the repository's settings, which may be hostile. kpc calls only rev-parse, ls-tree and cat-file, which run
+ * no hooks, filters or pagers. A fetch for a partial clone could still run a program, so no protocol is allowed. A bare
+ * repository inside the working tree, which a clone can bring, is not used.
  */
 const settings = ['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'safe.bareRepository=explicit'];
 
 const environment = {
   GIT_ALLOW_PROTOCOL: 'none',
   GIT_NO_LAZY_FETCH: '1',
-  // The revision is what its name says, whatever refs/replace holds.
+  // The revision itself, whatever refs/replace holds.
   GIT_NO_REPLACE_OBJECTS: '1',
   GIT_OPTIONAL_LOCKS: '0',
   GIT_TERMINAL_PROMPT: '0',
@@ -39,7 +39,6 @@ export function runGit(words: readonly string[], input = ''): Buffer | GitFailur
   return { problem, said: said.replace(/^(?:fatal|error): /, '') };
 }
 
-/** Says why a revision cannot be read. */
 export function failureWords({ problem, said }: GitFailure): string {
   const words: Readonly<Record<ProgramProblem, string>> = {
     'no-program': 'the program git is not installed',
@@ -50,7 +49,6 @@ export function failureWords({ problem, said }: GitFailure): string {
   return words[problem];
 }
 
-/** An entry of a commit's tree. */
 export interface GitObject {
   /** `other` is a submodule. */
   readonly kind: 'file' | 'folder' | 'link' | 'other';
@@ -63,13 +61,13 @@ function kindOf(mode: string): GitObject['kind'] {
   return mode === '040000' ? 'folder' : 'other';
 }
 
-/** The most bytes of a listing; the largest repositories have a tenth. Few objects can stand for any number of files. */
+/** Most bytes of a listing; the largest repositories have a tenth. A few objects can stand for any number of files. */
 const largestListing = 2 ** 28;
 
 /** The most files and folders. */
 const mostEntries = 1_000_000;
 
-/** The most folders in each other. */
+/** Deepest nesting of folders. */
 const mostLevels = 200;
 
 /** All entries of a tree, by path; '' is the tree itself. */
@@ -91,10 +89,10 @@ export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFail
   return objects;
 }
 
-/** The most bytes of all files that are read at once. */
+/** Most bytes of files read at once. */
 const largestBatch = 2 ** 29;
 
-/** The contents of blobs, by id; a file that is larger than any that kpc reads has none. */
+/** The contents of blobs by id; one larger than kpc reads has none. */
 export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 'too-large'> | GitFailure {
   const sizes = runGit(['cat-file', '--batch-check=%(objectname) %(objectsize)'], linesOf(ids));
   if (!Buffer.isBuffer(sizes)) return sizes;

@@ -18,12 +18,10 @@ export function parseAddressRange(text: string): AddressRange | undefined {
   return text.includes('/') ? parseNetwork(text) : parseAddress(text);
 }
 
-/** Whether the range is written with a prefix length, even /32. */
 export function isNetwork(range: AddressRange): range is Network {
   return 'prefixLength' in range;
 }
 
-/** The network of an address alone; a network is returned as is. */
 export function networkOfRange(range: AddressRange): Network {
   return isNetwork(range) ? range : hostNetwork(range);
 }

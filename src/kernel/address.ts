@@ -1,14 +1,11 @@
 import type { Family } from './family.ts';
 
-/**
- * An IP address. `text` is canonical: no leading zeros, IPv6 as in RFC 5952, IPv4-mapped IPv6 as IPv4. For IPv4, `bits` is a
- * signed 32-bit number, which V8 stores inside the object; see ipv4Number.
- */
+/** `text` is canonical (RFC 5952; IPv4-mapped is IPv4). For IPv4, `bits` is signed: V8 stores it inside the object. */
 export type Address =
   | { readonly family: 'ipv4'; readonly text: string; readonly bits: number }
   | { readonly family: 'ipv6'; readonly text: string; readonly groups: readonly number[] };
 
-/** A network: its first address (host bits cleared) and prefix length. `text` is "address/length". */
+/** `text` is "address/length"; host bits are cleared. */
 export interface Network {
   readonly family: Family;
   readonly text: string;
@@ -17,8 +14,8 @@ export interface Network {
 }
 
 /**
- * Reads an address as kube-proxy does (ParseIPSloppy): leading zeros of IPv4 numbers are decimal, not octal, an IPv6
- * zone is not allowed, and an IPv4-mapped IPv6 address is an IPv4 address. Undefined for anything else.
+ * Reads an address as kube-proxy does (ParseIPSloppy): leading zeros of IPv4 numbers are decimal, not octal; no IPv6
+ * zones; IPv4-mapped IPv6 is IPv4. Undefined for anything else.
  */
 export function parseAddress(text: string): Address | undefined {
   const plain = readIpv4(text);
@@ -29,7 +26,6 @@ export function parseAddress(text: string): Address | undefined {
   return groups && addressOf(groups);
 }
 
-/** The bits of an IPv4 address as an unsigned number, for comparing. */
 export function ipv4Number({ bits }: Extract<Address, { family: 'ipv4' }>): number {
   return bits >>> 0;
 }
@@ -61,7 +57,6 @@ function readIpv6(text: string): readonly number[] | undefined {
   return groups.length === 8 && groups.every((group) => group <= 0xffff) ? groups : undefined;
 }
 
-/** Groups as numbers; NaN for one that is not hexadecimal. */
 function readGroups(text: string): number[] {
   return text === '' ? [] : text.split(':').map((group) => Number(`0x${group}`));
 }
@@ -74,13 +69,12 @@ function undot(text: string): string | undefined {
   return `${text.slice(0, tail)}${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
 }
 
-/** An IPv6 address, or IPv4 for IPv4-mapped groups. */
 function addressOf(groups: readonly number[]): Address {
   if (groups[5] !== 0xffff || groups.slice(0, 5).some((group) => group !== 0)) return ipv6Address(groups);
   return ipv4Address(((groups[6] ?? 0) << 16) | (groups[7] ?? 0));
 }
 
-/** The bits of a canonical dotted quad; undefined for anything else. Reads digit by digit because states hold millions of addresses. */
+/** The bits of a canonical dotted quad, or undefined. Hand-written, because states hold millions of addresses. */
 function readIpv4(text: string): number | undefined {
   if (text.length > 15) return undefined;
   let value = 0;
@@ -106,10 +100,7 @@ function readIpv4(text: string): number | undefined {
 const dot = 46;
 const zero = 48;
 
-/**
- * Reads "address/length" as kube-proxy does (ParseCIDRSloppy) and clears host bits. The length of an IPv4-mapped address counts
- * all 128 bits, so it is IPv4 only from 96 on.
- */
+/** As kube-proxy's ParseCIDRSloppy, clearing host bits. An IPv4-mapped network is IPv4 only from length 96 on. */
 export function parseNetwork(text: string): Network | undefined {
   const slash = text.indexOf('/');
   if (slash < 0) return undefined;
@@ -157,7 +148,7 @@ function maskGroups(groups: readonly number[], prefixLength: number): readonly n
   });
 }
 
-/** The address `offset` after the given one. It must be inside the address space. */
+/** The result must be inside the address space. */
 export function addressAfter(address: Address, offset: number): Address {
   if (address.family === 'ipv4') return ipv4Address((address.bits + offset) | 0);
   return addressAt('ipv6', numberOf(address) + BigInt(offset));
@@ -222,14 +213,12 @@ export function compareAddresses(a: Address, b: Address): number {
   return 0;
 }
 
-/** 127.0.0.1 and ::1. */
 export const loopbackAddresses: { readonly [F in Family]: Address } = {
   ipv4: { family: 'ipv4', text: '127.0.0.1', bits: 0x7f000001 },
   ipv6: { family: 'ipv6', text: '::1', groups: [0, 0, 0, 0, 0, 0, 0, 1] },
 };
 
 /** 127.0.0.0/8 and ::1/128. */
-/** 0.0.0.0, where a program listens to accept connections to all addresses of a node. */
 export const unspecifiedIPv4 = parseAddress('0.0.0.0') as Address;
 
 export const loopbackNetworks: { readonly [F in Family]: Network } = {

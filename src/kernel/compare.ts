@@ -10,13 +10,11 @@ export function compareNamed(a: { readonly name: string }, b: { readonly name: s
   return compareText(a.name, b.name);
 }
 
-/** Changes in two parts: what to make first, and what to remove afterwards. */
 export interface Split<Change> {
   readonly additions: readonly Change[];
   readonly removals: readonly Change[];
 }
 
-/** Keeps the order of the changes in both parts. */
 export function partition<Change>(changes: readonly Change[], isRemoval: (change: Change) => boolean): Split<Change> {
   const additions: Change[] = [];
   const removals: Change[] = [];

@@ -6,18 +6,15 @@ import { readLines, type UnreadLine } from './lines.ts';
 /** A tracked flow with ports. Its packets keep going where the first one went, whatever the rules say now. */
 export interface TrackedFlow {
   readonly family: Family;
-  /** As conntrack prints it: "udp". */
   readonly protocol: string;
   readonly source: SocketAddress;
-  /** Where the client sent the packet. */
   readonly destination: SocketAddress;
-  /** The answering end: the endpoint, if the flow was translated. */
+  /** The endpoint, if the flow was translated. */
   readonly answers: SocketAddress;
   /** Whether an answer was seen. */
   readonly isReplied: boolean;
 }
 
-/** The two ends of one direction, as far as they were read. */
 type Direction = Map<string, string>;
 
 const endWords: ReadonlySet<string> = new Set(['src', 'dst', 'sport', 'dport']);
@@ -25,10 +22,7 @@ const endWords: ReadonlySet<string> = new Set(['src', 'dst', 'sport', 'dport']);
 /** Other lines of conntrack -L and -S: one for each processor, and the total. */
 const others = /^(?:cpu=\d|conntrack v|entries +\d)/;
 
-/**
- * Reads what `conntrack -L` prints in any form except XML, and /proc/net/nf_conntrack. Takes any text. Leaves out flows without
- * ports, such as pings.
- */
+/** Reads `conntrack -L` in any form but XML, and /proc/net/nf_conntrack. Skips flows without ports. */
 export function parseConntrack(text: string): {
   readonly flows: readonly TrackedFlow[];
   readonly unread: readonly UnreadLine[];

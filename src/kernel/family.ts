@@ -1,7 +1,6 @@
 /** The address families. kube-proxy runs one proxier for each; kpc keeps both in one state. */
 export type Family = 'ipv4' | 'ipv6';
 
-/** In the order of output. */
 export const families: readonly Family[] = ['ipv4', 'ipv6'];
 
 export const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;

@@ -1,4 +1,4 @@
-// Texts as lines and as pieces, of any length, and the lines of a tool's output that cannot be read.
+// Texts as lines and as pieces of any length, and a tool's unreadable lines.
 
 /** Yields the lines of a text. A list would cost more than the text if most lines are empty. */
 export function* linesOf(text: string): Generator<string, void> {
@@ -10,7 +10,6 @@ export function* linesOf(text: string): Generator<string, void> {
   yield text.slice(start);
 }
 
-/** A line by number, from 1; '' if there is none. */
 export function lineOf(text: string, number: number): string {
   let left = number;
   for (const line of linesOf(text)) if (--left === 0) return line;
@@ -29,7 +28,6 @@ export function countLines(text: string): number {
  * Test: the empty lines of a dump cost no more than their characters.
  */
 export class LineList {
-  /** Lines, and runs of empty lines as one text. */
   readonly #parts: string[] = [];
   #empty = 0;
 
@@ -42,7 +40,6 @@ export class LineList {
     this.#parts.push(line);
   }
 
-  /** Joined by line ends, these give the lines. */
   parts(): readonly string[] {
     this.#endEmpty();
     return this.#parts;
@@ -54,7 +51,7 @@ export class LineList {
   }
 }
 
-/** A line of a tool's output that kpc cannot read; lines count from 1. */
+/** Lines count from 1. */
 export interface UnreadLine {
   readonly line: number;
   readonly text: string;
@@ -104,10 +101,7 @@ export function countUnread(lines: readonly UnreadLine[]): number {
   return lines.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
 }
 
-/**
- * Calls `read` with each trimmed line, except empty lines and comments. Returns the lines for which `read` gave a reason why it
- * cannot read them, with the place from `placeOf` at that moment.
- */
+/** Calls `read` with each trimmed line but empty ones and comments; returns those it gave a reason for refusing. */
 export function readLines(
   lines: string | Iterable<string>,
   comments: readonly string[],
@@ -131,10 +125,7 @@ export function readLines(
 /** Length, in characters, of the pieces joined at once: they fit in the processor's cache. */
 const enough = 1 << 15;
 
-/**
- * Builds a long text from short ones. V8 keeps a concatenation as a tree until it is read. The tree takes several times the
- * memory of the text, and slows the garbage collector; joining leaves one piece.
- */
+/** Builds a long text from pieces. V8 keeps a concatenation as a tree with several times the memory until read. */
 export class LongText {
   readonly #joined: string[] = [];
   #pieces: string[] = [];
@@ -163,7 +154,6 @@ export class LongText {
   }
 }
 
-/** The same texts in fewer, longer pieces. */
 export function joinPieces(texts: readonly string[]): readonly string[] {
   const long = new LongText();
   texts.forEach((text) => long.add(text));

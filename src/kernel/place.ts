@@ -1,4 +1,4 @@
-/** A place in an input file; line and column count from 1. */
+/** Line and column count from 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;
@@ -18,10 +18,7 @@ export interface Place {
   readonly isWholeFile?: boolean;
 }
 
-/**
- * Why an item is in a state: the Service port that needs it ("namespace/name" or "namespace/name:port"), or undefined for what
- * every node has, and the field it came from. Ignored by equality.
- */
+/** Why an item exists: the Service port ("namespace/name:port") and field it comes from. Ignored by equality. */
 export interface Origin {
   readonly servicePort: string;
   readonly place?: Place | undefined;

@@ -17,12 +17,10 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   return address && port !== undefined ? { address, port } : undefined;
 }
 
-/** "10.0.0.1:80" or "[fd00::1]:80". */
 export function formatSocketAddress({ address, port }: SocketAddress): string {
   return joinHostPort(address.text, port);
 }
 
-/** Ports of a transport protocol, both ends included. */
 export interface PortRange {
   readonly first: number;
   readonly last: number;
@@ -54,7 +52,6 @@ export function parsePortRange(text: string): PortRange | undefined {
   return first === undefined || last === undefined || text === ':' ? undefined : { first, last };
 }
 
-/** "80" or "1000:2000". */
 export function formatPortRange({ first, last }: PortRange): string {
   return first === last ? String(first) : `${first}:${last}`;
 }

@@ -12,10 +12,7 @@ import { partition } from './compare.ts';
 import type { Family } from './family.ts';
 import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables/iptables.ts';
 
-/**
- * The part of a kernel's state that kube-proxy programs, present or wanted. It is the one value that all commands exchange:
- * compiling, comparing, applying, tracing. A family without iptables state was not compiled, or not dumped.
- */
+/** The part of a kernel's state that kube-proxy programs: the one value that all commands exchange. */
 export interface KernelState {
   readonly iptables: FamilyTables;
   /** Tables of both families, IPv4 before IPv6; family and name are unique. */
@@ -53,9 +50,9 @@ export const emptyState: KernelState = {
 export type ObjectKind = keyof KernelState;
 
 /**
- * For each kind, the function that finds how to get from some objects to others, in an order that works. A node gets new objects
- * in the order of the rows, so that an object comes after those it uses; removal goes in reverse. Each kind has a folder or file
- * beside this one with its types, formatter and parser.
+ * For each kind, what finds the steps between two lists of objects, in a workable order. A node gets new objects in the
+ * order of rows, so that each comes after those it uses; removal goes in reverse. Each kind has a folder or file beside
+ * this one.
  */
 const diffByKind = {
   modules: diffModules,
@@ -73,13 +70,9 @@ const diffByKind = {
 /** In the order in which kpc-apply adds objects. */
 export const objectKinds = Object.keys(diffByKind) as readonly ObjectKind[];
 
-/**
- * How to get from one state to another, by kind of object. Within a kind, the changes are in an order that works. Each kind has a
- * formatter (formatTablesDelta and so on) that writes the input of its tool.
- */
+/** How to get from one state to another: per kind, changes in a workable order, for the kind's formatter. */
 export type KernelDelta = { readonly [K in ObjectKind]: ReturnType<(typeof diffByKind)[K]> };
 
-/** The same table, typed for lookup by a kind's name. */
 const rows: { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => KernelDelta[K] } = diffByKind;
 
 /** The difference in meaning between two states. Ignores origins and the order of chains, sets and entries; the order of rules counts. */
@@ -92,14 +85,13 @@ export function isEmptyDelta(delta: KernelDelta): boolean {
   return objectKinds.every((kind) => Object.keys(delta[kind] ?? {}).length === 0);
 }
 
-/** Whether `a` and `b` mean the same: see diffStates. */
 export function equalStates(a: KernelState, b: KernelState): boolean {
   return isEmptyDelta(diffStates(a, b));
 }
 
 /**
- * For kinds whose objects come and go one by one, splits the changes into additions, and removals to make after them. Both together make
- * the whole change. iptables-restore changes a table at once, so rules that use a set are gone before the set is removed.
+ * Splits kinds whose objects come and go one by one into additions, and removals to make after them; both make the
+ * whole change. iptables-restore changes a table at once, so a set's rules are gone before it is removed.
  */
 export function splitDelta({ nftables, sets, virtualServers, links }: KernelDelta) {
   return {
@@ -110,7 +102,6 @@ export function splitDelta({ nftables, sets, virtualServers, links }: KernelDelt
   };
 }
 
-/** The part of a state that a program may change. */
 export interface Ownership {
   /** For chains that are not built in. */
   chain(name: string, table: TableName, place: RulesPlace): boolean;
@@ -127,9 +118,9 @@ export interface Ownership {
 }
 
 /**
- * The owned part of a state. Built-in chains keep the owned jumps and their places between other rules; proxy ports, timeouts and
- * modules stay whole, because they have no owner. If both sides are restricted before they are compared, other programs' objects
- * are neither compared nor touched.
+ * The owned part of a state. Built-in chains keep the owned jumps and their places between other rules; proxy ports,
+ * timeouts and modules have no owner and stay whole. Restrict both sides before comparing, so that foreign objects are
+ * neither compared nor touched.
  */
 export function restrictState(state: KernelState, owns: Ownership): KernelState {
   const iptables = rulesPlaces.flatMap((place) => {
@@ -177,7 +168,6 @@ export function ownsJump(owns: Ownership, rule: Rule, chain: string, table: Tabl
   return target !== undefined && owns.chain(target, table, place);
 }
 
-/** The chain that a rule jumps or goes to; undefined for any other target. */
 export function jumpChain(rule: Rule): string | undefined {
   for (const arg of rule.args)
     if (arg.kind === 'jump') return arg.target.kind === 'chain' ? arg.target.chain : undefined;

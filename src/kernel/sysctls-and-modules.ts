@@ -15,7 +15,6 @@ export function sysctlOfLink(link: string, key: string): string {
   return `net.ipv4.conf.${link.replaceAll('.', '/')}.${key}`;
 }
 
-/** The file of a sysctl: "net.ipv4.ip_forward" → "/proc/sys/net/ipv4/ip_forward". */
 export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
 }
@@ -28,15 +27,11 @@ export function isSettingPath(path: string): boolean {
   return path === conntrackBucketsPath || (/^\/proc\/sys\/net(?:\/[\w.-]+)+$/.test(path) && !path.includes('..'));
 }
 
-/** A sysctl.conf(5): one `name = value` a line, in map order; '' for none. */
 export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');
 }
 
-/**
- * Reads a sysctl.conf(5), or what `sysctl -a` prints: name with dots → value; the last of a name wins. Takes any text: lines it
- * cannot read are in `unread`.
- */
+/** Reads a sysctl.conf(5), or `sysctl -a`: name with dots → value; the last wins. Takes any text. */
 export function parseSysctls(text: string): {
   readonly sysctls: ReadonlyMap<string, string>;
   readonly unread: readonly UnreadLine[];
@@ -99,7 +94,7 @@ export function parseModules(text: string): {
   return { modules, unread };
 }
 
-/** A module to load. A module that is no longer wanted stays loaded: other programs may use it. */
+/** A module that is no longer wanted stays loaded: other programs may use it. */
 export interface ModuleChange {
   readonly change: 'added' | 'removed';
   readonly name: string;
@@ -128,10 +123,7 @@ const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
   ['physdev-is-in', ['br_netfilter', 'xt_physdev']],
 ];
 
-/**
- * The kernel modules that these rules' matches need. Most kernels load them when a rule uses them; nodes that forbid autoloading
- * need them listed.
- */
+/** The modules for these rules' matches, which nodes that forbid autoloading must list. */
 export function matchModules(tables: readonly Tables[]): readonly string[] {
   const used = new Set<RuleArg['kind']>();
   for (const chains of tables.flatMap((ofFamily) => Object.values(ofFamily))) {

@@ -4,11 +4,11 @@ import type { ProxyMode } from './modes.ts';
 /** A release of Kubernetes by its number, also one that is not out yet: 40 for 1.40. */
 export type Minor = number;
 
-/** Something that ends, as its enhancement proposal (KEP) announces. Until a release is out, that may still change. */
+/** Something whose end a KEP announces. The plan may change until the release is out. */
 interface End {
   /** The first release that warns of it. */
   readonly deprecatedIn: Minor;
-  /** The first release in which it is off, unless a feature gate turns it on. */
+  /** The first release that turns it off, unless a feature gate keeps it. */
   readonly offIn: Minor;
   /** The first release without it. */
   readonly goneIn: Minor;
@@ -17,20 +17,19 @@ interface End {
   readonly gate: string;
 }
 
-/** What of kube-proxy ends, by the behaviour that goes. */
+/** What of kube-proxy ends, by behaviour. */
 export const announcedEnds = {
   'ipvs-mode': { deprecatedIn: 35, offIn: 40, goneIn: 43, kep: 5495, gate: 'KubeProxyIPVS' },
   'external-ips': { deprecatedIn: 36, offIn: 40, goneIn: 43, kep: 5707, gate: 'AllowServiceExternalIPs' },
 } as const satisfies { readonly [B in Behaviour]?: End };
 
-/** The mode of a kube-proxy whose configuration names none: iptables, before this release. */
+/** A kube-proxy without a configured mode uses iptables before this release. */
 export const announcedDefault = { since: 40, mode: 'nftables', kep: 5343 } as const satisfies {
   readonly since: Minor;
   readonly mode: ProxyMode;
   readonly kep: number;
 };
 
-/** The last release that something is announced for. */
 export const lastAnnounced: Minor = Math.max(...Object.values(announcedEnds).map(({ goneIn }) => goneIn));
 
 /** Reads "1.40" or "v1.40.2"; undefined for anything else. */
@@ -44,7 +43,7 @@ export function isDeprecated(behaviour: keyof typeof announcedEnds, release: Rel
   return (parseMinor(release) ?? 0) >= announcedEnds[behaviour].deprecatedIn;
 }
 
-/** When something ends, as seen from a release: how long a feature gate keeps it, or that none does any more. */
+/** When something ends, as seen from a release: how long a feature gate keeps it, if at all. */
 export function endWords(behaviour: keyof typeof announcedEnds, seenFrom: Minor = 0): string {
   const { offIn, goneIn, kep, gate } = announcedEnds[behaviour];
   const source = `(announced: KEP-${kep}, ${kepLink(kep)})`;

@@ -1,4 +1,4 @@
-/** Chains that kube-proxy fills on every node, by what they are for. Some are in both tables. */
+/** Chains that kube-proxy fills on every node, by purpose. Some are in both tables. */
 export const baseChains = {
   services: 'KUBE-SERVICES',
   externalServices: 'KUBE-EXTERNAL-SERVICES',
@@ -13,23 +13,23 @@ export const baseChains = {
   sourceRangesFirewall: 'KUBE-SOURCE-RANGES-FIREWALL',
   accessFilter: 'KUBE-IPVS-FILTER',
   accessOutFilter: 'KUBE-IPVS-OUT-FILTER',
-  /** Of userspace mode: packets to addresses of Services, from Pods and other hosts and from the node itself. */
+  /** Userspace mode: packets to Service addresses, from Pods and other hosts, and from the node. */
   portalsContainer: 'KUBE-PORTALS-CONTAINER',
   portalsHost: 'KUBE-PORTALS-HOST',
-  /** The same for node ports; and what a firewall must let in for these. */
+  /** The same for node ports, and what a firewall must let in for them. */
   nodePortContainer: 'KUBE-NODEPORT-CONTAINER',
   nodePortHost: 'KUBE-NODEPORT-HOST',
   nodePortNonLocal: 'KUBE-NODEPORT-NON-LOCAL',
-  /** kubelet's chain; kube-proxy writes the same rule into it. */
+  /** kubelet's chain; kube-proxy writes the same rule. */
   kubeletFirewall: 'KUBE-FIREWALL',
-  /** kubelet's chain up to 1.26, which kube-proxies of that time used. */
+  /** kubelet's chain up to 1.26, used by kube-proxies of that time. */
   markDrop: 'KUBE-MARK-DROP',
 } as const;
 
 /** The chains of userspace mode that lead to kube-proxy itself, in words. */
 export const portalChains = 'KUBE-PORTALS-* and KUBE-NODEPORT-*';
 
-/** How the name of a Service port's or an endpoint's chain begins (servicePortPolicyClusterChain in iptables/proxier.go). */
+/** Prefixes of Service ports' and endpoints' chains (servicePortPolicyClusterChain in iptables/proxier.go). */
 const prefixes = {
   /** Spreads packets over the endpoints of policy Cluster. */
   cluster: 'KUBE-SVC-',
@@ -55,9 +55,7 @@ const kinds: ReadonlyMap<string, ServiceChainKind> = new Map(
   (Object.keys(prefixes) as readonly ServiceChainKind[]).map((kind) => [prefixes[kind], kind]),
 );
 
-/**
- * Reads the name of a Service port's or an endpoint's chain; undefined for any other name. The hash may be any text.
- */
+/** Reads the name of a Service port's or endpoint's chain; undefined for others. The hash may be any text. */
 export function parseServiceChain(
   name: string,
 ): { readonly kind: ServiceChainKind; readonly hash: string } | undefined {

@@ -15,24 +15,19 @@ import type { ProxyMode } from './modes.ts';
 import { loopbackNetworks } from '../kernel/address.ts';
 
 /**
- * What an iptables chain is to kube-proxy, by its name and table:
- *
+ * An iptables chain's role for kube-proxy, by name and table:
  * - service: of one Service port or endpoint, KUBE-SVC-, KUBE-SEP- and so on with a hash; iptables mode, table nat only
  * - fixed: one that every node has, in IPVS, iptables or userspace mode
- * - canary: empty, there to be missed when another program flushes the tables; says nothing of Services
+ * - canary: empty, only detects a flush of the tables
  * - shared: KUBE-FIREWALL, which kubelet makes too
  */
 export type ChainKind = 'service' | 'fixed' | 'canary' | 'shared';
 
-/**
- * The names of servicePortPolicyClusterChain and the functions beside it (iptables/proxier.go): a prefix and the first
- * 16 characters of a SHA-256 in base32. KUBE-XLB- is what releases up to 1.23 had for KUBE-EXT-.
- */
+/** As servicePortPolicyClusterChain: a prefix and a hash. Up to 1.23, KUBE-XLB- stood for KUBE-EXT-. */
 const serviceChain = /^KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}$/;
 
 const canaryChain = 'KUBE-PROXY-CANARY';
 
-/** In table filter: see localnetRule. */
 export const sharedChain = baseChains.kubeletFirewall;
 
 /** The fixed chains of these modes (iptables/proxier.go, iptablesChains in ipvs/proxier.go, iptablesInit in userspace/proxier.go). */
@@ -70,8 +65,8 @@ export function isServiceChainName(name: string): boolean {
 }
 
 /**
- * Undefined for a chain that no kube-proxy makes. Other programs' names begin with KUBE- too: KUBE-ROUTER-FORWARD,
- * KUBE-NWPLCY-… and KUBE-POD-FW-… of kube-router, KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT and KUBE-MARK-DROP of kubelet.
+ * Undefined for a chain that no kube-proxy makes. Others begin with KUBE- too: kube-router's KUBE-ROUTER-FORWARD,
+ * KUBE-NWPLCY-… and KUBE-POD-FW-…, kubelet's KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT and KUBE-MARK-DROP.
  */
 export function classifyChain(table: TableName, name: string): ChainKind | undefined {
   if (fixedChains[table]?.has(name)) return 'fixed';
@@ -86,9 +81,9 @@ export function isNamedByKubeProxy(chain: string): boolean {
 }
 
 /**
- * A jump from one of the kernel's chains to one of kube-proxy's, with its comment. 'NEW' is for packets that open a
- * connection only: the target has many rules, and later packets need none of them. 'LOCAL' is for packets to the node's
- * addresses, and appended: it comes behind other programs' rules (iptables.Append in iptablesInit).
+ * A jump from a built-in chain to kube-proxy's, with its comment. 'NEW': only for packets that open a connection,
+ * because the target has many rules. 'LOCAL': for packets to the node's addresses, appended after other programs' rules
+ * (iptables.Append in iptablesInit).
  */
 type Jump = readonly [
   table: TableName,
@@ -110,11 +105,7 @@ const externalPortals = [baseChains.externalServices, 'kubernetes externally-vis
 const forward = [baseChains.forward, 'kubernetes forwarding rules'] as const;
 const ipvsFirewall = [baseChains.proxyFirewall, 'kube-proxy firewall rules'] as const;
 
-/**
- * The jumps of iptables mode. kube-proxy puts each jump before all other rules (iptablesJumpChains,
- * iptablesKubeletJumpChains), so its last jump ends up first. Both lists here are in the order in which packets meet
- * the jumps.
- */
+/** In the order packets meet them: kube-proxy puts each jump before all other rules, the last one first. */
 export const iptablesJumps: readonly Jump[] = [
   ...natJumps,
   ['filter', 'INPUT', baseChains.kubeletFirewall],
@@ -153,7 +144,7 @@ export const userspaceJumps: readonly Jump[] = [
   ['filter', 'INPUT', baseChains.nodePortNonLocal, 'Ensure that non-local NodePort traffic can flow'],
 ];
 
-/** The jumps of each mode, and those within its own chains that lead to node ports: these are the last rules there. */
+/** The jumps of each mode, and those in its own chains that lead to node ports, the last rules there. */
 const jumpsOfMode: { readonly [M in ProxyMode]: readonly Jump[] } = {
   iptables: [...iptablesJumps, ['nat', baseChains.services, baseChains.nodePorts, undefined, 'LOCAL']],
   ipvs: [...ipvsJumps, ['nat', baseChains.services, baseChains.nodePort, undefined, 'LOCAL']],
@@ -161,7 +152,6 @@ const jumpsOfMode: { readonly [M in ProxyMode]: readonly Jump[] } = {
   nftables: [],
 };
 
-/** A jump that kube-proxy makes. */
 export interface OwnJump {
   readonly table: TableName;
   readonly from: string;
@@ -169,7 +159,7 @@ export interface OwnJump {
   readonly rule: Rule;
 }
 
-/** The jumps by which packets come to kube-proxy's rules of iptables in a mode. */
+/** The jumps from built-in chains to kube-proxy's rules in a mode. */
 export function listJumps(mode: ProxyMode): readonly OwnJump[] {
   return jumpsOfMode[mode].map((jump) => {
     const [table, from, to] = jump;
@@ -177,7 +167,6 @@ export function listJumps(mode: ProxyMode): readonly OwnJump[] {
   });
 }
 
-/** The kernel's own chains of a table, with the jumps there. */
 export function jumpChains(jumps: readonly Jump[], table: TableName): readonly Chain[] {
   const own = jumps.filter(([of]) => of === table);
   const names = new Set(own.map(([, from]) => from));
@@ -203,7 +192,7 @@ const jumps: readonly Jump[] = [
   ['filter', 'INPUT', ...portals],
 ];
 
-/** Whether a kube-proxy puts this rule into a chain of the kernel's; releases differ in 'NEW'. */
+/** Whether a kube-proxy puts this rule into a built-in chain; releases differ in 'NEW'. */
 export function isKnownJump(table: TableName, from: string, rule: Rule): boolean {
   const alike = jumps.filter((each) => each[0] === table && each[1] === from && each[2] === jumpChain(rule));
   return alike.some(([, , to, comment, only]) =>
@@ -214,8 +203,8 @@ export function isKnownJump(table: TableName, from: string, rule: Rule): boolean
 }
 
 /**
- * The rule of KUBE-FIREWALL. route_localnet, which node ports on 127.0.0.1 need, would let neighbours reach what listens
- * there; this keeps them out. kubelet writes the same (syncIPTablesRules in kubelet_network_linux.go).
+ * The rule of KUBE-FIREWALL. route_localnet, needed by node ports on 127.0.0.1, would let neighbours reach what listens
+ * there. kubelet writes the same (syncIPTablesRules in kubelet_network_linux.go).
  */
 export const localnetRule: Rule = {
   args: [
@@ -252,7 +241,7 @@ export function traceKubelet(tables: Tables): KubeletTrace {
 
 const chainsOfOldKubelets: ReadonlySet<string> = new Set([baseChains.markMasquerade, baseChains.postrouting]);
 
-/** Whether a kubelet that left this trace makes a chain of this name too. */
+/** Whether a kubelet with this trace also makes a chain of this name. */
 export function mayKubeletMake(trace: KubeletTrace, table: TableName, name: string): boolean {
   const isOfOld = trace === 'old' && table === 'nat' && chainsOfOldKubelets.has(name);
   return isOfOld || (trace !== 'none' && table === 'filter' && name === sharedChain);

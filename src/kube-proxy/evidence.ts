@@ -13,15 +13,13 @@ import { families } from '../kernel/family.ts';
 import type { ProxyMode } from './modes.ts';
 
 /**
- * How surely a kube-proxy made an object that a kernel has:
- *
- * - certain: it is named and filled as only kube-proxy names and fills one
- * - possible: it has a name that kube-proxy gives, but another program may have filled it; or what would decide was not read
+ * How surely a kube-proxy made an object of a kernel:
+ * - certain: named and filled as only kube-proxy does
+ * - possible: kube-proxy's name, but maybe filled by another program; or the deciding part was not read
  * - none: no kube-proxy makes it
  */
 export type Evidence = 'certain' | 'possible' | 'none';
 
-/** The evidence for each object of a state. */
 export interface KubeProxyEvidence {
   /** Of a chain that is not the kernel's own. */
   chain(table: TableName, chain: Chain): Evidence;
@@ -33,7 +31,7 @@ export interface KubeProxyEvidence {
   virtualServer(server: VirtualServer): Evidence;
 }
 
-/** What there is beside a state to judge its virtual servers by. */
+/** What to judge a state's virtual servers by. */
 interface Context {
   /** Virtual servers of Services that the state may lack. */
   readonly known?: readonly VirtualServer[];
@@ -41,7 +39,7 @@ interface Context {
   readonly shows?: { readonly sets: boolean; readonly links: boolean };
 }
 
-/** Weighs, for each object, whether a kube-proxy made it. The one place that decides so: names alone prove little. */
+/** Weighs for each object whether a kube-proxy made it. The only place that decides so: names alone prove little. */
 export function weighEvidence(state: KernelState, context: Context = {}): KubeProxyEvidence {
   let ofServer: ((server: VirtualServer) => Evidence) | undefined;
   return {
@@ -57,7 +55,7 @@ export function weighEvidence(state: KernelState, context: Context = {}): KubePr
   };
 }
 
-/** The hash in the name of a Service port's chain is proof, and so is a chain without rules: there is nothing of another program's in it. */
+/** A hash in the name is proof, and so is a chain without rules, which has nothing of another program's. */
 function weighChain(table: TableName, { name, rules }: Chain): Evidence {
   const kind = classifyChain(table, name);
   if (kind === undefined) return 'none';
@@ -66,13 +64,13 @@ function weighChain(table: TableName, { name, rules }: Chain): Evidence {
   return isProven ? 'certain' : 'possible';
 }
 
-/** If no Service of the family has source ranges, IPVS mode leaves this much of the chain. */
+/** What IPVS mode leaves of the chain if no Service of the family has source ranges. */
 function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
   if (name !== baseChains.sourceRangesFirewall || more.length > 0) return false;
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
 }
 
-/** Whether the rule has what some rule of each of kube-proxy's chains has: see syncProxyRules in both proxiers. */
+/** Whether the rule has what some rule of each kube-proxy chain has: see syncProxyRules in both proxiers. */
 function isOfKubeProxyChain(rule: Rule): boolean {
   return rule.args.some((arg) => {
     switch (arg.kind) {
@@ -92,10 +90,7 @@ function isOfKubeProxyChain(rule: Rule): boolean {
   });
 }
 
-/**
- * Another program's jump to the same chain matches something else, or has another comment. A jump that says nothing but its
- * target may be kube-proxy's: people take comments out of what they show to others.
- */
+/** Another program's jump has other matches or another comment. A jump without any may be kube-proxy's. */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
   if (isKnownJump(table, from, rule)) return 'certain';
@@ -111,7 +106,7 @@ function weighSet({ name, type, family }: IpSet): Evidence {
   return type === setType(named.set) && isOfFamily ? 'certain' : 'possible';
 }
 
-/** kube-proxy comments its tables, but a list that nft 1.0.1 printed has no comments: then what is in the table decides. */
+/** kube-proxy comments its tables, but nft 1.0.1 prints no comments: then the content decides. */
 function weighNftTable({ name, comment, chains, sets }: NftTable): Evidence {
   if (!isKubeProxyTable(name)) return 'none';
   const names = [...chains.keys(), ...sets.keys()];
@@ -119,7 +114,7 @@ function weighNftTable({ name, comment, chains, sets }: NftTable): Evidence {
   return isProven ? 'certain' : 'possible';
 }
 
-/** kube-proxy's link is a dummy, and has single addresses if any. */
+/** kube-proxy's link is a dummy, with single addresses if any. */
 function weighLink({ name, kind, addresses }: Link): Evidence {
   if (name !== serviceLink) return 'none';
   const isSingle = ({ family, prefixLength }: LinkAddress) => prefixLength === (family === 'ipv4' ? 32 : 128);
@@ -129,11 +124,10 @@ function weighLink({ name, kind, addresses }: Link): Evidence {
 }
 
 /**
- * Virtual servers have no name, and kube-proxy treats every one of a node as its own. Which it made follows from what
- * else it leaves. A Service's address is bound to kube-ipvs0 or, if it is the node's own, listed with its port in a
- * set. A node port is a number in a set, and another program's virtual server may have the same number. kube-proxy's is told
- * apart by where it forwards to: as kube-proxy does, to what a Service forwards to, or to nothing, and then it is on an
- * address of the node.
+ * Virtual servers have no names, and kube-proxy treats all of a node's as its own, so other traces decide. A Service's
+ * address is on kube-ipvs0 or, if it is the node's own, in a set with its port. A node port is a number in a set, which
+ * another program's virtual server may share: kube-proxy's forwards as kube-proxy does, to a Service's endpoints, or to
+ * nothing at an address of the node.
  */
 function weighServers(
   state: KernelState,
@@ -141,12 +135,12 @@ function weighServers(
 ): (server: VirtualServer) => Evidence {
   const { bound, own, listed, nodePorts } = readServerMarks(state);
   const isOfService = (server: VirtualServer) => bound.has(server.address.text) || listed.has(socketOf(server));
-  // Most virtual servers are on an address of a Service: then neither of the two is asked for.
+  // Usually the address is a Service's, which needs neither of the two.
   let found: ServiceMarks | undefined;
   const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)]));
   const isOfNodePort = ({ family, protocol, address, port, scheduler, realServers }: VirtualServer): boolean => {
     if (!nodePorts.has(`${family} ${protocol} ${port}`) || !marks().schedulers.has(scheduler)) return false;
-    // Without real servers, only the address decides.
+    // Without real servers, the address alone decides.
     if (realServers.length === 0) return own.size === 0 || own.has(address.text);
     const isMasquerading = realServers.every(({ forwarding }) => forwarding === 'masquerade');
     return isMasquerading && realServers.some((real) => marks().endpoints.has(`${protocol} ${realServerKey(real)}`));
@@ -158,7 +152,7 @@ function weighServers(
   };
 }
 
-/** Schedulers and endpoints of virtual servers that are certainly kube-proxy's: its other ones share them. */
+/** Schedulers and endpoints of virtual servers certainly kube-proxy's, which its others share. */
 interface ServiceMarks {
   readonly schedulers: ReadonlySet<string>;
   readonly endpoints: ReadonlySet<string>;
@@ -174,15 +168,12 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
   return { schedulers, endpoints };
 }
 
-/**
- * Finds the virtual servers that a part of a node's state leaves undecided. The sets list all that are kube-proxy's; without
- * them, kube-ipvs0 holds all addresses but the node's own, where node ports are.
- */
+/** Finds undecided virtual servers of a partial state: sets list all; else kube-ipvs0 has all but node ports. */
 function findUndecided(
   { sets, links }: KernelState,
   shows: { readonly sets: boolean; readonly links: boolean },
 ): (server: VirtualServer) => boolean {
-  // kube-proxy makes all of its sets before any virtual server: without this one, they are not its sets.
+  // kube-proxy makes all its sets before any virtual server: without this one, none are its.
   if (shows.sets && sets.some(({ name }) => parseSetName(name)?.set === 'clusterIP')) return () => false;
   if (!shows.links) return () => true;
   if (shows.sets) return () => false;
@@ -193,9 +184,8 @@ function findUndecided(
 }
 
 /**
- * The mode of the kube-proxy that left a state; undefined if nothing shows one. A node that changed its mode keeps
- * remains of the other mode: the rules that packets pass decide. Without such rules any part of the state may be
- * missing, so each part is searched for what only one mode leaves there.
+ * The mode of the kube-proxy that left a state; undefined if nothing shows it. After a change of mode the rules that
+ * packets pass decide, not remains. Without such rules, searches each part for what only one mode leaves.
  */
 export function modeOfState(state: KernelState): ProxyMode | undefined {
   // kube-proxy of the other modes deletes its table when it starts.
@@ -219,7 +209,7 @@ export function modeOfState(state: KernelState): ProxyMode | undefined {
   return chains.has(baseChains.services) && state.virtualServers.length === 0 ? 'iptables' : undefined;
 }
 
-/** In nat, each mode fills the chain that packets pass first with rules that no other mode writes. */
+/** In nat, each mode fills the chain that packets pass first with rules of its own. */
 function modeOfRules({ iptables }: KernelState): ProxyMode | undefined {
   const rules = families.flatMap((family) => iptables[family]?.nat?.get(baseChains.services)?.rules ?? []);
   for (const rule of rules) {

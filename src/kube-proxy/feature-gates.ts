@@ -2,9 +2,8 @@
 import { recordedGates } from './feature-gates.recorded.ts';
 
 /**
- * The Kubernetes releases whose kube-proxy kpc follows, oldest first, with the version whose source kpc follows. Its output
- * was compared with all of these but v1.31.14. Of a release that is not out, it is the newest version before it. Which of its modes
- * kpc follows is in `modeHistories`.
+ * The Kubernetes releases that kpc follows, oldest first, with the version whose source it follows: for an unreleased
+ * one, the newest before it. kpc's output was compared with all but v1.31.14. For modes see `modeHistories`.
  */
 export const kubeProxyVersions = {
   '1.25': 'v1.25.16',
@@ -19,39 +18,36 @@ export const kubeProxyVersions = {
   '1.38': 'v1.38.0-beta.0',
 } as const;
 
-/** A release of Kubernetes that kpc follows: "1.37". */
 export type Release = keyof typeof kubeProxyVersions;
 
 export const releases = Object.keys(kubeProxyVersions) as readonly Release[];
 
-/** The gates that are set, each on or off. */
+/** The gates set on or off. */
 export type FeatureGates = ReadonlyMap<string, boolean>;
 
 /** What a release's kube-proxy knows of a feature gate. */
 export interface Gate {
   readonly name: string;
-  /** AllAlpha and AllBeta turn the gates of their stage; the others are generally available or deprecated. */
+  /** AllAlpha and AllBeta turn on the gates of their stage; others are generally available or deprecated. */
   readonly stage: 'alpha' | 'beta' | 'other';
   readonly isOnByDefault: boolean;
   readonly isLocked: boolean;
-  /** The gates without which it must not be on. */
   readonly needs: readonly string[];
 }
 
 const table = recordedGates.trimStart();
 
-/** The releases of the columns, in their order. */
 const columns = table
   .slice(0, table.indexOf('\n'))
   .split(' ')
   .map((version) => version.replace(/^v(\d+\.\d+).*/, '$1'));
 
-/** Kubernetes has had gates that need others since this release. */
+/** The first release in which gates need others. */
 const firstWithNeeds: Release = '1.35';
 
 /** Undefined for a gate that the release's kube-proxy does not know. */
 export function gateOf(name: string, release: Release): Gate | undefined {
-  // Found in the text: a start of kpc asks for a few of its hundreds of lines.
+  // Searches the text: kpc needs few of its hundreds of lines at start.
   const start = /^\w+$/.test(name) ? table.indexOf(`\n${name} `) + 1 : 0;
   return start === 0 ? undefined : readGate(table.slice(start, table.indexOf('\n', start)), release);
 }
@@ -74,24 +70,22 @@ function readGate(line: string, release: Release): Gate | undefined {
   };
 }
 
-/** The gates that a release's kube-proxy knows. */
 export function gatesOf(release: Release): readonly Gate[] {
   const [, ...lines] = table.split('\n');
   return lines.flatMap((line) => readGate(line, release) ?? []);
 }
 
-/** The releases whose kube-proxy knows a gate. */
 export function releasesWithGate(name: string): readonly Release[] {
   return (columns as Release[]).filter((release) => gateOf(name, release));
 }
 
-/** Whether a gate is on in a kube-proxy that knows it, and starts with these gates set. */
+/** Whether a gate is on in a kube-proxy that knows it and starts with these gates. */
 export function isOn({ name, stage, isOnByDefault }: Gate, gates: FeatureGates): boolean {
   const ofStage = stage === 'other' ? undefined : gates.get(stage === 'alpha' ? 'AllAlpha' : 'AllBeta');
   return gates.get(name) ?? ofStage ?? isOnByDefault;
 }
 
-/** Why kube-proxy does not start. Of `unmet`, each item is a gate that is on, and what it needs that is off. */
+/** Why kube-proxy does not start. `unmet`: gates that are on, each with what it needs and is off. */
 export type GateFault = { readonly release: Release } & (
   | { readonly problem: 'unknown'; readonly gate: string }
   | { readonly problem: 'locked'; readonly gate: string; readonly isOn: boolean }
@@ -101,7 +95,7 @@ export type GateFault = { readonly release: Release } & (
     }
 );
 
-/** All that keeps a release's kube-proxy from starting with these gates set (SetFromMap of component-base/featuregate). */
+/** What keeps a release's kube-proxy from starting with these gates (SetFromMap of component-base/featuregate). */
 export function findGateFaults(gates: FeatureGates, release: Release): readonly GateFault[] {
   const wrong = [...gates].flatMap(([gate, value]): readonly GateFault[] => {
     const known = gateOf(gate, release);

@@ -1,4 +1,4 @@
-// What kube-proxy in IPVS mode makes: its link, its sets, and the virtual servers of node ports.
+// What kube-proxy in IPVS mode makes: its link and sets, and node ports' virtual servers.
 import type { KernelState } from '../kernel/state.ts';
 import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
 import type { IpSet, SetType } from '../kernel/ipset/ipset.ts';
@@ -8,7 +8,7 @@ import { isLoopback } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
 
-/** The dummy link that kube-proxy in IPVS mode binds the Services' addresses to. */
+/** The dummy link for Services' addresses in IPVS mode. */
 export const serviceLink = 'kube-ipvs0';
 
 export function boundAddresses(state: Pick<KernelState, 'links'>): readonly string[] {
@@ -46,10 +46,10 @@ export const setIds = Object.keys(sets) as readonly SetId[];
 /** How many entries a hash set of kube-proxy takes: the kernel's default. */
 export const usualSetSize = 65_536;
 
-/** ipset's names have at most 31 characters. kube-proxy cuts longer ones, and so must kpc. */
+/** ipset's longest name: kube-proxy cuts longer ones, and so must kpc. */
 const longestName = 31;
 
-/** The name of a set in a family: for IPv6 it begins with "KUBE-6-" (NewIPSet in ipvs/ipset.go). */
+/** A set's name in a family: for IPv6 with prefix "KUBE-6-" (NewIPSet in ipvs/ipset.go). */
 export function setName(set: SetId, family: Family): string {
   const { name } = sets[set];
   return family === 'ipv4' ? name : name.replace('KUBE-', 'KUBE-6-').slice(0, longestName);
@@ -64,7 +64,7 @@ const byName: ReadonlyMap<string, NamedSet> = new Map(
   families.flatMap((family) => setIds.map((set) => [setName(set, family), { set, family }] as const)),
 );
 
-/** The reverse of setName; undefined for a name that kube-proxy gives to no set. */
+/** The reverse of setName; undefined for other names. */
 export function parseSetName(name: string): NamedSet | undefined {
   return byName.get(name);
 }
@@ -73,13 +73,13 @@ export function setType(set: SetId): SetType {
   return sets[set].type;
 }
 
-/** One `dst` for each part of an entry that is about the destination: port or address alone, or both. */
+/** One `dst` for each destination part of an entry: port, address or both. */
 export function destinationOf(id: SetId): readonly 'dst'[] {
   const type = setType(id);
   return type === 'bitmap:port' || type === 'hash:ip' ? ['dst'] : ['dst', 'dst'];
 }
 
-/** Matches a packet with a set: by its destination, unless `directions` says otherwise. */
+/** Matches a packet with a set, by destination unless `directions` says otherwise. */
 export function setMatch(
   id: SetId,
   family: Family,
@@ -88,27 +88,24 @@ export function setMatch(
   return { kind: 'match-set', set: setName(id, family), directions };
 }
 
-/** The family of a set. A bitmap of ports has none, but the name that kube-proxy gives it shows one. */
+/** The family of a set; kube-proxy's name shows that of a port bitmap. */
 export function setFamily({ name, family }: Pick<IpSet, 'name' | 'family'>): Family {
   return family === 'inet6' || parseSetName(name)?.family === 'ipv6' ? 'ipv6' : 'ipv4';
 }
 
-/** By protocol, the sets that list node ports: `local` those of external policy Local alone, `all` every one. */
+/** The sets that list node ports, by protocol: `local` only those of external policy Local. */
 export const nodePortSets = {
   TCP: { all: 'nodePortTCP', local: 'nodePortLocalTCP' },
   UDP: { all: 'nodePortUDP', local: 'nodePortLocalUDP' },
   SCTP: { all: 'nodePortSCTP', local: 'nodePortLocalSCTP' },
 } as const satisfies Readonly<Record<Protocol, { readonly all: SetId; readonly local: SetId }>>;
 
-/** The protocol of the node ports that a set lists; undefined for a set of anything else. */
+/** The protocol of a set's node ports; undefined for other sets. */
 export function nodePortProtocol(set: SetId): Protocol | undefined {
   return protocols.find((protocol) => set === nodePortSets[protocol].all || set === nodePortSets[protocol].local);
 }
 
-/**
- * Closes the addresses on kube-ipvs0 to everything but Services. To the kernel they are the node's own: without this, a
- * program on the node that listens on all addresses would answer there.
- */
+/** Closes the addresses on kube-ipvs0 to all but Services: programs that listen on all addresses would answer there. */
 export const accessFilter = {
   table: 'filter',
   /** The built-in chain that jumps there, with `comment`. */
@@ -117,7 +114,7 @@ export const accessFilter = {
   comment: 'kubernetes ipvs access filter',
 } as const satisfies { readonly table: TableName } & Readonly<Record<string, string>>;
 
-/** The chain, called from OUTPUT, that closes load balancers to the node itself where their source ranges leave it out. */
+/** The chain, called from OUTPUT, that closes load balancers to the node if their source ranges exclude it. */
 export const accessOutFilterChain = baseChains.accessOutFilter;
 
 /** Sets of Services' addresses and ports. */
@@ -128,7 +125,7 @@ export const openSets = [
   'externalIPLocal',
 ] as const satisfies readonly SetId[];
 
-/** Refuses new connections to the addresses in the set ipvsAddresses, except those in the open sets. */
+/** Refuses new connections to addresses in ipvsAddresses, except those in the open sets. */
 export function accessFilterRules(family: Family, open: readonly SetId[]): readonly Rule[] {
   return [
     ...open.map((id): Rule => ({ args: [setMatch(id, family), { kind: 'jump', target: { kind: 'return' } }] })),
@@ -142,15 +139,15 @@ export function accessFilterRules(family: Family, open: readonly SetId[]): reado
   ];
 }
 
-/** What else kube-proxy leaves on a node for its virtual servers. All addresses are text. */
+/** What else kube-proxy leaves on a node for its virtual servers. Addresses are text. */
 interface ServerMarks {
   /** The addresses on kube-ipvs0. */
   readonly bound: ReadonlySet<string>;
-  /** The addresses of the node itself, on which kube-proxy listens for node ports. Empty if the state has no links. */
+  /** The node's own addresses, where node ports are. Empty if the state has no links. */
   readonly own: ReadonlySet<string>;
-  /** The sockets of Services in the sets that list them. */
+  /** Services' sockets in the sets that list them. */
   readonly listed: ReadonlySet<string>;
-  /** What the sets list as node ports: "TCP 30080", and "ipv4 TCP 30080". A bitmap has the port alone, the set of SCTP an address too. */
+  /** Node ports in the sets: "TCP 30080", "ipv4 TCP 30080". A bitmap has only the port, SCTP's set an address. */
   readonly nodePorts: ReadonlySet<string>;
 }
 
@@ -184,18 +181,16 @@ export function readServerMarks(state: KernelState): ServerMarks {
   };
 }
 
-/** The API server's default range of node ports. */
 const usualNodePorts = { first: 30000, last: 32767 };
 
-/** Whether a port is of the API server's default range of node ports. */
 export function isUsualNodePort(port: number): boolean {
   return port >= usualNodePorts.first && port <= usualNodePorts.last;
 }
 
 /**
- * Finds the virtual servers of node ports. They are on an address of the node's own. They are also on an address of a
- * Service that --nodeport-addresses covers, as kube-proxy takes what is bound to kube-ipvs0 for the node's own. If
- * kube-proxy's sets are there, they decide, else the addresses; without either, the usual range of node ports.
+ * Finds the virtual servers of node ports: on the node's own addresses, and on Service addresses that
+ * --nodeport-addresses covers, since kube-proxy treats all on kube-ipvs0 as the node's own. kube-proxy's sets decide,
+ * else the addresses; without either, the usual range of node ports.
  */
 export function findNodePortServers(
   state: KernelState,
@@ -214,7 +209,7 @@ export function findNodePortServers(
   };
 }
 
-/** "10.96.0.1,tcp:80", as sets have it. */
+/** "10.96.0.1,tcp:80", as in sets. */
 export function socketOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
   return formatEntry({ address, protocol, port });
 }

@@ -6,22 +6,19 @@ import { baseChains } from './chain-names.ts';
 import { isServiceChainName } from './chains.ts';
 import { modeFacts, type ProxyMode } from './modes.ts';
 
-/** A chain that iptables mode left on a node that has another mode now. */
+/** A chain that iptables mode left on a node now in another mode. */
 export interface LeftChain {
   readonly family: Family;
   readonly table: TableName;
   readonly chain: Chain;
-  /** The kernel's own chains that lead to it; empty if nothing jumps to it. */
+  /** The built-in chains that lead to it; empty if none. */
   readonly reachedFrom: readonly string[];
 }
 
-/** Chains of filter that iptables mode fills and no other. */
+/** Chains of filter that only iptables mode fills. */
 const refusingChains: ReadonlySet<string> = new Set([baseChains.services, baseChains.externalServices]);
 
-/**
- * What iptables mode left on a node in another mode: the chains of Service ports and endpoints, and those of filter that refuse
- * packets. Without the rules of the kernel's own chains it is unknown what leads to a chain: then none counts as left.
- */
+/** What iptables mode left on a node in another mode. None if the built-in chains' rules are unknown. */
 export function findLeftChains({ iptables }: KernelState, mode: ProxyMode | undefined): readonly LeftChain[] {
   if (mode === undefined || modeFacts[mode].hasServiceChains) return [];
   return families.flatMap((family) => {
@@ -51,10 +48,10 @@ function listLeft(
   }));
 }
 
-/** The given chain of the kernel, and all chains that a packet in it may reach through any number of jumps. */
+/** The given chain and all that packets in it may reach. */
 function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
   const reached = new Set([from.name]);
-  // The loop also visits what is added to the set during it.
+  // The loop visits what is added meanwhile.
   for (const name of reached) {
     for (const rule of chains.get(name)?.rules ?? []) {
       const target = jumpChain(rule);
@@ -64,7 +61,7 @@ function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string
   return reached;
 }
 
-/** How packets still come to a chain that was left: "nothing jumps to it", "still reached from PREROUTING". */
+/** How packets still reach a left chain: "nothing jumps to it", "still reached from PREROUTING". */
 export function describeReach({ reachedFrom }: LeftChain): string {
   return reachedFrom.length === 0 ? 'nothing jumps to it' : `still reached from ${reachedFrom.join(', ')}`;
 }
@@ -74,23 +71,20 @@ export function leftBy(mode: ProxyMode): string {
   return `Left by ${modeFacts[mode].title}`;
 }
 
-/** Of chains that iptables mode left, those that nothing jumps to, and those that packets still come to. */
+/** Titles for left chains that nothing jumps to, and for those that packets reach. */
 export const leftChainTitles = {
   dead: `${leftBy('iptables')}, nothing jumps to them`,
   live: `${leftBy('iptables')}, packets still come to them`,
 } as const;
 
-/**
- * Sysctls that kube-proxy sets in the one mode and not in the other: they stay as they are. Without IP forwarding, which only
- * IPVS mode sets, but every mode needs.
- */
+/** Sysctls that kube-proxy sets in one mode but not the other; without IP forwarding, which all modes need. */
 function sysctlsLeftBy(from: ProxyMode, to: ProxyMode): readonly string[] {
   return modeFacts[from].sysctls.filter(
     (name) => !modeFacts[to].sysctls.includes(name) && name !== forwardingSysctls.ipv4,
   );
 }
 
-/** "sysctls that only IPVS mode needs stay as they are: …"; none if it leaves none. */
+/** "sysctls that only IPVS mode needs stay as they are: …", or none. */
 export function describeLeftSysctls(from: ProxyMode, to: ProxyMode): readonly string[] {
   const left = sysctlsLeftBy(from, to);
   return left.length === 0

@@ -1,28 +1,27 @@
-/** A problem that a line of kube-proxy's log reports. */
+/** A problem that kube-proxy logs. */
 export interface KnownProblem {
   readonly code: string;
-  /** Matches the message, a space, and what follows it: the error and the other values. */
+  /** Matches the message, a space, and the error and other values. */
   readonly pattern: RegExp;
   /** What it means, as a clause about kube-proxy or the node. */
   readonly meaning: string;
   /** What to do about it. */
   readonly advice: string;
-  /** The releases whose kube-proxy says it, of those from 1.30 to 1.37 if it is one of them. */
+  /** The releases from 1.30 to 1.37 that log it. */
   readonly releases: string;
-  /** The file of Kubernetes that writes it, below pkg/proxy unless it begins with another folder. */
+  /** The Kubernetes source file, below pkg/proxy or another named folder. */
   readonly source: string;
 }
 
 type Row = readonly [pattern: RegExp, meaning: string, advice: string, releases?: string];
 
-/** The rows of one file, by their codes. */
 function from(source: string, rows: Readonly<Record<string, Row>>): readonly KnownProblem[] {
   return Object.entries(rows).map(([code, [pattern, meaning, advice, releases = '1.30–1.37']]) => {
     return { code, pattern, meaning, advice, releases, source };
   });
 }
 
-/** The narrower row before the wider. What ends kube-proxy counts as "command failed". */
+/** Narrower rows come first. Whatever ends kube-proxy counts as "command failed". */
 const problems: readonly KnownProblem[] = [
   ...from('pkg/util/iptables/iptables.go', {
     lock: [
@@ -268,12 +267,12 @@ const ordinary = [
   'Adding new service|Updating existing service|Removing service|Service updated',
 ];
 
-/** What other lines say, by the messages of 1.20 and later. The groups are values: of how kube-proxy is set up. */
+/** Facts in other lines, by messages of 1.20 and later. The groups are values of kube-proxy's setup. */
 const facts = {
   mode: /^Using (iptables|ipvs|nftables) Proxier/,
   'assumed-mode': /^Unknown proxy mode /,
   version: /^Version(?: info .*version="|: )([^\s"]+)/,
-  /** A list; from 1.38 on an object by family, or the one address. */
+  /** A list; from 1.38 on an object by family, or one address. */
   'node-ips':
     /^Successfully retrieved (?:NodeIPs?|node IP(?:\(s\))?)(?: \w+=(?:\[([^\]]*)|\{([^}]*)|"([^"]*))|: (\S+))/,
   flag: /^FLAG: (--[\w-]+)="(.*)"/,
@@ -282,7 +281,7 @@ const facts = {
   periods: /^(?:Iptables|NFTables|IPVS) sync params.* minSyncPeriod="([^"]+)"/i,
   synced: /^SyncProxyRules complete.* elapsed="([^"]+)"/,
   nothing: new RegExp(`^(?:${ordinary.join('|')})`, 'i'),
-  /** The only ones that other components write, too. */
+  /** Messages that other components log too. */
   shared:
     /^(?:Starting .{1,60} controller|Waiting for caches|Caches are synced|Golang settings|Starting healthz|WARNING: all flags other than|Unable to write event)/,
 } as const satisfies Readonly<Record<string, RegExp>>;

@@ -7,16 +7,16 @@ import { isServiceChainName, listJumps } from './chains.ts';
 import type { ProxyMode } from './modes.ts';
 import { hookedChains, isKubeProxyTable, isNftServiceName, nftChains } from './nft-table.ts';
 
-/** A jump that kube-proxy makes, and that a state does not have, though it has rules to which the jump leads. */
+/** A jump of kube-proxy's that the state lacks, although it has the rules that the jump leads to. */
 export type MissingJump = {
   readonly family: Family;
   readonly from: string;
   readonly to: string;
-  /** Whether the state has the rules of the chain `to`: else of chains behind it. */
+  /** Whether the state has the rules of chain `to`, or only those of chains behind it. */
   readonly hasTarget: boolean;
 } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
-  /** `chain`: the one that it is in, as kube-proxy makes it. `hasChain`: whether the state has that. */
+  /** `chain`: where kube-proxy puts it. `hasChain`: whether the state has that chain. */
   | {
       readonly tool: 'nftables';
       readonly table: string;
@@ -26,7 +26,7 @@ export type MissingJump = {
     }
 );
 
-/** Finds them in a family. A jump that an administrator's chain makes instead counts, too. */
+/** Finds them in a family. An administrator's own jump counts as present. */
 export function findMissingJumps(state: KernelState, mode: ProxyMode, family: Family): readonly MissingJump[] {
   const own = state.nftables.filter((table) => table.family === family && isKubeProxyTable(table.name));
   return [...missingOfTables(state.iptables[family] ?? {}, mode, family), ...own.flatMap(missingOfTable)];
@@ -53,7 +53,7 @@ function hasRules(chains: ReadonlyMap<string, Pick<Chain, 'rules'> | NftChain>, 
   return (chains.get(name)?.rules ?? []).length > 0;
 }
 
-/** Whether a chain has rules, or one that only it leads to has. */
+/** Whether a chain, or one that only it leads to, has rules. */
 function leadsSomewhere(
   chains: ReadonlyMap<string, Chain>,
   jumps: ReturnType<typeof listJumps>,

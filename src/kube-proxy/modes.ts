@@ -3,65 +3,62 @@ import type { ObjectKind } from '../kernel/state.ts';
 
 export const proxyModes = ['ipvs', 'iptables', 'nftables', 'userspace'] as const;
 
-/** A mode of kube-proxy, as its configuration names it. */
 export type ProxyMode = (typeof proxyModes)[number];
 
 export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
 
-/** Behind the name of a mode that kpc chose. */
+/** After the name of a mode that kpc chose. */
 export const unnamedMode = '(nothing names a mode)';
 
-/** Where the mode comes from, if nobody named it: words that follow it in a summary. `named`: what there was to name it. */
+/** The origin of an unnamed mode, in words after it in a summary. `named`: what could have named it. */
 export function modeFromWords(named: 'empty-flag' | 'configuration' | 'nothing' | undefined): string {
   if (named === undefined) return '';
   return named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
 }
 
-/** The modes that have a section of the configuration with masquerade settings. */
+/** Modes with a configuration section for masquerade settings. */
 const masqueradeSections = ['iptables', 'nftables'] as const;
 
-/** What a manifest counts of a kernel's objects. */
+/** Kernel objects that a manifest counts. */
 export type CountName =
   'virtualServers' | 'realServers' | 'proxyPorts' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';
 
-/** The facts of a mode. Whatever differs between modes, and needs no code of its own, is a field here. */
+/** The facts of a mode: every difference between modes that needs no code is a field here. */
 export interface ModeFacts {
   /** What people call it, in a sentence. */
   readonly title: string;
-  /** The kinds of objects that kube-proxy programs. A bundle has the files of these kinds and no others. */
+  /** The kinds of objects that kube-proxy programs, and so a bundle's files. */
   readonly kinds: ReadonlySet<ObjectKind>;
-  /** The kind that shows most of a node's Services. */
   readonly mainKind: ObjectKind;
   readonly serviceKinds: readonly ObjectKind[];
   /** The families of Services that kube-proxy serves. */
   readonly families: readonly Family[];
   /** The protocols of Service ports that it serves. */
   readonly protocols: readonly Protocol[];
-  /** Tools that put the objects into a kernel, with the oldest versions whose formats kpc writes. */
+  /** Tools that load the objects, with the oldest versions whose formats kpc writes. */
   readonly tools: Readonly<Record<string, string>>;
-  /** Kernel modules that any Service may need. */
   readonly modules: readonly string[];
   /** Sysctls that kube-proxy sets in this mode. */
   readonly sysctls: readonly string[];
-  /** Further sysctls, which it sets if the configuration or the kernel's release asks for it. */
+  /** Further sysctls, set if the configuration or kernel release asks for them. */
   readonly conditionalSysctls: readonly string[];
-  /** What the summary line counts, with the words for one and for several. */
+  /** What the summary line counts, in singular and plural. */
   readonly summary: readonly (readonly [count: CountName, one: string, more?: string])[];
-  /** How many of the kernel's objects name the Services that they stem from, in comments or in names. */
+  /** How many objects name their Services, in comments or names. */
   readonly namesServices: 'all' | 'some' | 'none';
-  /** Whether rules have an iptables chain for each Service port: KUBE-SVC- and so on. */
+  /** Whether rules have a chain for each Service port: KUBE-SVC- and so on. */
   readonly hasServiceChains: boolean;
-  /** What stays empty, or does not work, without the name of the node. */
+  /** What stays empty or fails without the node's name. */
   readonly gapsWithoutNode: readonly string[];
-  /** Where node ports listen: on addresses that must be known, or on any local one unless --nodeport-addresses picks some. */
+  /** Where node ports listen: on known addresses, or on any local one unless --nodeport-addresses picks some. */
   readonly nodePorts: 'known-addresses' | 'any-local-address';
-  /** Families in which node ports can be reached on loopback addresses, unless the settings forbid it. */
+  /** Families with node ports on loopback addresses, unless settings forbid it. */
   readonly loopbackNodePorts: readonly Family[];
-  /** Where traffic of policy Local goes on a node without local endpoints, if other nodes have some. */
+  /** Where Local traffic goes on a node without local endpoints. */
   readonly localWithoutEndpoints: 'local-to-all' | 'local-drops';
-  /** nodePortAddresses if nothing sets them (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
+  /** Default nodePortAddresses (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
   readonly defaultNodePortAddresses: readonly string[];
-  /** The part of the configuration that masqueradeAll and masqueradeBit are read from (v1alpha1 conversion.go). */
+  /** The configuration section with masqueradeAll and masqueradeBit (v1alpha1 conversion.go). */
   readonly masqueradeSection: (typeof masqueradeSections)[number];
 }
 
@@ -73,7 +70,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     serviceKinds: ['sets', 'virtualServers'],
     families,
     protocols,
-    // --random-fully came with iptables 1.6.2. ipset 6 is what kube-proxy asks for; ipvsadm learnt mh's flags in 1.30.
+    // --random-fully came with iptables 1.6.2. kube-proxy requires ipset 6; ipvsadm has mh's flags since 1.30.
     tools: { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' },
     modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'],
     // NewProxier in ipvs/proxier.go.
@@ -130,13 +127,13 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
   },
   nftables: {
     title: 'nftables mode',
-    // 1.31 and 1.32 have it as a beta, with other rules.
+    // 1.31 and 1.32 have it as beta, with other rules.
     kinds: new Set(['nftables']),
     mainKind: 'nftables',
     serviceKinds: ['nftables'],
     families,
     protocols,
-    // What kube-proxy asks for (newInternal in nftables.go of sigs.k8s.io/knftables).
+    // kube-proxy's requirement (newInternal in nftables.go of sigs.k8s.io/knftables).
     tools: { nftables: '1.0.1' },
     modules: ['nf_conntrack'],
     sysctls: [],
@@ -163,7 +160,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     families: ['ipv4'],
     // newProxySocket in userspace/proxysocket.go.
     protocols: ['TCP', 'UDP'],
-    // nginx learnt proxy_socket_keepalive in 1.15.6.
+    // nginx has proxy_socket_keepalive since 1.15.6.
     tools: { iptables: '1.6.2', nginx: '1.15.6' },
     modules: ['nf_conntrack', 'xt_comment', 'xt_addrtype', 'xt_REDIRECT', 'xt_state'],
     sysctls: [],
@@ -187,13 +184,9 @@ export function programs(mode: ProxyMode, kind: ObjectKind): boolean {
   return modeFacts[mode].kinds.has(kind);
 }
 
-/**
- * The words that name networks in --nodeport-addresses (pkg/proxy/apis/config/types.go): `primary` for the node's own
- * addresses, `localhost` for 127.0.0.0/8 and ::1/128, `all` for 0.0.0.0/0 and ::/0.
- */
+/** `primary` is the node's own addresses, `localhost` 127.0.0.0/8 and ::1/128, `all` 0.0.0.0/0 and ::/0. */
 export const nodePortWords = ['primary', 'localhost', 'all'] as const;
 
-/** A word of --nodeport-addresses, in the place of networks. */
 export type NodePortWord = (typeof nodePortWords)[number];
 
 export function isNodePortWord(text: string): text is NodePortWord {

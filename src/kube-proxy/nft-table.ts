@@ -1,20 +1,18 @@
-// The table that kube-proxy has in nftables: its names, where its chains are hooked in, and which versions of nft can
-// read it.
+// kube-proxy's table in nftables: its names, its hooks, and which nft can read it.
 import type { Protocol } from '../kernel/family.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Expression, NftTable, NftChain } from '../kernel/nftables/table.ts';
 
-/** The name of kube-proxy's tables, one a family (pkg/proxy/nftables/proxier.go). */
+/** One per family (pkg/proxy/nftables/proxier.go). */
 export const nftTableName = 'kube-proxy';
 
-/** The comment of kube-proxy's tables. */
 export const nftTableComment = 'rules for kube-proxy';
 
 export function isKubeProxyTable(name: string): boolean {
   return name === nftTableName;
 }
 
-/** The chains that each of the tables has, whatever the Services; markForMasquerade without inline-masquerade alone. */
+/** Chains of every table; markForMasquerade only without inline-masquerade. */
 export const nftChains = {
   filterPreroutingPreDnat: 'filter-prerouting-pre-dnat',
   filterOutputPreDnat: 'filter-output-pre-dnat',
@@ -35,8 +33,8 @@ export const nftChains = {
 } as const;
 
 /**
- * The sets and maps that each of the tables has; nodePortIPs only where node ports do not listen on all addresses,
- * hairpinConnections only with the behaviour hairpin-set, localhostNodePortRejects only with localhost-node-ports.
+ * Sets and maps of every table; nodePortIPs unless node ports listen on all addresses, hairpinConnections only with
+ * hairpin-set, localhostNodePortRejects only with localhost-node-ports.
  */
 export const nftSets = {
   clusterIPs: 'cluster-ips',
@@ -50,13 +48,13 @@ export const nftSets = {
   localhostNodePortRejects: 'localhost-nodeport-reject-ports',
 } as const;
 
-/** The chain that rejects packets to node ports of a protocol on localhost, and its counter (localhostNodePortRejectChainName). */
+/** The chain and counter that reject node ports of a protocol on localhost (localhostNodePortRejectChainName). */
 export function localhostRejection(protocol: Protocol): { readonly chain: string; readonly counter: string } {
   const name = protocol.toLowerCase();
   return { chain: `localhost-nodeport-reject-${name}`, counter: `localhost-nodeport-rejected-${name}` };
 }
 
-/** By kind, how the name of a Service port's own chain or set begins. */
+/** Prefixes of a Service port's own chains and sets. */
 export const nftPrefixes = {
   /** Spreads packets over the endpoints of policy Cluster. */
   cluster: 'service-',
@@ -66,22 +64,21 @@ export const nftPrefixes = {
   external: 'external-',
   /** Drops packets that come from outside the source ranges. */
   firewall: 'firewall-',
-  /** Sends packets to one endpoint, and remembers their client with session affinity; only then with direct-dnat. */
+  /** Sends packets to one endpoint and, with session affinity, remembers their client; with direct-dnat only then. */
   endpoint: 'endpoint-',
   /** The clients that an endpoint chain remembers. */
   affinity: 'affinity-',
 } as const;
 
-/** The longest comment that nft accepts, in bytes. kube-proxy keeps to it only with the behaviour short-comments. */
+/** nft's longest comment, in bytes. kube-proxy keeps to it only with short-comments. */
 export const maxNftComment = 128;
 
 /** The parts of the name of a Service port's own chain or set. */
 export interface NftName {
   readonly kind: keyof typeof nftPrefixes;
-  /** "namespace/name:port". */
   readonly label: string;
   readonly protocol: Protocol;
-  /** "ip:port" of an endpoint's chain or set; undefined for others, and where the name was too long to hold it. */
+  /** "ip:port" of an endpoint's chain or set; undefined for others, and if the name was too long for it. */
   readonly endpoint: string | undefined;
 }
 
@@ -92,7 +89,7 @@ const kinds: ReadonlyMap<string, NftName['kind']> = new Map(
 const namePattern =
   /^([a-z]+-)[A-Z2-7]{8}-([a-z0-9][-a-z0-9]*)\/([a-z0-9][-a-z0-9.]*)\/(tcp|udp|sctp)\/([-a-z0-9]*)(?:__(.*))?$/;
 
-/** Reads a name that kube-proxy gave in nftables mode (servicePortChainNameBase); undefined for any other. */
+/** Reads kube-proxy's name in nftables mode (servicePortChainNameBase); undefined for others. */
 export function parseNftName(name: string): NftName | undefined {
   const [, prefix = '', namespace, service, protocol = '', port, endpoint] = namePattern.exec(name) ?? [];
   const kind = kinds.get(prefix);
@@ -105,7 +102,7 @@ export function parseNftName(name: string): NftName | undefined {
   };
 }
 
-/** "10.244.1.9/8080", or "fd00.244.1..9/8080": a name may have no colon. */
+/** "10.244.1.9/8080", or "fd00.244.1..9/8080": names have no colons. */
 function parseEndpoint(text: string): string | undefined {
   const [, address, port] = /^([\da-f.]+)\/(\d+)$/.exec(text) ?? [];
   if (address === undefined) return undefined;
@@ -115,17 +112,17 @@ function parseEndpoint(text: string): string | undefined {
 
 const fixedNames: ReadonlySet<string> = new Set([...Object.values(nftChains), ...Object.values(nftSets)]);
 
-/** Whether a chain or set has the name of one that each of kube-proxy's tables has. */
+/** Whether the name is that of a chain or set in each of kube-proxy's tables. */
 export function isFixedNftName(name: string): boolean {
   return fixedNames.has(name);
 }
 
-/** Whether a chain or set has the name of one that belongs to a Service port in nftables mode. */
+/** Whether the name is that of a Service port's chain or set in nftables mode. */
 export function isNftServiceName(name: string): boolean {
   return parseNftName(name) !== undefined;
 }
 
-/** The priority before DNAT, while packets still have the destination that the client asked for. */
+/** Before DNAT, while packets have the destination that the client asked for. */
 const preDnat = -110;
 
 const { firewallCheck, serviceEndpointsCheck, nodePortEndpointsCheck, clusterIPsCheck } = nftChains;
@@ -151,10 +148,7 @@ function jump(chain: string): Expression {
   return { kind: 'verdict', verdict: { kind: 'jump', chain } };
 }
 
-/**
- * The base chains, with the jumps by which packets come to all others (nftablesBaseChains, nftablesJumpChains). Those of type filter
- * see packets that open a connection only: later ones need no check.
- */
+/** The base chains with their jumps (nftablesBaseChains, nftablesJumpChains). Type filter sees only new connections. */
 export const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, priority, targets]) => ({
   name,
   base: { type, hook, priority },
@@ -163,10 +157,7 @@ export const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, p
 
 const fixedChains: readonly string[] = [...hookedChains.map(({ name }) => name), nftChains.services];
 
-/**
- * Whether a listing shows all of kube-proxy's table: the chains that it always has, and whatever the rules and maps name, which
- * the kernel keeps as long as something names it.
- */
+/** Whether all of kube-proxy's table is shown: fixed chains, and whatever rules and maps name. */
 export function isWholeNftTable({ chains, sets }: NftTable): boolean {
   if (!fixedChains.every((name) => chains.has(name)) || !sets.has(nftSets.serviceIPs)) return false;
   const isShown = (named: Named): boolean => named.chains.every((name) => chains.has(name)) && hasSet(named);
@@ -210,18 +201,18 @@ function namedBy(expression: Expression): Named {
   }
 }
 
-/** The versions of nft that write sets on which older ones crash: this one, and all from `from` on. */
+/** Versions of nft that write sets on which older ones crash: this one, and all from `from` on. */
 const writers = { exactly: '1.0.6.1', from: [1, 1, 2] } as const;
 
-/** The first release whose image has an nft that reads what all of them write. */
+/** The first release whose image's nft reads what all of them write. */
 export const readsAllNft = '1.37';
 
-/** Whether an nft of this version writes sets on which the nft in an older image of kube-proxy crashes. */
+/** Whether this nft writes sets on which nft in older kube-proxy images crashes. */
 export function writesNewSets(version: readonly number[]): boolean {
   if (version.join('.') === writers.exactly) return true;
   const differing = writers.from.findIndex((part, i) => (version[i] ?? 0) !== part);
   return differing < 0 || (version[differing] ?? 0) > (writers.from[differing] ?? 0);
 }
 
-/** What such an nft on a node does to a kube-proxy there. */
+/** What such an nft on a node does to a kube-proxy. */
 export const newSetsWords = `nft ${writers.exactly}, or ${writers.from.join('.')} and newer, on the host writes sets that may crash the nft in the image of a kube-proxy before ${readsAllNft}, and then no Service works (kubernetes issues 136786 and 140898)`;

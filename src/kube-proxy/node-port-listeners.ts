@@ -20,7 +20,7 @@ export interface NodePort {
 /** The addresses on which a node accepts connections to a node port. */
 export type NodePortListeners =
   | { readonly kind: 'listed'; readonly addresses: ReadonlySet<string> }
-  /** All addresses of the node, whichever it has at the time. */
+  /** All addresses of the node at any time. */
   | { readonly kind: 'all'; readonly loopback: boolean }
   /** The state does not show it. */
   | { readonly kind: 'unknown' };
@@ -28,9 +28,9 @@ export type NodePortListeners =
 export type FindListeners = (nodePort: NodePort) => NodePortListeners;
 
 /**
- * Finds where node ports listen, by what leads packets there: the virtual servers of IPVS mode, the jumps to KUBE-NODEPORTS of
- * iptables mode, the set nodeport-ips of nftables mode, and the jump to KUBE-NODEPORT-CONTAINER of userspace mode. A state that holds parts of two modes listens where either does. The
- * state is read once for all node ports.
+ * Finds where node ports listen by what leads there: IPVS mode's virtual servers, jumps to KUBE-NODEPORTS (iptables),
+ * the set nodeport-ips (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). With parts of two modes, either
+ * counts. Reads the state once for all node ports.
  */
 export function findNodePortListeners(state: KernelState): FindListeners {
   const servers = serverListeners(state);
@@ -41,7 +41,7 @@ export function findNodePortListeners(state: KernelState): FindListeners {
     ipvs: (nodePort) => listed(servers.get(keyOf(nodePort))),
     iptables: ({ family }) => rules[family],
     nftables: ({ family }) => tables[family],
-    // It takes them at all addresses, and asks no setting.
+    // All addresses, whatever the settings.
     userspace: ({ family }) => portals[family],
   };
   return (nodePort) =>
@@ -91,7 +91,7 @@ function portalListeners({ iptables }: KernelState, family: Family): NodePortLis
   return isThere ? { kind: 'all', loopback: true } : { kind: 'unknown' };
 }
 
-/** kube-proxy jumps from one address after another, or from all of the node, with loopback or without. */
+/** kube-proxy has a jump per address, or one for all of the node's, with or without loopback. */
 function listenersOfJump({ args }: Rule): NodePortListeners {
   let loopback = true;
   for (const arg of args) {
@@ -108,7 +108,7 @@ function listenersOfJump({ args }: Rule): NodePortListeners {
 function nftListeners({ nftables }: KernelState, family: Family): NodePortListeners {
   const table = findTable(nftables, family, nftTableName);
   if (table?.sets.has(nftSets.nodePortIPs)) return listed(keysOf(table, nftSets.nodePortIPs));
-  // Without the set, a rule takes the packets to all addresses of the node. Node ports never listen on loopback here.
+  // Without the set, a rule takes packets to all addresses of the node, except loopback.
   const rules = table?.chains.get(nftChains.services)?.rules ?? [];
   return rules.some(leadsToNodePorts) ? { kind: 'all', loopback: false } : { kind: 'unknown' };
 }
@@ -117,10 +117,7 @@ function keysOf(table: NftTable, set: string): ReadonlySet<string> {
   return new Set(table.sets.get(set)?.elements.map(({ key }) => formatKey(key)));
 }
 
-/**
- * True for a rule that takes node ports at all addresses. One that looks up a set is from a list that left out the
- * sets.
- */
+/** Whether a rule takes node ports at all addresses. One that looks up a set is from a list without sets. */
 function leadsToNodePorts({ expressions }: NftRule): boolean {
   return (
     expressions.some((each) => each.kind === 'verdict-map' && each.map === nftSets.serviceNodePorts) &&
@@ -153,14 +150,14 @@ export function describeListeners(listeners: NodePortListeners): string {
 }
 
 /**
- * How connections to a node port on localhost end in nftables mode, worded to follow "on localhost:". If kube-proxy
- * itself listens, it copies bytes to an endpoint. Without a rule, the node answers as for any port.
+ * How connections to a node port on localhost end in nftables mode, in words after "on localhost:". A listening
+ * kube-proxy copies bytes to an endpoint. Without a rule, the node answers as at any port.
  */
 export type LocalhostHandling = 'kube-proxy itself listens' | 'rejected' | 'no rule';
 
 /**
- * Finds how connections to node ports on localhost end, by the rules of nftables mode. If those of UDP are rejected and
- * those of TCP are not, kube-proxy listens for the latter that have endpoints (localhostNodePortRejectProtocols).
+ * Finds how connections to node ports on localhost end by rules of nftables mode. If only UDP's are rejected,
+ * kube-proxy listens for TCP's that have endpoints (localhostNodePortRejectProtocols).
  */
 export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
   const [ipv4, ipv6] = families.map((family) => indexLocalhost(findTable(nftables, family, nftTableName)));
@@ -173,7 +170,7 @@ function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => L
   const rejected = keysOf(table, nftSets.localhostNodePortRejects);
   const served = keysOf(table, nftSets.serviceNodePorts);
   const refused = keysOf(table, nftSets.noEndpointNodePorts);
-  // Where localhost was added, 1.38 leaves the chain empty until a later sync.
+  // After localhost is added, 1.38 leaves the chain empty until a later sync.
   const rejections = table.chains.get(localhostRejection('TCP').chain)?.rules ?? [];
   const listens = rejections.length === 0;
   return ({ protocol, port }) => {

@@ -16,8 +16,8 @@ import { baseChains, parseServiceChain } from './chain-names.ts';
 import { findNodePortServers, nodePortProtocol, parseSetName } from './ipvs-objects.ts';
 
 /**
- * Finds the Service port of each item in a state, by label ("namespace/name:port"). If nothing shows the name, as in a dump of
- * IPVS mode, the label is the address ("10.96.0.1:80/TCP") or "node port 30080/TCP". Undefined for what every node has.
+ * Finds the Service port of each item by label ("namespace/name:port"). If no name shows, as in a dump of IPVS mode,
+ * the label is "10.96.0.1:80/TCP" or "node port 30080/TCP". Undefined for what every node has.
  */
 export interface Owners {
   ofChain(chain: Chain): string | undefined;
@@ -38,9 +38,8 @@ export interface SideOwners {
 type Labels = Map<string, string>;
 
 /**
- * Finds the owners of the items of some states. An item's own origin wins, then an item of the same name in any of the states,
- * then comments, jumps and virtual servers. Labels in `renamed` are replaced. Both sides of a comparison may share the `chains`
- * of their states.
+ * Finds the owners of items of some states: by origin, else by the same name in any of the states, else by comments,
+ * jumps and virtual servers. Replaces labels in `renamed`. Both sides of a comparison may share `chains`.
  */
 export function findOwners(
   states: readonly KernelState[],
@@ -108,7 +107,7 @@ function labelInside(chain: Chain): string | undefined {
   return undefined;
 }
 
-/** Labels of chains by name, from origins and from comments and jumps. Each map is made on first use. */
+/** Chains' labels by name, from origins, comments and jumps. Made on first use. */
 interface ChainLabels {
   readonly origins: () => Labels;
   readonly jumps: () => Labels;
@@ -124,7 +123,7 @@ export function indexChains(states: readonly KernelState[]): ChainLabels {
   return { origins, jumps: once(() => indexComments(all(), origins())) };
 }
 
-/** In iptables mode comments name the Service port; in a large cluster, where some rules have none, jumps lead to it. */
+/** Comments name the Service port in iptables mode; for rules without one, in large clusters, jumps lead to it. */
 function indexComments(chains: readonly Chain[], origins: Labels): Labels {
   const labels: Labels = new Map();
   const own: Chain[] = [];
@@ -150,7 +149,7 @@ function rememberTarget(labels: Labels, rule: Rule, label: string | undefined): 
   if (target !== undefined && isServiceChain(target)) remember(labels, target, label);
 }
 
-/** Labels from virtual servers. IPVS has no names: an object for an address belongs to the virtual server there. */
+/** Labels from virtual servers: IPVS has no names, so an address's objects belong to the virtual server there. */
 type ServerLabels = ReturnType<typeof indexServers>;
 
 function indexServers(states: readonly KernelState[]) {
@@ -180,10 +179,7 @@ function indexServers(states: readonly KernelState[]) {
     addresses,
     /** By "ipv4 TCP 30080". */
     nodePorts,
-    /**
-     * By "TCP address port" of an endpoint, which belongs to the first virtual server that forwards to it. Made on demand,
-     * because there are many.
-     */
+    /** By "TCP address port" of an endpoint: the first virtual server that forwards to it. Many, so on demand. */
     endpoints: once(() => {
       const endpoints: Labels = new Map();
       for (const server of states.flatMap(({ virtualServers }) => virtualServers)) {
@@ -203,28 +199,25 @@ function allChains(state: KernelState): readonly Chain[] {
   );
 }
 
-/** Comments in other programs' chains may look like a Service port's name: "Policy default/web ingress". */
+/** Other programs' comments may look like a Service port: "Policy default/web ingress". */
 function mayBeKubeProxys(chain: string): boolean {
   return isServiceChain(chain) || isNamedByKubeProxy(chain);
 }
 
-/** People anonymise names in a dump before showing it, for example as YYYY/XXX. */
+/** People anonymise names in dumps, for example as YYYY/XXX. */
 const servicePortLabel = /(?:^| )([a-zA-Z0-9][\w.-]*\/[a-zA-Z0-9][\w.-]*(?::[\w.-]*)?)(?= |$)/;
 
 /** kube-proxy's words after a Service port's name in rules of shared chains. */
 const nameBefore =
   /^(\S+?):?(?: (?:(?:cluster|external|loadbalancer) IP|has no (?:local )?endpoints|traffic not accepted by \S+))$/;
 
-/**
- * The Service port in kube-proxy's comment on a rule: "namespace/name:port", or without the namespace if that was removed before
- * the dump was shown. Up to 1.14, a port without a name ended in a colon.
- */
+/** The Service port in kube-proxy's comment, perhaps without a namespace. Up to 1.14 it may end in a colon. */
 export function labelInComment(rule: Rule): string | undefined {
   for (const arg of rule.args) {
     if (arg.kind !== 'comment') continue;
     const label = servicePortLabel.exec(arg.text)?.[1] ?? nameBefore.exec(arg.text)?.[1];
     if (label !== undefined) return label.replace(/:$/, '');
-    // A single word is a name if the rule's jump is one that only kube-proxy writes.
+    // A single word is a name if only kube-proxy writes such a jump.
     const target = jumpChain(rule);
     const isOwn = target !== undefined && (isServiceChain(target) || target === baseChains.markMasquerade);
     return isOwn && /^\S+$/.test(arg.text) ? arg.text.replace(/:$/, '') : undefined;
@@ -268,8 +261,8 @@ function labelOfValue({ value }: Element): string | undefined {
 }
 
 /**
- * Finds the owners of elements without an origin that lead to no chain, from the rest of kube-proxy's tables. If several Service
- * ports have a cluster IP or endpoint, the first by name owns it, because kube-proxy sorts its elements that way.
+ * Finds owners of elements without origin and chain from the rest of kube-proxy's tables. Of several Service ports with
+ * one cluster IP or endpoint, the first by name, which is kube-proxy's order.
  */
 function indexNftables(
   states: readonly KernelState[],
@@ -324,7 +317,7 @@ function indexNftables(
   };
 }
 
-/** kube-proxy comments elements that refuse packets with the Service port's name. Long names are cut, or end in dots. */
+/** kube-proxy's comments on refusing elements name the Service port; long names are cut, or end in dots. */
 function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): string | undefined {
   if (comment === undefined || !/^[a-z0-9][-a-z0-9]*\/[a-z0-9]/.test(comment)) return undefined;
   const start = comment.endsWith('...') ? comment.slice(0, -3) : comment;

@@ -3,15 +3,14 @@ import type { ProxyMode } from './modes.ts';
 
 export { kubeProxyVersions, releases, type FeatureGates, type Release };
 
-/** Whether a release is not out: kpc follows a version of it that may still change. */
+/** Whether a release is not out yet: kpc follows a version that may change. */
 export function isPreview(release: Release): boolean {
   return kubeProxyVersions[release].includes('-');
 }
 
-/** The newest release that is out: kpc compiles for it unless another is asked for. */
+/** The newest release that is out: kpc's default. */
 export const newestRelease = releases.findLast((release) => !isPreview(release)) as Release;
 
-/** The last release that kpc follows. */
 export const lastRelease = releases.at(-1) as Release;
 
 /** The first release of which kpc follows more than a mode that went. */
@@ -21,25 +20,22 @@ export const releaseRange = `${firstRelease} to ${lastRelease}`;
 
 /** One way in which a release's kube-proxy differs from the release before it. */
 export interface BehaviourChange {
-  /** The first release that behaves so by default; undefined if all that kpc follows do, `never` where none does. */
+  /** The first release with this default; undefined for all that kpc follows, `never` for none. */
   readonly since?: Release | 'never';
-  /** The feature gate that turns it on or off, in the releases that know the gate and have not locked it. */
+  /** The feature gate for it, in releases that know the gate and have not locked it. */
   readonly gate?: string;
-  /** The one mode that it concerns; undefined if it is all of them. */
+  /** The mode it concerns; undefined for all. */
   readonly mode?: ProxyMode;
-  /** The pull requests to kubernetes/kubernetes that made the change, or the issue that they are for. */
+  /** Pull requests to kubernetes/kubernetes that made the change, or their issue. */
   readonly pullRequests: readonly number[];
-  /** What a kube-proxy without the behaviour does, and one with it: clauses without a subject. */
+  /** What a kube-proxy does without and with the behaviour: clauses without a subject. */
   readonly before: string;
   readonly after: string;
-  /** Set if the rules differ, but packets end the same way. */
+  /** Set if rules differ but packets end alike. */
   readonly samePackets?: true;
 }
 
-/**
- * All that differs between the releases in what kube-proxy programs. The code asks for a
- * behaviour by its name; no release is compared anywhere else.
- */
+/** All differences between releases in what kube-proxy programs; code asks by a behaviour's name. */
 export const behaviourChanges = {
   'traffic-policies': {
     since: '1.30',
@@ -246,7 +242,6 @@ export const behaviourChanges = {
 /** The name of a behaviour, by which code asks for it: see behavioursOf. */
 export type Behaviour = keyof typeof behaviourChanges;
 
-/** The behaviours that a kube-proxy has. */
 export type Behaviours = ReadonlySet<Behaviour>;
 
 export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
@@ -254,13 +249,13 @@ export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
 interface ModeHistory {
   /** The first release whose mode kpc follows. */
   readonly since: Release;
-  /** The last one; undefined if no release is known to lack the mode. */
+  /** The last one; undefined if no release lacks the mode. */
   readonly until?: Release;
-  /** The behaviour without which kube-proxy does not start in the mode; undefined if it always starts. */
+  /** The behaviour that kube-proxy needs to start in the mode, if any. */
   readonly needs?: Behaviour;
 }
 
-/** When each mode came, and went. A new mode is a row here, too. */
+/** When each mode came and went. A new mode needs a row here too. */
 export const modeHistories: Readonly<Record<ProxyMode, ModeHistory>> = {
   ipvs: { since: firstRelease, needs: 'ipvs-mode' },
   iptables: { since: firstRelease },
@@ -291,7 +286,7 @@ export function concernsMode(behaviour: Behaviour, mode: ProxyMode): boolean {
   return change.mode === undefined || change.mode === mode;
 }
 
-/** How a release's kube-proxy behaves with the feature gates that its configuration sets. */
+/** How a release's kube-proxy behaves with these feature gates. */
 export function behavioursOf(release: Release, gates: FeatureGates = new Map()): Behaviours {
   return new Set(behaviours.filter((behaviour) => behaves(behaviourChanges[behaviour], release, gates)));
 }
@@ -302,15 +297,11 @@ function behaves({ since, gate }: BehaviourChange, release: Release, gates: Feat
   return since === undefined || (since !== 'never' && isSince(release, since));
 }
 
-/** Whether `release` is `since` or later. */
 function isSince(release: Release, since: Release): boolean {
   return releases.indexOf(release) >= releases.indexOf(since);
 }
 
-/**
- * Reads "1.34", "v1.34.2" or a provider's version such as "v1.34.2-gke.100" or "v1.34.1+k3s1"; undefined for anything else, and
- * for a release that kpc does not follow.
- */
+/** Reads "1.34", "v1.34.2", "v1.34.2-gke.100" or "v1.34.1+k3s1"; undefined if kpc does not follow the release. */
 export function parseRelease(text: string): Release | undefined {
   const minor = /^v?(\d{1,3}\.\d{1,3})(?:\.\d{1,5})?(?:[-+][\w.+-]{1,100})?$/.exec(text)?.[1];
   return releases.find((known) => known === minor);

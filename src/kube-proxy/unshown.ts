@@ -1,5 +1,4 @@
-// What a dump does not show, and kube-proxy's own rules and sets tell: the node's addresses, virtual servers, and
-// what masquerades.
+// What a dump lacks but kube-proxy's rules and sets reveal: node addresses, virtual servers, masquerading.
 import { singleAddress } from '../kernel/address-range.ts';
 import { families } from '../kernel/family.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
@@ -13,10 +12,7 @@ import { modeOfState } from './evidence.ts';
 import { programs, type ProxyMode } from './modes.ts';
 import { listJumps } from './chains.ts';
 
-/**
- * The addresses that kube-proxy's rules show to be the node's own, as text: those on which it says that node ports listen
- * (GetNodeIPs), and those to which userspace mode sends the node's own packets, where kube-proxy itself listens.
- */
+/** The node's own addresses by rules: of node ports (GetNodeIPs), and where userspace mode sends its packets. */
 export function findOwnAddresses({ iptables, nftables }: KernelState): ReadonlySet<string> {
   const ofTables = nftables
     .filter(({ name }) => isKubeProxyTable(name))
@@ -34,19 +30,17 @@ export function findOwnAddresses({ iptables, nftables }: KernelState): ReadonlyS
   return new Set([...ofTables, ...ofRules]);
 }
 
-/** The one address that a rule asks for as destination. */
 function addressAsked({ args }: Rule): readonly string[] {
   const to = args.find((arg) => arg.kind === 'destination' && arg.negated !== true);
   const address = to?.kind === 'destination' ? singleAddress(to.range) : undefined;
   return address ? [address.text] : [];
 }
 
-/** The address that a rule sends packets to. */
 function addressGiven({ args }: Rule): readonly string[] {
   return args.flatMap((arg) => (arg.kind === 'jump' && arg.target.kind === 'dnat' ? [arg.target.address.text] : []));
 }
 
-/** What a set names of IPVS, and the list of virtual servers lacks. */
+/** An entry of a set that the list of virtual servers lacks. */
 export interface UnlistedServer {
   readonly set: string;
   /** As ipset writes it: "10.96.0.1,tcp:80" or "30080". */
@@ -57,9 +51,8 @@ export interface UnlistedServer {
 const addressSets: ReadonlySet<SetId> = new Set(openSets);
 
 /**
- * Finds an entry of kube-proxy's sets without its virtual server: kube-proxy makes that before it adds the entry (syncProxyRules in
- * ipvs/proxier.go). `endsBare`: the list ends with a virtual server without a real server, and so may end before those that a set of
- * local endpoints names.
+ * Finds a set entry without its virtual server, which kube-proxy makes first (syncProxyRules in ipvs/proxier.go).
+ * `endsBare`: the list ends with a virtual server without real servers, so may lack those in a set of local endpoints.
  */
 export function findUnlistedServer(state: KernelState, endsBare: boolean): UnlistedServer | undefined {
   const mode = modeOfState(state);
@@ -88,25 +81,22 @@ export function findUnlistedServer(state: KernelState, endsBare: boolean): Unlis
   return undefined;
 }
 
-/** A clause: "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, of which the dump lists no virtual server …". */
+/** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, of which the dump lists no virtual server …". */
 export function unlistedWords({ set, entry, lacks }: UnlistedServer): string {
   return `${set} names ${entry}, and the dump lists no ${lacks} of it: the list is cut off, or kube-proxy could not make all of them`;
 }
 
-/** What masquerades packets and is not shown, as kube-proxy makes it. */
+/** kube-proxy's masquerading objects that are not shown. */
 interface UnshownMasquerading {
   readonly chains: readonly Chain[];
-  /** What leads to the chains that no shown rule leads to. */
+  /** What leads to chains that no shown rule leads to. */
   readonly jumps: ReturnType<typeof listJumps>;
 }
 
-/** The bit by which packets are marked unless a setting names another one (masqueradeBit). */
+/** The default mark bit (masqueradeBit). */
 const usualMark = 0x4000;
 
-/**
- * What a table nat lacks to masquerade the packets that its rules send to KUBE-MARK-MASQ. `isWhole`: whether all of it was printed; a
- * rule that goes to no chain shows that some was taken out.
- */
+/** What a table nat lacks to masquerade packets sent to KUBE-MARK-MASQ. `isWhole`: it was fully printed. */
 export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhole: boolean): UnshownMasquerading {
   const isUnshown = (name: string): boolean => {
     const chain = nat?.get(name);

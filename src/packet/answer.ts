@@ -10,9 +10,9 @@ import { arrive, cross, leave, sendOn, type End } from './walk.ts';
 import { findUnansweredArp } from './way-back.ts';
 
 /**
- * Follows a connection after its first packet: the endpoint's answer passes the node like any other packet, and so does the client's next
- * packet. Neither meets rules of type nat, because conntrack already holds what was done to the first packet. An answer gets the client's
- * address back before it is routed, and the address the client asked for only when it leaves: rules in between see the endpoint's address.
+ * Follows a connection after its first packet: the endpoint's answer, then the client's next packet. Neither meets
+ * rules of type nat, because conntrack holds what was done to the first. An answer gets the client's address back
+ * before routing, but the asked address only when it leaves: rules in between see the endpoint's.
  */
 export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
   const followed = ways.map((way) => ({ way, outcome: outcomeOf(world, way) }));
@@ -76,13 +76,13 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
 }
 
-/** Why the sender of a refused packet may hear nothing; undefined if it certainly hears of it. */
+/** Why the sender of a refused packet may not hear of it; undefined if it surely does. */
 export function doubtOfRefusal(world: World, { verdict, end }: Way<Flow>): Reason | undefined {
   const isLost = verdict === 'refused' && end?.refusal && lostBefore(world, end.refusal) !== undefined;
   return isLost ? circumstance('refusal', 'it may not arrive') : undefined;
 }
 
-/** Why the first packet may not reach the node, or not get from the node to its destination. */
+/** Why the first packet may not reach the node or its destination. */
 function lostBefore(world: World, end: Flow): Beyond | undefined {
   const { routing } = world;
   const { hop, destination, isOwn, isNamed, output } = end;
@@ -94,7 +94,7 @@ function lostBefore(world: World, end: Flow): Beyond | undefined {
   return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);
 }
 
-/** Which neighbour messages of IPv6 that must come before a packet the rules of the node lose: they see them like any other packet. */
+/** Finds neighbour messages of IPv6, needed before the packet, that the node's rules drop. */
 function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
   const { routing, visitors } = world;
   if (first.family !== 'ipv6' || !routing.isListed) return undefined;
@@ -126,7 +126,6 @@ function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
   return undefined;
 }
 
-/** A neighbour's link address is asked for, and told. */
 interface Exchange {
   readonly address: Address;
   readonly link: string;
@@ -139,8 +138,8 @@ interface Exchange {
 }
 
 /**
- * Where packets come in and where they leave, the node and its neighbour ask for each other. Where a bridge carries the endpoint's answer,
- * that asks for the client. Who sends on the packets of others asks from its link-local address (ndisc_solicit).
+ * The node and its neighbours ask for each other where packets come in and leave; for an answer that a bridge carries,
+ * for the client. Forwarders ask from their link-local address (ndisc_solicit).
  */
 function exchangesBefore(routing: Routing, first: Flow): readonly Exchange[] {
   const { isOwn, isBridged, entered, input, output, sender, source, asked, endpoint, destination, hop } = first;
@@ -167,7 +166,7 @@ function exchangesBefore(routing: Routing, first: Flow): readonly Exchange[] {
   return exchanges;
 }
 
-/** One end of an exchange, and how the node sees what it sends. `group`: where questions about it go. */
+/** One end of an exchange, and how the node sees its messages. `group`: where questions about it go. */
 interface Neighbour {
   readonly address: Address;
   readonly run: typeof arrive;
@@ -200,7 +199,6 @@ function solicitedNode(address: Address): Address {
 
 const solicitedNodes = parseAddress('ff02::1:ff00:0') as Address;
 
-/** Losses that depend on more than the node. */
 const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>([
   'other-way',
   'other-hop',
@@ -211,7 +209,7 @@ const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>([
 /** Flags of the packets of both sides after a handshake. */
 const laterFlags = [['ACK'], ['PSH', 'ACK']] as const;
 
-/** Walks an answer and then the client's next packet. If rules match TCP flags, also walks the packets after the handshake. */
+/** If rules match TCP flags, also walks packets after the handshake. */
 function walkConnection(world: World, first: Flow, choices: Choices): Way<Flow> {
   let way = walkAnswer(world, first, choices);
   for (const flags of laterFlags) {
@@ -222,7 +220,6 @@ function walkConnection(world: World, first: Flow, choices: Choices): Way<Flow> 
   return way;
 }
 
-/** Walks an answer and then the client's next packet. */
 function walkAnswer(world: World, first: Flow, choices: Choices): Way<Flow> {
   const passing = passingOf(world, first, choices);
   switch (passing.kind) {
@@ -272,9 +269,7 @@ type Passing =
   /** Routes are not listed, so its way is unknown. */
   | { readonly kind: 'unlisted' };
 
-/**
- * Whether the endpoint's answer passes the node, and where. The node's programs and pods have no other way; other hosts choose their own.
- */
+/** Whether and where the endpoint's answer passes the node. The node's programs and pods have no other way. */
 function passingOf({ routing, visitors }: World, first: Flow, choices: Choices): Passing {
   const { places } = routing;
   const { destination: endpoint, source: client, output, hop, input } = first;
@@ -311,7 +306,7 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   // Another node, even behind a tunnel, answers other hosts by its own routes.
   const isTunnel = output !== undefined && places.isTunnel(output);
   const isElsewhere = hop?.gateway !== undefined || isTunnel;
-  // Nothing on the node says which way such a host answers: both are followed.
+  // Nothing on the node shows such a host's way: follow both.
   const goesPast = isElsewhere && (isTranslated(first) || choices.draw([0.5, 0.5]) === 0);
   if (isSameLink || goesPast) return { kind: 'past' };
   return enterBy(output, isTranslated(first) ? { kind: 'own-gateway', endpoint } : undefined);
@@ -323,7 +318,6 @@ function untranslated(first: Flow, why: 'past' | 'bridge', link: string | undefi
   return { kind: 'untranslated', source: first.destination, port: first.port, why, link };
 }
 
-/** Whether the endpoint sees another address or port than the client asked for. */
 function isTranslated({ asked, destination, port }: Flow): boolean {
   return asked.address.text !== destination.text || (port !== undefined && asked.port !== port);
 }
@@ -388,7 +382,6 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
   return isRouted ? undefined : { kind: 'other-way', input: entered, output, gateway };
 }
 
-/** Walks the client's next packet, after an answer that arrived or did not pass the node. */
 function walkLater(
   { visitors }: World,
   first: Flow,
@@ -413,7 +406,7 @@ function walkLater(
   return wayOf(flow, end, loss);
 }
 
-/** A later packet that leaves by another next hop than the first: rules of type nat, which see only the first, may have marked that. */
+/** A later packet with another next hop than the first: nat rules, which see only the first, may have marked that. */
 function otherHop({ hop: before }: Flow, { destination, hop: now }: Flow): Beyond | undefined {
   if (!before || !now || (before.link === now.link && before.gateway?.text === now.gateway?.text)) return undefined;
   return { kind: 'other-hop', destination, output: now.link, gateway: now.gateway };
@@ -438,10 +431,7 @@ export function linksIn(world: World, source: Address, destination: Address): re
   return [back, ...outer.filter((link) => link !== back)];
 }
 
-/**
- * Undefined if no other link is possible: the question names one, the node itself sends, there is only one, or the sender is a pod or on the
- * network of the address that it asked for.
- */
+/** Undefined if only one link is possible, or the question names one, or the node itself sends. */
 export function arrivalOf(
   { routing }: World,
   { entered: link, sender, asked, isOwn, isNamed }: Flow,

@@ -22,22 +22,22 @@ import { prepareFamily, type World } from './visitors.ts';
 import { arrive, cross, leave, type End } from './walk.ts';
 
 /**
- * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator from a kernel's state and what else is known
- * about the node. The evaluator takes the first packet of a connection and returns its fate: verdict, endpoints with
- * probabilities, final source, and the steps with the rules that matched. Both are pure and know no tool's files:
+ * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator of first packets from a kernel's state
+ * and other knowledge of the node. The fate holds verdict, endpoints with probabilities, final source, and steps with
+ * the rules that matched. Both are pure and know no tool's files:
  *
  *     const evaluate = prepare(side.state, knowAll(links));
  *     const { verdict, endpoints, source, steps } = evaluate({
  *       source, destination, protocol: 'tcp', port: 80, enters: { interface: 'eth0' },
  *     });
  *
- * Shapes are in packet.ts. A packet of the node itself has `enters: undefined`. If something is
- * unknown, both outcomes are tried; if the packet ends differently, the verdict is unknown, and the fate has the reasons.
+ * Shapes are in packet.ts. A packet of the node itself has `enters: undefined`. Both outcomes of something unknown are
+ * tried; if they end differently, the verdict is unknown, and the fate has the reasons.
  */
 
 export type Evaluator = (packet: Packet) => Fate;
 
-/** Prepares a state for packets. Big chains and sets are hashed when a packet first reaches them. */
+/** Prepares a state for packets. Big chains and sets are hashed when first reached. */
 export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
   const worlds = {
     ipv4: prepareFamily(state, knowledge, 'ipv4'),
@@ -69,7 +69,6 @@ export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
   };
 }
 
-/** Answers a doubt with what is likely for the packet, and records the answer in `taken`. */
 function assumeOf(packet: Packet, knowledge: Knowledge, taken: Map<string, Assumption>): Flow['assume'] {
   const answer = likelyAnswers(packet, knowledge);
   return (reason) => {
@@ -98,7 +97,6 @@ function eachOnce(reasons: readonly Reason[]): readonly Reason[] {
   return [...new Map(reasons.map((reason) => [reasonKey(reason), reason])).values()];
 }
 
-/** Walks one way of a packet from where it enters to where it ends. */
 function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
   const { routing, visitors } = world;
   const { enters, port } = packet;
@@ -126,7 +124,6 @@ function keptOf({ connection }: Flow): string {
   return [zones.original, zones.reply, mark, ...[...rewritten].toSorted()].join(' ');
 }
 
-/** The first packet of a connection, before any rule sees it. */
 function firstFlow({ family, routing, assume }: World, packet: Packet, choices: Choices): Flow {
   const { enters, destination, protocol, port } = packet;
   const transport = transportOf({ protocol, port, sourcePort: undefined });

@@ -2,10 +2,7 @@ import { sourceText, sumChances, unknown, isUnknownOwn, type Decision, type Unkn
 import type { AskedSource, Step } from './step.ts';
 import type { Reason } from './reason.ts';
 
-/**
- * Where a packet's way forks: at random, or at something unknown. A way is walked once for each sequence of choices. `planned`
- * holds the choices already made; after them the first branch is taken.
- */
+/** Where a packet's way forks. Walked once per sequence of choices: `planned` ones, then first branches. */
 export class Choices {
   readonly points: Point[] = [];
   /** The sources that rules match on any of the ways. */
@@ -22,7 +19,7 @@ export class Choices {
     this.sources = budget.sources;
   }
 
-  /** Runs a chain, unless chains call each other endlessly or there are too many ways to count. */
+  /** Runs a chain, unless chains loop or there are too many ways. */
   enter(run: () => Decision): Decision {
     this.#budget.chains++;
     if (this.#budget.chains > mostChains || this.#depth >= deepest) return tooMany;
@@ -32,12 +29,11 @@ export class Choices {
     return decision;
   }
 
-  /** Picks one of the probabilities, which sum to 1, and returns its index. */
   draw(probabilities: readonly number[]): number {
     return this.#choose({ kind: 'random', probabilities });
   }
 
-  /** Whether to go on as if the answer were yes. `steps` lead to the doubt, which is the last of them. */
+  /** Whether to go on as if the answer were yes. The doubt is the last of `steps`. */
   doubt(reason: Reason, steps: () => readonly Step[]): boolean {
     return this.#choose({ kind: 'doubt', reason, steps: steps() }) === 0;
   }
@@ -53,7 +49,7 @@ type Point =
   | { readonly kind: 'random'; readonly probabilities: readonly number[] }
   | { readonly kind: 'doubt'; readonly reason: Reason; readonly steps: readonly Step[] };
 
-/** What all ways of one packet have used up together. */
+/** What all ways of one packet use up together. */
 interface Budget {
   chains: number;
   readonly sources: Set<AskedSource>;
@@ -101,7 +97,7 @@ export function explore<End>(
   return ways;
 }
 
-/** Adds to each way, as a doubt, the other ways that end alike but for what connection tracking keeps. */
+/** Adds, as a doubt, other ways that end alike but for conntrack's memory. */
 function withDoubt<End>(ways: readonly Way<End>[], others: readonly Way<End>[], reason: Reason): readonly Way<End>[] {
   const known = new Set(ways.map(({ kept }) => kept?.()));
   const differing = others.filter(({ kept }) => !known.has(kept?.()));
@@ -121,7 +117,7 @@ function unknownWay({ source }: Way, steps: readonly Step[], reasons: readonly R
   return { probability: 1, verdict: 'unknown', endpoint: undefined, source, steps, reasons };
 }
 
-/** Whether packets end alike on both sides, comparing what `endOf` returns. Probabilities may differ by the tolerance. */
+/** Whether packets end alike by `endOf`, up to a tolerance in probability. */
 export function isSameEnd(
   a: readonly Way[],
   b: readonly Way[],

@@ -12,29 +12,28 @@ import { loopbackInterface, type OwnSource, type Routing } from './routing/routi
 export interface Flow {
   readonly family: Family;
   readonly protocol: PacketProtocol;
-  /** Whether a program on the node sends it. */
+  /** Whether a program of the node sends it. */
   readonly isOwn: boolean;
   readonly turn: Turn;
   /** TCP flags of a packet after the handshake. */
   readonly flags: readonly string[] | undefined;
   source: Address;
-  /** The addresses it may be, as far as they are known, if it is an unknown address of the node. */
+  /** Its possible addresses, if it is an unknown address of the node. */
   candidates: readonly Address[] | undefined;
   destination: Address;
   /** Ports of the destination and the source; undefined if the client's kernel chose it. */
   port: number | undefined;
   sourcePort: number | undefined;
-  /** The address and port the client asked for, and its own. */
+  /** Where the client sent it, and the client's own address and port. */
   asked: SocketAddress;
-  /** Whether the address the client asked for may be one of the node's that the input does not show. */
+  /** Whether the asked address may be one of the node's that the input does not show. */
   readonly isUnplaced: boolean;
   sender: OwnSource;
   mark: number;
-  /** The conntrack zone that rules put it in. */
   zone: number;
   /** Of a later packet: whether the first one was tracked. */
   readonly wasTracked: boolean;
-  /** Whether no answer has passed the node, although this is not the first packet. */
+  /** Whether no answer has passed, although this is not the first packet. */
   isUnanswered: boolean;
   /** Whether conntrack assigns it to no connection (INVALID). */
   isInvalid: boolean;
@@ -44,14 +43,14 @@ export interface Flow {
   /** Where the first packet came in, and whether a bridge carries it from there. */
   readonly entered: string | undefined;
   readonly isBridged: boolean;
-  /** Whether the question names the interface it came in by, so that it certainly passed the node. */
+  /** Whether the question names the interface, so that the packet certainly passed the node. */
   readonly isNamed: boolean;
   /** Interfaces as rules see them: '' for none, undefined if unknown. */
   input: string | undefined;
   output: string | undefined;
-  /** Where it goes next; undefined if unknown. */
+  /** Undefined if unknown. */
   hop: NextHop | undefined;
-  /** The next hop that the client's first packet took, for its later ones. */
+  /** The next hop of the client's first packet, for its later ones. */
   readonly keptHop: NextHop | undefined;
   /** Its conntrack entry; undefined once it is untracked. */
   connection: Connection | undefined;
@@ -69,16 +68,12 @@ export interface Flow {
   readonly steps: Step[];
   /** What rules have written into sets on this way, the latest last. */
   readonly written: SetWrite[];
-  /** Facts assumed on this way, by name. */
   readonly facts: Map<string, boolean>;
   /** Assumptions for all ways; undefined for none. */
   readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
 }
 
-/**
- * The first packet of a connection, the endpoint's answer to it, what the client sends then, what the node refuses the first with, and
- * the neighbour solicitation of IPv6 and the advertisement that come before it.
- */
+/** 'refusal': the node's answer to the first packet; the last two precede a packet of IPv6. */
 export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'solicitation' | 'advertisement';
 
 /** Whether it goes from the endpoint's end to the client's. */
@@ -91,7 +86,7 @@ export function isBetweenNeighbours({ turn }: Pick<Flow, 'turn'>): boolean {
   return turn === 'solicitation' || turn === 'advertisement';
 }
 
-/** TCP flags for a rule that matches on them: such a rule may treat later packets unlike those of the handshake. */
+/** TCP flags for rules that match on them: these may treat later packets unlike the handshake. */
 export function flagsOf({ turn, flags, choices }: Flow): readonly string[] {
   choices.asksFlags = true;
   return flags ?? handshake[turn];
@@ -106,11 +101,11 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
   advertisement: [],
 };
 
-/** What a rule added to a set or removed from it, with the packet as it was then. */
+/** What a rule added to or removed from a set, with the packet as it was then. */
 export interface SetWrite extends Pick<Flow, 'source' | 'destination' | 'port'> {
   /** "ip kube-proxy bad", or "bad" for an ipset. */
   readonly set: string;
-  /** The names of its fields; undefined if kpc cannot read them. */
+  /** Undefined if kpc cannot read them. */
   readonly fields: string | undefined;
   readonly isRemoval: boolean;
 }
@@ -132,7 +127,6 @@ interface Connection {
   source: OwnSource | undefined;
 }
 
-/** A connection that no rule has seen yet. */
 export function newConnection(): Connection {
   return {
     decided: new Set(),
@@ -145,15 +139,12 @@ export function newConnection(): Connection {
   };
 }
 
-/**
- * Whether the answer is yes. If unknown, both answers are tried. A fact is decided once for a packet's way, however often and in
- * whatever form rules ask about it. `step`: the rule that asks.
- */
+/** Whether the answer is yes; tries both if unknown. Decides a fact once per way. `step`: the rule that asks. */
 export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean {
   for (;;) {
     const answer = test();
     if (typeof answer === 'boolean') return answer;
-    // A test need not look up earlier decisions on this way, unless the fact is only part of its answer.
+    // Only a fact within a larger answer needs a look-up of earlier decisions.
     const decided = answer.fact === undefined ? undefined : flow.facts.get(answer.fact);
     if (decided !== undefined) return decided;
     const reason = step ? { ...answer, rule: step } : answer;
@@ -175,7 +166,6 @@ export function recall({ facts }: Flow, answer: Answer): Answer {
 /** Conntrack runs at this priority: hooks below it see packets without a connection. */
 const trackingPriority = -200;
 
-/** The packet's connection as the current hook finds it. */
 export function trackedConnection({ connection, priority }: Flow): Connection | undefined {
   return priority > trackingPriority ? connection : undefined;
 }
@@ -207,7 +197,6 @@ export function hasState(flow: Flow, state: string): Answer {
   }
 }
 
-/** Whether an answer was seen, counting this packet. */
 function isAnswered({ turn, isUnanswered }: Flow): boolean {
   return turn !== 'first' && !isUnanswered;
 }
@@ -215,7 +204,7 @@ function isAnswered({ turn, isUnanswered }: Flow): boolean {
 /** Interfaces that never carry packets from or to another host. */
 const inner: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0']);
 
-/** Whether the packet's input or output interface has that name; a `wildcard` at the end matches any further characters. */
+/** Whether the input or output interface has that name; a `wildcard` at the end matches any further characters. */
 export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string, wildcard: '+' | '*'): Answer {
   const name = flow[end];
   const isStart = pattern.endsWith(wildcard);
@@ -231,9 +220,8 @@ export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string
   return recall(flow, reason);
 }
 
-/** Whether the address is the node's own. */
 export function isLocal(flow: Flow, address: Address): Answer {
-  // The placeholder was asked for because no address is known; a rule may still name the address it serves.
+  // The placeholder stands for an unknown address; a rule may still name the address it serves.
   if (isUnknownOwn(address) && address === flow.asked.address && !flow.routing.isShown(address))
     return recall(flow, lacks({ kind: 'own-addresses' }, 'own'));
   const isOwn = flow.routing.isLocal(address);
@@ -247,7 +235,7 @@ export function writeSet(flow: Flow, write: Pick<SetWrite, 'set' | 'fields' | 'i
   flow.written.push({ ...write, source, destination, port });
 }
 
-/** Whether the packet's fields are in a set after the writes of rules. `isListed`: whether they were before. */
+/** Whether the packet's fields are in a set after rules' writes. `isListed`: before them. */
 export function isInWritten(flow: Flow, set: string, fields: string, isListed: Answer): Answer {
   const last = flow.written.findLast((write) => write.set === set);
   if (!last || isListed === !last.isRemoval) return isListed;
@@ -321,12 +309,11 @@ function isChosenPortIn(first: number, last: number): Answer {
   return isAll || circumstance('source-port', first === last ? String(first) : `${first}-${last}`);
 }
 
-/** Whether such a program sent the packet; no packet from elsewhere has one. */
+/** Whether a program of the node sent the packet. */
 export function isOfProgram({ isOwn }: Flow, text: string): Answer {
   return isOwn ? circumstance('program', text) : false;
 }
 
-/** The destination and port that rules give a packet. */
 interface Rewriting {
   readonly address: Address;
   readonly port: number | undefined;
@@ -343,7 +330,7 @@ export function rewriteDestination(flow: Flow, { address, port = flow.port }: Re
   return 'accept';
 }
 
-/** Sends it to the node itself (nf_nat_redirect.c). No rule that kpc reads depends on which address of the interface that is. */
+/** Sends it to the node itself (nf_nat_redirect.c). No rule that kpc reads depends on the interface's address. */
 export function redirect(flow: Flow, port = flow.port): 'accept' {
   if (!flow.connection) return 'accept';
   const { family, hook, routing } = flow;
@@ -363,8 +350,8 @@ export function isTcpReset(answer: string | undefined): boolean {
 const softAnswers = /(?:net|host|addr)-unreach(?:able)?$|no-route$/;
 
 /**
- * Refuses the packet, as its sender sees it. A TCP reset to a packet that came over a bridge goes back through the bridge's port
- * directly and skips NAT (nf_send_reset in nf_reject_ipv4.c): it comes from an address that the sender has not asked.
+ * Refuses the packet. A TCP reset to a packet from a bridge goes back through its port and skips NAT (nf_send_reset in
+ * nf_reject_ipv4.c): it comes from an address that the sender has not asked.
  */
 export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dropped' {
   const { asked, destination, port, protocol } = flow;
@@ -381,7 +368,7 @@ export function cameByBridge(flow: Flow): Answer {
   return recall(flow, routing.showsBridged(input));
 }
 
-/** Repeats on a later packet what rules did to the first one, or undoes it for an answer. Returns whether that changed the destination. */
+/** Repeats or, for an answer, undoes the first packet's translation. Returns whether the destination changed. */
 export function translate(flow: Flow, half: NatHalf): boolean {
   const { connection, sender, asked } = flow;
   if (!connection) return false;
@@ -423,7 +410,7 @@ export function masquerade(flow: Flow): 'accept' {
 /** Changes the mark of the packet or its connection. An untracked packet has no connection mark. */
 export function changeMark(flow: Flow, of: MarkHolder, { stays, start, flip }: MarkChange): void {
   const connection = trackedConnection(flow);
-  // Neither tool reads or writes the connection mark of an untracked packet: the rule ends there.
+  // Neither tool reads or writes an untracked packet's connection mark: the rule ends there.
   if ((of === 'connection' || start?.from === 'connection') && !connection) return;
   const kept = start ? ((start.from === 'packet' ? flow : connection)?.mark ?? 0) & start.keep : 0;
   const changed = (mark: number): number => ((mark & stays) ^ kept ^ flip) >>> 0;
@@ -436,7 +423,6 @@ export function admitsLoopback(flow: Flow, end: 'input' | 'output'): Answer {
   return recall(flow, flow.routing.admitsLoopback(flow[end]));
 }
 
-/** Whether chance picks this packet; `probability` is the share of connections it picks. */
 export function isDrawn({ choices }: Flow, probability: number): Answer {
   if (!(probability >= 0 && probability <= 1)) return unreadValue(String(probability));
   if (probability === 0 || probability === 1) return probability === 1;

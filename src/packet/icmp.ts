@@ -1,7 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import type { Flow, Turn } from './flow.ts';
 
-/** Names and numbers of the messages between neighbours. */
 const messages: { readonly [T in Turn]?: ReadonlySet<string> } = {
   solicitation: new Set('nd-neighbor-solicit neighbour-solicitation neighbor-solicitation 135'.split(' ')),
   advertisement: new Set('nd-neighbor-advert neighbour-advertisement neighbor-advertisement 136'.split(' ')),
@@ -32,10 +31,7 @@ const otherTypes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/**
- * Whether a type, given by name or number and perhaps with a code ("8/0"), is that of a ping, its answer, a refusal or a message
- * between neighbours; undefined for an unknown name.
- */
+/** Whether a type ("8/0", or a name) is of a ping, its answer, a refusal or a neighbour message. */
 export function isEchoMessage(text: string, { turn, family }: Pick<Flow, 'turn' | 'family'>): boolean | undefined {
   const [type = '', code = '0'] = text.split('/');
   if (turn === 'refusal') {

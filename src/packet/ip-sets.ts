@@ -7,18 +7,17 @@ import { anyOf, circumstance, lacks, unreadRule, unreadValue, type Answer } from
 
 type Direction = 'src' | 'dst';
 
-/** Whether the packet's fields in these directions ("src,dst") are in a set. */
 export type IpSetTest = (flow: Flow, directions: readonly Direction[]) => Answer;
 
 export type IpSetTests = ReadonlyMap<string, IpSetTest>;
 
-/** Builds a set's test when the first packet asks. `all`: the tests of all sets, for sets of sets. */
+/** Builds a set's test on first use. `all`: the tests of all sets, for sets of sets. */
 export function indexIpSet(set: IpSet, all: IpSetTests): IpSetTest {
   let test: IpSetTest | undefined;
   return (flow, directions) => (test ??= testOf(set, all))(flow, directions);
 }
 
-/** Of types that kube-proxy does not use, only those of addresses and ports are read. */
+/** Of types foreign to kube-proxy, reads only those of addresses and ports. */
 function testOf({ name, type, family, entries, options }: IpSet, all: IpSetTests): IpSetTest {
   const shaping = options?.find((option) => /^(?:netmask|bitmask|markmask)$/.test(option));
   if (shaping !== undefined) return () => unreadRule(`set ${name} with ${shaping}`);
@@ -65,7 +64,7 @@ function addressTest(
     if (same) same.push(entry);
     else exact.set(key, [entry]);
   }
-  // The part of an entry that kpc cannot read may match the packet.
+  // An entry's unread part may match the packet.
   const unread = entries.find(({ other }) => other !== undefined)?.other;
   const otherwise: Answer = unread !== undefined && unreadValue(unread);
   const findFirst = (flow: Flow, address: Address): readonly SetEntry[] => {
@@ -89,7 +88,7 @@ function addressTest(
   };
 }
 
-/** Whether one of the entries, the most specific first, also matches the other address. */
+/** Whether an entry, the most specific first, also matches the other address. */
 function testThird(flow: Flow, entries: readonly SetEntry[], isSource: boolean): Answer {
   const ofOther = (address: Address) => {
     const held = entries.filter(({ source }) => source !== undefined && contains(networkOfRange(source), address));
@@ -103,7 +102,7 @@ function testThird(flow: Flow, entries: readonly SetEntry[], isSource: boolean):
   return first === undefined ? false : testSource(flow, first.source ?? entries, formatEntry(first), ofOther);
 }
 
-/** The most specific network that holds an address decides: one with nomatch is an exception to wider ones. */
+/** The most specific network decides: one with nomatch is an exception to wider ones. */
 function byLength(a: SetEntry, b: SetEntry): number {
   return (b.network?.prefixLength ?? 0) - (a.network?.prefixLength ?? 0);
 }

@@ -26,16 +26,13 @@ import { matchesWords } from './other-matches.ts';
 import { actionOfWords } from './other-targets.ts';
 import { hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
 
-/** Positions of a chain's rules, ascending, by the destination address or port that they match; '' for all other rules. */
+/** A chain's rule positions, ascending, by the destination address or port they match; '' for others. */
 type RuleIndex = ReadonlyMap<string, readonly number[]>;
 
 /** Chains with fewer rules are scanned without an index. */
 const fewRules = 16;
 
-/**
- * The tables of a family, ready for packets. `lacksEntries`: the sets may have more entries than are known. Long chains and sets
- * are hashed when a packet first reaches them.
- */
+/** The tables of a family, hashed when first reached. `lacksEntries`: sets may have unknown entries. */
 export function iptablesOf(
   tables: FamilyTables,
   ipSets: readonly IpSet[],
@@ -102,14 +99,13 @@ function chainsOf(
   return chains;
 }
 
-/** What the rules of a table refer to. */
 interface Lookups {
   readonly sets: IpSetTests;
   readonly supposed: SupposedRules;
   readonly supposedChains: ReadonlyMap<string, Chain>;
 }
 
-/** `lacksPolicy`: why the policies that the table does not show are unknown; false if such chains accept. */
+/** `lacksPolicy`: why unshown policies are unknown; false if such chains accept. */
 function prepareTable(
   name: TableName,
   chains: ReadonlyMap<string, Chain>,
@@ -132,13 +128,13 @@ function prepareTable(
     name,
     chains,
     bases,
-    // If a supposed jump is decided, so is the chain it leads to.
+    // A supposed jump decides about its chain.
     supposed: new Set([...lookups.supposedChains.keys()].filter((to) => !jumpsTo.has(to))),
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as Chain;
       let index = indexes.get(chain);
       if (!index && chain.rules.length >= fewRules) indexes.set(chain, (index = indexRules(chain.rules)));
-      // A port chosen by a client's kernel is unknown, so it has no index entry.
+      // An unknown port, chosen by a client's kernel, has no index entry.
       for (const at of index && flow.port !== undefined ? candidates(flow, index) : chain.rules.keys()) {
         const decision = runRule(flow, table, lookups, chain, at);
         if (decision) return decision;
@@ -178,7 +174,6 @@ function placeAsked({ args }: Rule): string {
   return isOne ? String(ports.ports.first) : '';
 }
 
-/** Undefined if the packet goes on to the next rule. */
 function runRule(
   flow: Flow,
   table: RuleTable,
@@ -195,7 +190,7 @@ function runRule(
     const isMatch = allOf(rule.args, (arg) => isByChance(arg) || matches(flow, sets, arg));
     if (isMatch === true && unshown) {
       const rules = supposedChains.get(unshown.to)?.rules;
-      // If the chain does nothing with the packet, a doubtful jump to it makes no difference.
+      // A doubtful jump to a chain without effect makes no difference.
       const isIdle = rules?.every(({ args }) => allOf(args, (arg) => matches(flow, sets, arg)) === false);
       return isIdle !== true && hasJump(flow, unshown);
     }
@@ -216,7 +211,7 @@ function runRule(
   });
 }
 
-/** How many of the rules before this one are not in any listing. */
+/** How many earlier rules are in no listing. */
 function countBefore(rules: readonly Rule[], at: number, supposed: SupposedRules): number {
   return supposed.size === 0 ? 0 : rules.slice(0, at).filter((rule) => supposed.has(rule)).length;
 }
@@ -287,7 +282,7 @@ function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
         sets.get(arg.set)?.(flow, arg.directions) ?? lacks({ kind: 'set', tool: 'iptables', set: arg.set }),
       );
     case 'physdev-is-in':
-      // Assumes a routed packet. kube-proxy uses this match only to choose between two rules with the same target.
+      // Assumes a routed packet: kube-proxy uses this match only between two rules with the same target.
       return false;
     case 'virtual-server': {
       const { server } = flow;
@@ -297,7 +292,7 @@ function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
     case 'statistic':
       return isDrawn(flow, Number(arg.probability));
     case 'recent':
-      // On a client's first packet, `recent` knows no endpoint yet, but may learn one.
+      // At a client's first packet, `recent` knows no endpoint yet.
       return arg.action.kind === 'set';
     case 'module':
       return idleModules.has(arg.name) || unreadRule(`-m ${arg.name}`);

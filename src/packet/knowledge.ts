@@ -9,18 +9,17 @@ import type { Packet, Way } from './packet.ts';
 import { hooks, type Hook, type Listener } from './step.ts';
 import type { Reason } from './reason.ts';
 
-/** What is known, and what is unknown, of a node besides the state that kube-proxy programs. */
+/** What is known and unknown of a node besides what kube-proxy programs. */
 export interface Knowledge {
-  /** The node's own links, without those kube-proxy makes. */
+  /** Without links that kube-proxy makes. */
   readonly links: readonly Link[];
   /** Its routes, as far as they are listed. */
   readonly routes: { readonly [F in Family]?: Routes };
-  /** Whether an address is in a network that rules treat as pods. */
   readonly isPod: (address: Address) => boolean;
-  /** Whether an address is an endpoint on another node, and whether it is a pod on this node. Undefined if unknown. */
+  /** Whether an address is an endpoint on another node (true) or a pod on this node (false). Undefined if unknown. */
   readonly isRemote: (address: Address) => boolean | undefined;
   readonly isPodHere: (address: Address) => boolean | undefined;
-  /** The Service with this cluster IP, which no pod has: connections are translated once. */
+  /** The Service with this cluster IP, which no pod has: connections are translated only once. */
   readonly serviceAt: (address: Address) => ServiceAt | undefined;
   /** Whether the links and the state show all of the node's addresses of a family. */
   readonly hasAllAddresses: (family: Family) => boolean;
@@ -28,38 +27,35 @@ export interface Knowledge {
   readonly hasAllSysctls: boolean;
   /** Whether sets may have entries that the state does not show. */
   readonly lacksEntries: boolean;
-  /** Whether a policy that an iptables table does not show may be any. If not, the chain accepts. */
+  /** Whether a policy that an iptables table does not show is unknown. If not, the chain accepts. */
   readonly lacksPolicies: (family: Family, table: TableName) => boolean;
   /** Whether kube-proxy itself or a balancer may listen at ports that the state does not show. */
   readonly lacksProxyPorts: boolean;
-  /** Where kube-proxy itself listens without a rule or other trace in the state. */
+  /** Where kube-proxy itself listens without a trace in the state. */
   readonly listeners: readonly Listener[];
   /** Rules of the other iptables variant (legacy or nft) than the state's. */
   readonly otherVariant: FamilyTables;
   /** Unknown things that may see packets. */
   readonly gaps: readonly Gap[];
-  /** Jumps that the state does not show but that are likely there. */
+  /** Jumps that the state does not show but likely has. */
   readonly supposed: readonly SupposedJump[];
-  /** Chains of iptables that the state lacks or shows empty, with their likely rules. */
+  /** Iptables chains that the state lacks or shows empty, with their likely rules. */
   readonly supposedChains: readonly SupposedChain[];
-  /**
-   * For each nftables table ("ipv4 kube-proxy"), its listing and its place there. Tables are listed in order of creation, so the
-   * order of two tables in one listing is known, and of others it is not.
-   */
+  /** For each nftables table ("ipv4 kube-proxy"), its listing and place there: one listing is in order of creation. */
   readonly listed: ReadonlyMap<string, { readonly listing: string; readonly place: number }>;
-  /** The source addresses of the node's own packets; undefined if its links decide. */
+  /** Source addresses of the node's own packets; undefined if its links decide. */
   readonly sendsFrom: { readonly [F in Family]?: Address | undefined } | undefined;
-  /** Whether rules show an address to be the node's, even if its links are unknown. */
+  /** Whether rules show an address to be the node's, even without known links. */
   readonly isOwn: (address: Address) => boolean;
-  /** Whether an address is known to be a pod's or a Service's, when the node's own addresses are unknown. */
+  /** Whether an address is known to be a pod's or Service's, if the node's own are unknown. */
   readonly isElsewhere: (address: Address) => boolean;
   /** Whether a packet's destination is likely the node itself, when that is unknown. */
   readonly isLikelyOwn: (packet: Packet) => boolean;
-  /** An unknown that could still change how this packet ends; undefined if there is none. */
+  /** An unknown that could still change how this packet ends, if any. */
   readonly doubtOfEnd: (packet: Packet, end: Pick<Way, 'verdict' | 'steps'>) => Reason | undefined;
 }
 
-/** A Service. `isHeld`: the mode gives the node this address, so a program on the node may answer there. */
+/** `isHeld`: the node has this address by its mode, so a program there may answer. */
 interface ServiceAt {
   readonly label: string;
   readonly isHeld: boolean;
@@ -70,14 +66,14 @@ export interface Gap {
   readonly family: Family;
   readonly stations: readonly Station[];
   readonly reason: Reason;
-  /** The interfaces whose packets it sees, if not all; a trailing `*` matches any further characters. */
+  /** The interfaces whose packets it sees, if not all; a trailing `*` matches further characters. */
   readonly at?: { readonly end: 'input' | 'output'; readonly interfaces: readonly string[] } | undefined;
 }
 
 /** A rule that sends all packets it matches on to another chain. */
 export type SupposedJump = { readonly family: Family; readonly from: string; readonly to: string } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
-  /** `chain`: the chain the jump is in, if the state does not show that chain either. */
+  /** `chain`: the jump's chain, if the state does not show it. */
   | { readonly tool: 'nftables'; readonly table: string; readonly chain: NftChain; readonly rule: NftRule }
 );
 
@@ -92,7 +88,7 @@ export interface Station {
   readonly priority: number;
 }
 
-/** Every place where a table may see packets, ahead of all known tables. */
+/** Every place of a table that may see packets, ahead of all known tables. */
 export const everywhere: readonly Station[] = hooks.map((hook) => ({ hook, priority: -Infinity }));
 
 /** Where IPVS takes packets to its virtual servers: after filter on the way in (ip_vs_ops4 in ip_vs_core.c). */
@@ -119,7 +115,7 @@ export function stationsOf(tables: readonly TableName[]): readonly Station[] {
   );
 }
 
-/** Complete knowledge, as for a compiled state. `links` are the node's own. */
+/** Complete knowledge, as for a compiled state. */
 export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom']): Knowledge {
   return {
     links,

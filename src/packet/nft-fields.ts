@@ -22,17 +22,15 @@ import { circumstance, lacks, unreadValue, type Answer } from './reason.ts';
 /** A packet's value in a field: an address, a port or mark, or an nft word. */
 export type FieldValue = Address | number | string;
 
-/** What is known of one field of a packet. */
 type Reading =
   | { readonly kind: 'value'; readonly value: FieldValue }
   /** A field with several values, such as connection states or address types, or an uncertain one. */
   | { readonly kind: 'test'; readonly test: (constant: Value) => Answer }
-  /** The packet has no such field. A rule that matches on it ends there, even if it is negated. */
+  /** The packet has no such field: a rule on it ends, even if negated. */
   | { readonly kind: 'absent' };
 
 const absent: Reading = { kind: 'absent' };
 
-/** A field: the type of its constants, and how to read it from a packet. */
 export interface KnownField {
   readonly type: ValueType;
   readonly read: (flow: Flow) => Reading;
@@ -46,7 +44,7 @@ function test(answer: (constant: Value) => Answer): Reading {
   return { kind: 'test', test: answer };
 }
 
-/** A field that the question about a packet does not say. */
+/** A field that the question about a packet leaves open. */
 function unsaid(name: string, type: ValueType = 'word'): KnownField {
   return { type, read: () => test((constant) => circumstance('content', `${name} ${formatKey([constant])}`)) };
 }
@@ -109,7 +107,6 @@ const knownFields: ReadonlyMap<string, KnownField> = new Map<string, KnownField>
     .map((name) => [name, unsaid(name)] as const),
 ]);
 
-/** The field with this name; undefined if kpc does not know it. fib looks up an address in the routes. */
 export function findField(name: string): KnownField | undefined {
   const [, flags = '', asked] = /^fib (.+) (type|oif|oifname|check)$/.exec(name) ?? [];
   return asked === undefined ? knownFields.get(name) : fibField(flags.split(' . '), asked);
@@ -143,7 +140,7 @@ function fibField(flags: readonly string[], asked: string): KnownField {
       const isBound = flags.includes('iif') || flags.includes('oif');
       const kept = isBound ? found.filter((link) => link === at) : found.slice(0, 1);
       const text = textOf(constant);
-      // Without routes, the packet is assumed to go back the way it came, unless the question names another interface.
+      // Without routes, assumes that the packet goes back as it came, unless the question names another interface.
       const isUsual = isBack && (at === undefined || at === '' || kept.length > 0);
       if (!flow.routing.isListed && isUsual && /^(?:missing|0|exists)$/.test(text)) return text === 'exists';
       if (!flow.routing.isListed || (isBound && at === undefined && found.length > 0))
@@ -163,13 +160,12 @@ function ofConnection(flow: Flow, read: (connection: NonNullable<Flow['connectio
   return connection ? read(connection) : absent;
 }
 
-/** An unknown interface is still known not to be some of them. */
+/** An unknown interface is still known not to be certain ones. */
 function interfaceAt(flow: Flow, end: 'input' | 'output'): Reading {
   const name = flow[end];
   return name === undefined ? test((constant) => isInterface(flow, end, textOf(constant), '*')) : known(name);
 }
 
-/** Only packets of the node's own programs have a socket with an owner. */
 function ofProgram(flow: Flow): Reading {
   return flow.isOwn ? test((constant) => isOfProgram(flow, textOf(constant))) : absent;
 }
@@ -206,14 +202,12 @@ function portAt(flow: Flow, of: 'port' | 'sourcePort'): Reading {
   });
 }
 
-/** The protocol in nft's words. */
 function protocolName({ protocol, family }: Flow): string {
   return protocol === 'icmp' && family === 'ipv6' ? 'ipv6-icmp' : protocol;
 }
 
 export type Known = Exclude<Reading, { readonly kind: 'absent' }>;
 
-/** The packet's values in these fields; undefined if one is absent. */
 export function readFields(flow: Flow, selector: Selector): readonly Known[] | undefined {
   const readings: Known[] = [];
   for (const field of selector) {
@@ -231,7 +225,7 @@ function readField(flow: Flow, { name, mask }: Field): Reading {
   return test(() => circumstance('content', `bits of ${name}`));
 }
 
-/** Whether a constant matches a value. Unknown if their types differ: kpc then misread the constant. */
+/** Unknown if their types differ: kpc then misread the constant. */
 function holds(constant: Value, value: FieldValue): Answer {
   const unread = (): Answer => unreadValue(formatKey([constant]));
   switch (constant.kind) {
@@ -256,7 +250,6 @@ function holds(constant: Value, value: FieldValue): Answer {
   }
 }
 
-/** Whether a constant matches a packet's field. */
 export function holdsReading(constant: Value, reading: Known): Answer {
   return reading.kind === 'value' ? holds(constant, reading.value) : reading.test(constant);
 }

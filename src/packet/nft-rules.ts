@@ -12,7 +12,7 @@ import { hooks, type Action, type RuleStep } from './step.ts';
 import type { Knowledge, SupposedJump } from './knowledge.ts';
 import { carryOut, hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
 
-/** The tables of a family, ready for packets. Sets are hashed and rules parsed when the first packet reaches them. */
+/** The tables of a family, ready for packets. Sets are hashed and rules parsed when first reached. */
 export function nftTablesOf(
   state: KernelState,
   family: Family,
@@ -39,12 +39,11 @@ function withJumps(given: NftTable['chains'], jumps: readonly NftJump[]): NftTab
   return chains;
 }
 
-/** What the rules of a table refer to. */
 interface Lookups {
   /** The table's name. */
   readonly nameOf: (set: string) => string;
   readonly find: (among: Elements) => Lookup | undefined;
-  /** Whether there may be elements that are not listed. */
+  /** Whether there may be unlisted elements. */
   readonly isPart: (among: Elements) => boolean;
   readonly statementsOf: (rule: NftRule) => readonly Statement[];
 }
@@ -101,7 +100,6 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
   return table;
 }
 
-/** The chain in a list if the kernel enters it; otherwise an empty list. */
 function baseOf({ name: chain, base, rules }: NftChain): readonly BaseChain[] {
   const isAtDevices = base?.devices !== undefined;
   const hook = isAtDevices ? 'prerouting' : hooks.find((each) => each === base?.hook);
@@ -135,9 +133,8 @@ interface RuleRun {
   readonly table: RuleTable;
   readonly lookups: Lookups;
   readonly stepOf: MakeStep;
-  /** Unknown conditions so far. They are decided before the first statement that has an effect. */
+  /** Unknown conditions, decided before the first statement with an effect. */
   pending: (() => Answer)[];
-  /** The rule's latest action. */
   last: Action;
 }
 
@@ -153,12 +150,11 @@ function runRule(
     const outcome = runStatement(run, statement);
     if (outcome !== 'next') return outcome;
   }
-  // A rule that has no effect makes no difference, even if it may not match.
+  // An effect-free rule makes no difference, even if it may not match.
   if (run.pending.length === 0) flow.steps.push(stepOf(run.last));
   return undefined;
 }
 
-/** `next` to go on to the rule's next statement, undefined to go on to the next rule. */
 function runStatement(run: RuleRun, statement: Statement): Decision | 'next' | undefined {
   const { flow, lookups, stepOf, last } = run;
   switch (statement.kind) {
@@ -178,7 +174,7 @@ function runStatement(run: RuleRun, statement: Statement): Decision | 'next' | u
     }
     case 'write-set': {
       const { set, fields, isRemoval } = statement;
-      // The rule ends at a field that the packet does not have.
+      // A rule ends at a field that the packet lacks.
       if ((fields && !readFields(flow, fields)) || !passes(run, stepOf(last))) return undefined;
       writeSet(flow, { set: lookups.nameOf(set), fields: fields && writableFields(fields), isRemoval });
       return 'next';
@@ -207,7 +203,6 @@ function runStatement(run: RuleRun, statement: Statement): Decision | 'next' | u
   }
 }
 
-/** Whether the packet passes the rule's conditions so far. */
 function passes(run: RuleRun, step: RuleStep): boolean {
   if (!decide(run.flow, () => askAll(run), step)) return false;
   run.pending = [];
@@ -218,7 +213,6 @@ function askAll({ pending }: RuleRun): Answer {
   return allOf(pending, (ask) => ask());
 }
 
-/** Carries out the action of a rule or a map element. */
 function act(run: RuleRun, action: Action, element?: Element): Decision | 'next' | undefined {
   const { flow, table, stepOf } = run;
   if (action.kind === 'continue') return 'next';
@@ -230,7 +224,6 @@ function act(run: RuleRun, action: Action, element?: Element): Decision | 'next'
   return 'next';
 }
 
-/** Actions after which the rule continues. */
 const goesOn: ReadonlySet<Action['kind']> = new Set(['change-mark', 'notrack', 'zone']);
 
 function unreadMap(among: Elements): Action {
@@ -241,7 +234,7 @@ function matches(flow: Flow, lookups: Lookups, match: Statement & { readonly kin
   const { fields, operator, among } = match;
   if (operator === '==' || operator === '!=' || operator === 'is') {
     const readings = readFields(flow, fields);
-    // A rule on a field that the packet does not have ends here, even if it is negated.
+    // A rule ends at a field that the packet lacks, even if it negates the match.
     if (!readings) return false;
     if (operator !== '==' && fields[0]?.name === 'ct status') return negateIf(operator === '!=', isWholeStatus(among));
     const lookup = lookups.find(among);
@@ -270,7 +263,7 @@ function unread(among: Elements): Exclude<Answer, boolean> {
 /** Fields that stay the same while addresses and ports do. */
 const lasting = /^(?:ip6? [sd]addr|(?:th|tcp|udp|sctp) dport|meta l4proto)$/;
 
-/** The fields by which a later rule surely looks up what this one writes; undefined if they may change in between. */
+/** The fields by which a later rule surely looks up what this one writes; undefined if they may change meanwhile. */
 function writableFields(fields: Selector): string | undefined {
   return fields.every(({ name, mask }) => lasting.test(name) && mask === undefined)
     ? formatSelector(fields)
@@ -282,8 +275,8 @@ function formatSelector(fields: Selector): string {
 }
 
 /**
- * Whether the connection's status is exactly one of these sets of bits. At the first packet it never is: the kernel sets
- * IPS_DST_NAT and IPS_SRC_NAT together with other bits (nf_nat_setup_info), and the rest later.
+ * Whether the connection's status is exactly one of these sets of bits. Never at the first packet: the kernel sets
+ * IPS_DST_NAT and IPS_SRC_NAT with other bits (nf_nat_setup_info), the rest later.
  */
 function isWholeStatus(among: Elements): Answer {
   if ('set' in among) return unreadRule(`a set of whole statuses, ${among.set}`);
@@ -293,7 +286,6 @@ function isWholeStatus(among: Elements): Answer {
 
 const statusBits: ReadonlySet<string> = new Set('expected seen-reply assured confirmed snat dnat dying'.split(' '));
 
-/** The map element that matches the packet; undefined for none, or why that is unknown. */
 function findElement(flow: Flow, lookups: Lookups, fields: Selector, among: Elements) {
   const readings = readFields(flow, fields);
   if (!readings) return undefined;
@@ -301,13 +293,13 @@ function findElement(flow: Flow, lookups: Lookups, fields: Selector, among: Elem
   if (!lookup) return unread(among);
   const { candidates } = lookup;
   for (const element of candidates(readings)) {
-    // One by one, because each uncertain element may match.
+    // One by one: each uncertain element may match.
     if (decide(flow, () => holdsKey(element, readings))) return element;
   }
   return lookups.isPart(among) ? unread(among) : undefined;
 }
 
-/** An element with fewer parts than the rule's key was not fully read. */
+/** An element with fewer parts than the key was not fully read. */
 function holdsKey({ key }: Element, readings: readonly Known[]): Answer {
   return allOf(readings.entries(), ([at, reading]) => {
     const part = key[at];
@@ -317,7 +309,7 @@ function holdsKey({ key }: Element, readings: readonly Known[]): Answer {
 
 /** The elements of a set or map, hashed by the packet's fields that have exactly one value. */
 interface Lookup {
-  /** Elements that may match the packet. */
+  /** Elements that may match. */
   readonly candidates: (readings: readonly Known[]) => Iterable<Element>;
   readonly holds: (flow: Flow, readings: readonly Known[]) => Answer;
 }
@@ -326,7 +318,6 @@ interface Lookup {
 const fewElements = 8;
 
 function indexElements(elements: readonly Element[]): Lookup {
-  /** Indexes by the hashed positions: the packet's fields that have exactly one value. */
   const indexes = new Map<string, ReturnType<typeof hashElements>>();
   const candidates = (readings: readonly Known[]): Iterable<Element> => {
     if (elements.length < fewElements) return elements;
@@ -347,7 +338,6 @@ function indexElements(elements: readonly Element[]): Lookup {
 
 function hashElements(elements: readonly Element[], positions: readonly number[], types: readonly string[]) {
   const exact = new Map<string, Element[]>();
-  /** Networks, ranges, and elements kpc did not understand. */
   const ranges: Element[] = [];
   for (const element of elements) {
     const texts = positions.map((at, i) => exactText(element.key[at], types[i] ?? ''));

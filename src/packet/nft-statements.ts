@@ -9,12 +9,11 @@ import { findField, fieldNames } from './nft-fields.ts';
 import type { Action, MarkChange, MarkHolder } from './step.ts';
 import { circumstance, type Answer } from './reason.ts';
 
-/** Where to look for an element: in a named set or map, or in the rule itself. */
 export type Elements = { readonly set: string } | { readonly elements: readonly Element[] };
 
 /** One part of a rule. A rule runs its statements until one does not match, or decides. */
 export type Statement =
-  /** Whether the packet's values in these fields are (or are not) among the elements, or how a number compares with one. */
+  /** Whether the packet's values in these fields are (or are not) among the elements, or how a number compares. */
   | {
       readonly kind: 'match';
       readonly fields: Selector;
@@ -25,22 +24,20 @@ export type Statement =
   /** The verdict of the packet's element; without one, the rule ends. */
   | { readonly kind: 'verdict-map'; readonly fields: Selector; readonly among: Elements }
   | { readonly kind: 'question'; readonly ask: (flow: Flow) => Answer }
-  /** Matches this share of packets. */
   | { readonly kind: 'chance'; readonly probability: number }
-  /** One of these verdicts, each with an equal chance. */
   | { readonly kind: 'random-verdict'; readonly verdicts: readonly NftVerdict[] }
   | { readonly kind: 'action'; readonly action: Action }
-  /** Adds the packet's values in these fields to a set, or removes them. Without fields: kpc cannot read which. */
+  /** Adds the packet's values in these fields to a set or removes them. No fields: kpc cannot read them. */
   | {
       readonly kind: 'write-set';
       readonly set: string;
       readonly fields: Selector | undefined;
       readonly isRemoval: boolean;
     }
-  /** Changes nothing that affects the first packet's rules, routes or receiver. */
+  /** No effect on the first packet's rules, routes or receiver. */
   | { readonly kind: 'idle' };
 
-/** The statements of a rule. From where kpc cannot read on, the rest is one statement of kind unknown. */
+/** The statements of a rule. Whatever follows an unreadable part is one statement of kind unknown. */
 export function readStatements(rule: NftRule, family: Family): readonly Statement[] {
   return rule.expressions.flatMap((expression) => {
     // nft adds a match on TCP to such a rule and does not print it.
@@ -50,7 +47,6 @@ export function readStatements(rule: NftRule, family: Family): readonly Statemen
   });
 }
 
-/** Within a rule, braces are words, unlike the braces of tables and chains. */
 function wordsOf(text: string): Words {
   const [table] = cutItems(`table {\nchain {\n${text}\n}\n}\n`).items;
   return new Words(table?.items?.[0]?.items?.[0]?.words ?? []);
@@ -78,7 +74,6 @@ function readWords(words: Words, family: Family): readonly Statement[] {
   return statements;
 }
 
-/** Translates the expressions of kube-proxy's own rules. */
 function statementOf(expression: Expression): Statement {
   switch (expression.kind) {
     case 'match': {
@@ -127,7 +122,6 @@ function act(action: Action): Statement {
 
 const idle: Statement = { kind: 'idle' };
 
-/** Reads one statement by its first words; undefined if unknown, and then any number of words may be consumed. */
 function readOne(words: Words, family: Family): Statement | undefined {
   const verdict = readVerdict(words);
   if (verdict) return act(verdict);
@@ -145,7 +139,6 @@ function readOne(words: Words, family: Family): Statement | undefined {
 
 type Reader = (words: Words, family: Family) => Statement | undefined;
 
-/** Statement readers by first word. */
 const statements: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['counter', readCounter],
   ['log', readLog],
@@ -272,7 +265,7 @@ function verdictOf(elements: readonly Element[], draw: number): NftVerdict | und
   return found && found.kind !== 'data' ? found : undefined;
 }
 
-/** `@set { ip saddr timeout 5m limit rate over 10/second }`: what a rule remembers; with a limit, it matches by rate. */
+/** `@set { ip saddr timeout 5m limit rate over 10/second }`: what a rule remembers; a limit matches by rate. */
 function readSetWrite(words: Words, isRemoval: boolean): Statement | undefined {
   const name = words.next();
   if (!name.startsWith('@') || !words.take('{')) return undefined;
@@ -293,7 +286,7 @@ function readSetWrite(words: Words, isRemoval: boolean): Statement | undefined {
   return undefined;
 }
 
-/** What iptables stores in an nftables table and nft cannot print: a comment has no effect, and iptables-save shows the rest. */
+/** What iptables stores in nftables and nft cannot print: a comment has no effect, and iptables-save shows the rest. */
 function readXt(words: Words): Statement | undefined {
   const [kind, name] = [words.next(), unquote(words.next())];
   if (kind === 'match' && name === 'comment') return idle;
@@ -411,7 +404,6 @@ function readAmong(words: Words, types: readonly ValueType[]): Elements | undefi
   return elements && { elements };
 }
 
-/** One value, or a list of which a connection may have any: `established,related`. */
 function readList(words: Words, types: readonly ValueType[]): Elements | undefined {
   const elements: Element[] = [];
   do {
@@ -464,7 +456,6 @@ function readFields(words: Words): Selector | undefined {
   return fields;
 }
 
-/** Field names split into words, the longest first. */
 const namesInWords: readonly (readonly string[])[] = [
   ...fieldNames.map((name) => name.split(' ')),
   ...['mark', 'iif', 'iifname', 'oif', 'oifname'].map((name) => ['meta', name]),

@@ -43,7 +43,6 @@ interface Option {
 /** Whether a packet passes an option; undefined if its words are not understood. */
 type Test = (flow: Flow, values: readonly string[], options: readonly Option[]) => Answer | undefined;
 
-/** Whether a packet passes a match that kpc keeps as words: those of other programs' rules. */
 export function matchesWords(flow: Flow, words: readonly string[]): Answer {
   const start = words[0] === '!' ? 1 : 0;
   const match = words[start] === '-m' ? (words[start + 1] ?? '') : '';
@@ -61,7 +60,6 @@ export function matchesWords(flow: Flow, words: readonly string[]): Answer {
   );
 }
 
-/** `! --src-range 10.0.0.1-10.0.0.9 --dst-range …`, option by option. */
 function readOptions(words: readonly string[]): readonly Option[] {
   const options: { name: string; values: string[]; negated: boolean }[] = [];
   let negated = false;
@@ -75,12 +73,12 @@ function readOptions(words: readonly string[]): readonly Option[] {
   return options;
 }
 
-/** Something about a packet that kpc does not know: its content, its program, or what rules have seen before. */
+/** Something kpc cannot know: a packet's content, its program, or what rules saw before. */
 function unsaid(of: Circumstance): (flow: Flow) => Answer {
   return (flow) => (of === 'program' ? isOfProgram(flow, 'owner') : circumstance(of, of));
 }
 
-/** Matches that, whatever the option, ask for something the question about a packet does not say. */
+/** Matches that, with any option, ask for what the question leaves open. */
 const wholeMatches: ReadonlyMap<string, Answer> = new Map<string, Answer>([
   ['limit', circumstance('rate', 'limit')],
   ['quota', circumstance('rate', 'quota')],
@@ -91,7 +89,7 @@ const wholeMatches: ReadonlyMap<string, Answer> = new Map<string, Answer>([
 
 const yes: Test = () => true;
 
-/** Tests by match and option. Options that only change how a packet is remembered are `yes`. */
+/** Tests by match and option. Options that only change what is remembered are `yes`. */
 const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
   Object.entries({
     '': {
@@ -217,7 +215,7 @@ function areSourcePorts(flow: Flow, text: string): Answer {
   return anyOf(readPorts(text), (ports) => (ports ? isSourcePortIn(flow, ports.first, ports.last) : unreadValue(text)));
 }
 
-/** Whether the sender asked for an address in a network. An untracked packet passes neither this nor its negation. */
+/** An untracked packet passes neither this nor its negation. */
 function askedFor(flow: Flow, [text = '']: readonly string[]): Answer | undefined {
   const { address } = flow.asked;
   const network = parseNetwork(text.includes('/') ? text : `${text}/${addressBits[address.family]}`);
@@ -244,8 +242,8 @@ function isIcmpType(flow: Flow, [text = '']: readonly string[]): Answer {
 }
 
 /**
- * Whether a packet came in by that port of a bridge, or leaves by it. Only one that came in by a bridge has a port, and one to leave by
- * only where the bridge carries it on, translated or not (physdev_mt in xt_physdev.c, br_nf_pre_routing_finish).
+ * Whether a packet came in by that port of a bridge, or leaves by it. Only one from a bridge has a port, and one to
+ * leave by only if the bridge carries it on (physdev_mt in xt_physdev.c, br_nf_pre_routing_finish).
  */
 function isOfPort(end: 'in' | 'out'): Test {
   return (flow, [pattern = '']) => {

@@ -2,7 +2,7 @@ import { parseAddress } from '../kernel/address.ts';
 import { parseNumber32, parsePort, parseSocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Action, MarkChange, MarkHolder } from './step.ts';
 
-/** Targets that change nothing that affects the first packet's rules, routes or receiver. */
+/** Targets without effect on the first packet's rules, routes or receiver. */
 const idleTargets: ReadonlySet<string> = new Set(
   (
     'AUDIT CHECKSUM CLASSIFY CONNSECMARK DSCP ECN HL IDLETIMER LED LOG NFLOG RATEEST SECMARK TCPMSS TCPOPTSTRIP TEE ' +
@@ -13,7 +13,7 @@ const idleTargets: ReadonlySet<string> = new Set(
 /** NAT options that decide how a port or address is drawn, not from which ones. */
 const drawingOptions: ReadonlySet<string> = new Set(['--random', '--random-fully', '--persistent']);
 
-/** What a target that kpc keeps as words does; undefined if it does not change packets. */
+/** What a target kept as words does; undefined if it does not change packets. */
 export function actionOfWords([name = '', ...words]: readonly string[]): Action | undefined {
   const unread: Action = { kind: 'unknown', text: [name, ...words].join(' ') };
   // The kernel does not forward a packet without hops left.
@@ -69,7 +69,7 @@ function zoneOf(words: readonly string[]): Action | undefined {
   return { kind: 'zone', zone, direction };
 }
 
-/** The address in `10.0.0.1` or `10.0.0.1:1024-65535`; which port is chosen does not matter to the trace. */
+/** The address in `10.0.0.1` or `10.0.0.1:1024-65535`; the chosen port does not matter. */
 function addressOf(text: string) {
   return parseAddress(text) ?? parseSocketAddress(text.replace(/-\d+$/, ''))?.address;
 }

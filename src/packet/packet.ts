@@ -5,10 +5,7 @@ import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Reason } from './reason.ts';
 import type { AskedSource, Step } from './step.ts';
 
-/**
- * Placeholder for an unknown address of the node. Its text is no valid address, and only a network of all addresses contains it.
- * Maps are keyed by text, so each family has its own.
- */
+/** An unknown address of the node. Its text is no address; only a network of all addresses contains it. */
 export const unknownOwn: { readonly [F in Family]: Address } = {
   ipv4: { family: 'ipv4', text: 'an IPv4 address of the node', bits: 0 },
   ipv6: { family: 'ipv6', text: 'an IPv6 address of the node', groups: [0, 0, 0, 0, 0, 0, 0, 0] },
@@ -25,15 +22,15 @@ export type PacketProtocol = (typeof packetProtocols)[number];
 
 /** The first packet of a connection. */
 export interface Packet {
-  /** Undefined for a packet of the node itself that is bound to no address: the routes choose its source. */
+  /** Undefined for an own packet bound to no address: the routes choose its source. */
   readonly source: Address | undefined;
   readonly destination: Address;
   readonly protocol: PacketProtocol;
   /** 0 with icmp. */
   readonly port: number;
-  /** Whether the destination may be an address of the node that the input does not show. */
+  /** Whether the destination may be an unshown address of the node. */
   readonly isUnplaced?: boolean | undefined;
-  /** Where the packet enters the node; undefined if the node itself sends it. If no interface is named, the node's routes decide. */
+  /** Where the packet enters the node; undefined if the node sends it. Without an interface, routes decide. */
   readonly enters: { readonly interface?: string | undefined } | undefined;
 }
 
@@ -54,11 +51,9 @@ export function isArrival(verdict: Verdict): boolean {
   return verdict === 'delivered' || verdict === 'local' || verdict === 'forwarded';
 }
 
-/** One of the ways that a packet may take. */
 export interface Way<End = unknown> {
   readonly probability: number;
   readonly verdict: Verdict;
-  /** The destination it was rewritten to. */
   readonly endpoint: SocketAddress | undefined;
   /** Its final source. */
   readonly source: Address | 'masqueraded';
@@ -68,9 +63,9 @@ export interface Way<End = unknown> {
   readonly redirectedTo?: number | undefined;
   /** The packet at its end; undefined if the way was not simulated. */
   readonly end?: End | undefined;
-  /** What conntrack keeps of it, as text: only where a doubt makes no other difference is it asked. */
+  /** What conntrack keeps of it, as text; only needed if a doubt makes no other difference. */
   readonly kept?: (() => string) | undefined;
-  /** Doubts that do not change how this packet ends, but change what conntrack keeps for later packets. */
+  /** Doubts that do not change how this packet ends, but what conntrack keeps for later ones. */
   readonly doubts?: readonly { readonly reason: Reason; readonly end: End | undefined }[] | undefined;
   /** Why an answer does not reach the client. */
   readonly loss?: Loss | undefined;
@@ -79,16 +74,12 @@ export interface Way<End = unknown> {
   readonly reasons: readonly Reason[];
 }
 
-/**
- * The link that a packet from another host is assumed to come in by, when neither the question nor the routes decide it, and the
- * other candidates.
- */
+/** The assumed link of a packet from another host, if nothing decides it, and the other candidates. */
 export interface Arrival {
   readonly link: string;
   readonly others: readonly string[];
 }
 
-/** An endpoint that packets are delivered to. */
 export interface ReachedEndpoint extends SocketAddress {
   /** Above 0. Those of all endpoints sum to 1 if the packet is always delivered. */
   readonly probability: number;
@@ -97,7 +88,7 @@ export interface ReachedEndpoint extends SocketAddress {
   readonly masqueradedAs?: Address | undefined;
 }
 
-/** The source that receivers see: "masqueraded", "node" for an unknown address of the node, or an address. */
+/** The source that receivers see: "masqueraded", "node" for an unknown own address, or an address. */
 export function sourceText(source: Way['source']): string {
   if (source === 'masqueraded') return source;
   return isUnknownOwn(source) ? 'node' : source.text;
@@ -107,7 +98,7 @@ export function sourceText(source: Way['source']): string {
 export type Loss =
   /** An answer, the client's next packet, or later data is dropped or refused on the node. */
   | { readonly kind: 'stopped'; readonly turn: 'answer' | 'later' | 'data'; readonly steps: readonly Step[] }
-  /** The answer comes from another address than the client asked for. */
+  /** The answer does not come from the address that the client asked. */
   | {
       readonly kind: 'untranslated';
       readonly source: Address;
@@ -125,25 +116,24 @@ export type Loss =
     }
   /** The client's packets after the answer go elsewhere. */
   | { readonly kind: 'elsewhere'; readonly destination: Address }
-  /** The endpoint is the cluster IP of a Service, and connections are translated only once. `isHeld`: the node has that address. */
+  /** The endpoint is a cluster IP: connections are translated once. `isHeld`: the node has that address. */
   | {
       readonly kind: 'service-address';
       readonly address: Address;
       readonly service: string;
       readonly isHeld: boolean;
     }
-  /** Losses that depend on other hosts. */
   | Beyond;
 
 /** Why a connection may fail beyond the node. */
 export type Beyond =
   /** The node forwards a packet to a Service's address untranslated. */
   | { readonly kind: 'left'; readonly address: Address; readonly service: string }
-  /** The endpoint is on a network of the node and sees the client's address, so it may answer without passing the node. */
+  /** The endpoint is on the node's network and sees the client's address, so it may answer past the node. */
   | { readonly kind: 'own-gateway'; readonly endpoint: Address }
   /** Rules give packets a source that is not the node's: answers go there. */
   | { readonly kind: 'foreign-source'; readonly address: Address }
-  /** The node sends packets for an address behind its link `inside` to a router, which may send them back to the node. */
+  /** The node sends packets for an address behind its link `inside` to a router, which may return them. */
   | {
       readonly kind: 'own-network';
       readonly destination: Address;
@@ -151,7 +141,7 @@ export type Beyond =
       readonly gateway: Address;
       readonly output: string | undefined;
     }
-  /** A routing rule leads packets for a pod to a router, and another table has a closer route to the pod. */
+  /** A routing rule leads packets for a pod to a router, though another table has a closer route. */
   | { readonly kind: 'closer-route'; readonly destination: Address; readonly taken: NextHop; readonly closer: NextHop }
   /** What the client sends after the answer leaves by another next hop than its first packet. */
   | {
@@ -160,11 +150,11 @@ export type Beyond =
       readonly output: string | undefined;
       readonly gateway: Address | undefined;
     }
-  /** A route of another table than `local` brings packets for the address to the node, which does not have it and so answers from no socket that is not transparent (__ip_dev_find in ip_route_output_key). */
+  /** A route outside table `local` for an address the node lacks: only transparent sockets answer (__ip_dev_find). */
   | { readonly kind: 'not-held'; readonly address: Address }
-  /** The node does not answer ARP requests for the address on the link where the client's packets come in. */
+  /** The node does not answer ARP for the address on the link of the client's packets. */
   | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl }
-  /** Rules of IPv6 drop the neighbour solicitations for the address on that link, and with them what would follow. */
+  /** IPv6 rules drop neighbour solicitations for the address on that link, and so all that follows. */
   | {
       readonly kind: 'no-neighbour';
       readonly address: Address;
@@ -199,25 +189,22 @@ export interface Fate {
   readonly source: Address | 'masqueraded';
   readonly masqueradedAs?: Address | undefined;
   readonly redirectedTo?: number | undefined;
-  /** Of the likeliest way; undefined where only one link is possible. */
+  /** Of the likeliest way; undefined if only one link is possible. */
   readonly arrival: () => Arrival | undefined;
   /** The steps of the likeliest way. */
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];
   /** How the connection goes on. Answers are followed on the first call. */
   readonly connection: () => Connection;
-  /** The sources that rules on these ways match. */
   readonly sources: ReadonlySet<AskedSource>;
-  /** Why the verdict is unknown, without repetition. */
   readonly reasons: readonly Reason[];
   /**
-   * How the packet ends under three assumptions: what is not shown lets it pass unchanged, an address asked at a node port is the
-   * node's, and no rate limit is exceeded. Undefined if the verdict is known, or unknown even so.
+   * How the packet ends if the unshown lets it pass unchanged, an address asked at a node port is the node's, and no
+   * rate limit is exceeded. Undefined if known anyway, or unknown even so.
    */
   readonly otherwise: (KnownFate & { readonly assumed: readonly Assumption[] }) | undefined;
 }
 
-/** The fate of a packet whose end is known. */
 export type KnownFate = Omit<Fate, 'otherwise' | 'sources' | 'reasons'>;
 
 /** What is assumed about an open question. */
@@ -226,7 +213,6 @@ export interface Assumption {
   readonly isSo: boolean;
 }
 
-/** Sums the probabilities of items with the same key. */
 export function sumChances<T extends { readonly probability: number }>(
   items: readonly T[],
   keyOf: (item: T) => string,
@@ -241,10 +227,7 @@ export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): nu
   return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
 }
 
-/**
- * Two shares from 0 to 1: the connections whose first packet arrives and that are not known to fail, and among these the ones
- * known to work.
- */
+/** Two shares from 0 to 1: connections that arrive and are not known to fail, and those of them known to work. */
 export function workingShare(
   { connection }: Pick<Fate, 'connection'>,
   arrives: (verdict: Verdict) => boolean,
@@ -267,5 +250,5 @@ export function unknown(reason: Reason): Unknown {
   return { kind: 'unknown', reason };
 }
 
-/** What a chain did: return to the calling chain, accept (on to the next table), or end the packet's way. */
+/** What a chain did: return to its caller, accept (on to the next table), or end the way. */
 export type Decision = 'return' | 'accept' | Extract<Verdict, 'refused' | 'dropped'> | Unknown;

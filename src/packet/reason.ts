@@ -1,18 +1,16 @@
-// Whether something holds of a packet: yes, no, or why that is unknown.
+// Answers about a packet: yes, no, or why unknown.
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables/iptables.ts';
 import type { RuleStep } from './step.ts';
 
-/** The result of a test: yes, no, or why it is unknown. */
 export type Maybe<Unknown = undefined> = boolean | Unknown;
 
-/** Negates a result for a condition with "!". Unknown stays unknown. */
 export function negateIf<U>(negated: boolean | undefined, result: Maybe<U>): Maybe<U> {
   return typeof result === 'boolean' ? result !== (negated === true) : result;
 }
 
-/** Whether the test passes for all items; stops at the first that fails. If none fails, returns the first unknown. */
+/** Whether all items pass; stops at the first that fails. If none fails, returns the first unknown. */
 export function allOf<T, U>(items: Iterable<T>, test: (item: T) => Maybe<U>): Maybe<U> {
   let result: Maybe<U> = true;
   for (const item of items) {
@@ -35,9 +33,9 @@ export function all<U>(...results: readonly Maybe<U>[]): Maybe<U> {
   return allOf(results, (each) => each);
 }
 
-/** Something that a dump does not show. Each kind has a command that prints it. */
+/** Something that a dump lacks. Each kind has a command that prints it. */
 export type Missing =
-  /** Tables of iptables or ip6tables. `file`: they were printed, but with a line that kpc cannot read. */
+  /** `file`: tables were printed, but with an unreadable line. */
   | {
       readonly kind: 'iptables';
       readonly family: Family;
@@ -49,11 +47,10 @@ export type Missing =
   | { readonly kind: 'nftables'; readonly family: Family }
   /** Whether chain `from` has a rule that jumps to the rules shown. */
   | { readonly kind: 'jump'; readonly tool: RuleStep['tool']; readonly from: string; readonly to: string }
-  /** A chain that a rule jumps to. */
   | { readonly kind: 'chain'; readonly tool: RuleStep['tool']; readonly table: string; readonly chain: string }
   /** The policy of a base chain. */
   | { readonly kind: 'policy'; readonly family: Family; readonly table: TableName; readonly chain: string }
-  /** `unlisted`: a clause about a virtual server that another listing names, although this list looks complete. */
+  /** `unlisted`: a clause about a virtual server in another listing that this list, seemingly complete, lacks. */
   | { readonly kind: 'virtual-servers'; readonly unlisted?: string | undefined }
   /** `tool`: the tool of the rule that uses the set. */
   | { readonly kind: 'set'; readonly set: string; readonly tool: RuleStep['tool'] }
@@ -62,7 +59,6 @@ export type Missing =
   /** The networks of cluster IPs: kube-proxy drops packets to addresses there that no Service has. */
   | { readonly kind: 'service-cidrs' }
   | { readonly kind: 'own-address'; readonly address: Address }
-  /** Which of its own addresses the node sends from. */
   | { readonly kind: 'own-addresses' }
   /** The interface by which packets to an address leave. */
   | { readonly kind: 'route'; readonly address: Address }
@@ -86,13 +82,11 @@ export type Circumstance =
   | 'source-port'
   /** The sending program. */
   | 'program'
-  /** The program that listens on the node and passes connections on. */
   | 'listener'
   /** Earlier packets that a rule has remembered. */
   | 'memory'
   /** The port of a bridge that the sender is behind. */
   | 'bridge-port'
-  /** Whether the error that refuses a packet gets to its sender. */
   | 'refusal'
   /** Another field of the packet. */
   | 'content';
@@ -101,14 +95,14 @@ export type Circumstance =
 export type Reason = {
   /** Where the question came up. */
   readonly rule?: RuleStep | undefined;
-  /** The name of a fact that is the same wherever it is asked on a packet's way: "in docker0". */
+  /** Names a fact that is the same wherever asked on a packet's way: "in docker0". */
   readonly fact?: string | undefined;
-  /** The answer to show when it makes no difference; undefined for yes. */
+  /** The answer to show when it makes no difference; yes by default. */
   readonly likely?: boolean | undefined;
 } & (
   | { readonly kind: 'missing-listing'; readonly missing: Missing }
   | { readonly kind: 'missing-flag'; readonly flag: '--in-interface'; readonly such?: string }
-  /** Which of its addresses the node sends `to` an address from is unknown; `such` is the likely one. */
+  /** Which of its addresses the node sends `to` an address from; `such` is the likely one. */
   | { readonly kind: 'missing-flag'; readonly flag: '--from'; readonly to: Address; readonly such: Address }
   /** A rule, or part of one, that kpc does not read, in the tool's words. */
   | { readonly kind: 'unread-rule'; readonly text: string }
@@ -150,9 +144,7 @@ export function lacks(missing: Missing, fact?: string): Reason {
   return { kind: 'missing-listing', missing, fact };
 }
 
-/**
- * Whether the reason is something missing that may see packets, such as a table. Anything else that stops a packet is a separate question.
- */
+/** Whether something is missing that may see packets, such as a table, and not something else that stops them. */
 export function isGap(reason: Reason): boolean {
   if (reason.kind === 'unread-rule') return reason.rule === undefined;
   return reason.kind === 'missing-listing' && gaps.has(reason.missing.kind);
@@ -160,7 +152,7 @@ export function isGap(reason: Reason): boolean {
 
 const gaps: ReadonlySet<Missing['kind']> = new Set(['iptables', 'legacy-iptables', 'nftables', 'virtual-servers']);
 
-/** The same text for all reasons that one answer settles. */
+/** Equal for all reasons that one answer settles. */
 export function reasonKey({ rule, fact: _, likely: __, ...reason }: Reason): string {
   const isOfRule = reason.kind !== 'missing-listing' && reason.kind !== 'missing-flag';
   const where = rule && isOfRule ? [rule.tool, rule.table, rule.chain, rule.position] : [];

@@ -18,7 +18,6 @@ import { anyOf, lacks, unreadRule, type Answer } from './reason.ts';
 import { unknown, type Decision } from './packet.ts';
 import type { Hook, RuleStep } from './step.ts';
 
-/** A table of iptables or nftables, ready for packets. */
 export interface RuleTable {
   readonly tool: RuleStep['tool'];
   readonly name: string;
@@ -26,11 +25,10 @@ export interface RuleTable {
   readonly bases: readonly BaseChain[];
   /** Chains that no listing shows. */
   readonly supposed: ReadonlySet<string>;
-  /** What the first rule that decides does with a packet; undefined if no rule of the chain decides. */
+  /** What the first deciding rule does with a packet; undefined if none decides. */
   readonly runRules: (flow: Flow, chain: string) => Decision | undefined;
 }
 
-/** A chain that the kernel enters. */
 export interface BaseChain {
   readonly chain: string;
   readonly hook: Hook;
@@ -39,7 +37,7 @@ export interface BaseChain {
   /** The links whose incoming packets it sees, if not all. */
   readonly devices?: readonly string[] | undefined;
   readonly isNat: boolean;
-  /** Whether the kernel routes the node's own packets again if this changes them: mangle, and chains of type route. */
+  /** Whether the kernel reroutes the node's packets changed here: mangle, and chains of type route. */
   readonly reroutes: boolean;
   /** Whether its policy drops. */
   readonly drops: Answer;
@@ -47,10 +45,9 @@ export interface BaseChain {
   readonly isIdle: boolean;
 }
 
-/** Sends a packet through a base chain. */
 export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devices }: BaseChain): Decision {
   if (devices && !decide(flow, () => anyOf(devices, (name) => isInterface(flow, 'input', name, '*')))) return 'accept';
-  // A bridge that shows packets to rules does so before its own chains see what rules have made of them.
+  // A bridge shows packets to rules before its own chains see the result.
   if (devices && mayBeOfBridge(flow) && decide(flow, () => cameByBridge(flow)))
     return unknown(unreadRule(`table ${table.name}`));
   const decision = runChain(flow, table, chain);
@@ -74,7 +71,7 @@ function runChain(flow: Flow, table: RuleTable, chain: string): Decision {
   return flow.choices.enter(() => table.runRules(flow, chain) ?? 'return');
 }
 
-/** The position of a supposed jump, which has no number because no listing shows it. */
+/** The position of a supposed jump, which no listing shows. */
 export const unshownPosition = 0;
 
 /** Whether a supposed jump exists. */
@@ -82,14 +79,13 @@ export function hasJump(flow: Flow, { tool, from, to }: SupposedJump): Answer {
   return recall(flow, lacks({ kind: 'jump', tool, from, to }, `jump ${tool} ${from} ${to}`));
 }
 
-/** Carries out a rule if it matches. Undefined if the packet goes on to the next rule. */
+/** Undefined if the packet goes on to the next rule. */
 export function meet(flow: Flow, table: RuleTable, test: () => Answer, step: RuleStep): Decision | undefined {
   if (!decide(flow, test, step)) return undefined;
   flow.steps.push(step);
   return carryOut(flow, table, step);
 }
 
-/** Carries out a rule that matched. Undefined if the packet goes on. */
 export function carryOut(flow: Flow, table: RuleTable, step: RuleStep): Decision | undefined {
   const { action } = step;
   switch (action.kind) {

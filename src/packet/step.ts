@@ -23,10 +23,7 @@ export type AskedSource = AddressRange | Value | readonly SetEntry[];
 
 export type MarkHolder = 'packet' | 'connection';
 
-/**
- * mark = (mark & stays) ^ (start & keep) ^ flip, where start is the packet's mark, the connection's mark, or 0. Any sequence of
- * "and", "or" and "xor" has this form. All are unsigned 32-bit numbers.
- */
+/** mark = (mark & stays) ^ (start & keep) ^ flip; start is a mark or 0. Unsigned, 32 bits. */
 export interface MarkChange {
   readonly stays: number;
   /** Without it, start is 0. */
@@ -43,19 +40,17 @@ export type Action =
   /** One of these chains, each with equal probability. */
   | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
   | { readonly kind: 'dnat'; readonly target: { readonly address: Address; readonly port: number | undefined } }
-  /** Sends it to the node itself: to the address of the input interface, or to a loopback address. */
+  /** Sends it to the node: the input interface's address, or loopback. */
   | { readonly kind: 'redirect'; readonly port: number | undefined }
   | { readonly kind: 'dnat-random'; readonly targets: readonly SocketAddress[] }
   | { readonly kind: 'snat'; readonly address: Address }
   /** Adds the packet's fields in these directions ("src,dst") to an ipset, or removes them. */
   | { readonly kind: 'write-set'; readonly set: string; readonly directions: string; readonly isRemoval: boolean }
-  /** Sets the conntrack zone, for both directions or one. */
   | { readonly kind: 'zone'; readonly zone: number; readonly direction: 'original' | 'reply' | undefined }
   | { readonly kind: 'change-mark'; readonly of: MarkHolder; readonly change: MarkChange }
   /** An action that kpc does not understand, in the tool's words. */
   | { readonly kind: 'unknown'; readonly text: string };
 
-/** A rule that matched. */
 export type RuleStep = InChain & {
   readonly kind: 'rule';
   /** Counts from 1. */
@@ -68,10 +63,9 @@ export type RuleStep = InChain & {
     | { readonly tool: 'nftables'; readonly rule: NftRule; readonly element: Element | undefined }
   );
 
-/** A port where a program on the node accepts connections and opens its own to endpoints, each with equal probability. */
+/** A port where a program accepts connections and opens its own to endpoints with equal probability. */
 export interface Listener extends Pick<ProxyPort, 'protocol' | 'address' | 'port' | 'origin'> {
   readonly program: 'balancer' | 'kube-proxy';
-  /** Undefined if unknown. */
   readonly endpoints: readonly SocketAddress[] | undefined;
 }
 
@@ -79,14 +73,14 @@ export type Step =
   | RuleStep
   /** No rule of a base chain decided, and its policy drops. */
   | (InChain & { readonly kind: 'policy'; readonly tool: RuleStep['tool'] })
-  /** IPVS has a virtual server at the packet's destination. It chose a real server, or has none. */
+  /** IPVS has a virtual server at the packet's destination and chose a real server, or has none. */
   | {
       readonly kind: 'virtual-server';
       readonly hook: Hook;
       readonly server: VirtualServer;
       readonly chosen: RealServer | undefined;
     }
-  /** A program on the node accepts the connection and opens one to one of its endpoints, or has none. */
+  /** A program accepts the connection and opens one to an endpoint, or has none. */
   | {
       readonly kind: 'listener';
       readonly server: Listener & { readonly endpoints: readonly SocketAddress[] };

@@ -1,4 +1,4 @@
-// Who sees packets at a hook: chains of rules, IPVS and translation, in the order in which the kernel enters them.
+// What sees packets at a hook (chains, IPVS, translation), in the kernel's order.
 import { decide, isLocal, isBetweenNeighbours, isReply, isInterface, type Flow, type NatHalf } from './flow.ts';
 import { unknown, type Decision, type Unknown } from './packet.ts';
 import { hooks, type Hook, type Listener } from './step.ts';
@@ -17,26 +17,22 @@ import { runBaseChain, type RuleTable } from './run-chain.ts';
 
 /** Something that sees packets at a hook; lower priority goes first. */
 export interface Visitor extends Station {
-  /** Order among chains of type nat, all of which the kernel enters at one priority. */
+  /** Order among chains of type nat, which share one priority. */
   readonly natOrder?: number | undefined;
-  /** Shown to users: "nftables firewall input". */
   readonly name: string;
-  /** The listing that shows the order in which visitors of one priority were registered: a later one has a higher place. */
+  /** The listing with the order of registration: later visitors of one priority have a higher place. */
   readonly listing: string;
   readonly place: number;
   /** Whether a changed mark makes the kernel route the node's own packets again. */
   readonly reroutes: boolean;
-  /** 'sent-on': IPVS sends the packet out, or keeps it because the real server is the node itself. */
+  /** 'sent-on': IPVS sends the packet out, or keeps it because the real server is the node. */
   readonly visit: (flow: Flow) => Decision | 'sent-on';
 }
 
-/** Visitors in the order the kernel enters them, with blocks whose mutual order is unknown. */
+/** In the kernel's order, with blocks whose mutual order is unknown. */
 export type Ordered = readonly (Visitor | readonly Ordered[])[];
 
-/**
- * Orders visitors as the kernel does: by priority, and within one priority the latest registered first (nf_hook_entries_grow in
- * netfilter/core.c). The same goes for chains of type nat, which share one station.
- */
+/** In the kernel's order: priority, then the latest registered first (nf_hook_entries_grow); nat chains likewise. */
 function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered } {
   const own = hooks.map((hook) => {
     const here = visitors.filter((visitor) => visitor.hook === hook);
@@ -51,7 +47,6 @@ function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered 
   return Object.fromEntries(own) as unknown as { readonly [H in Hook]: Ordered };
 }
 
-/** Groups by a number, the lowest first. */
 function group(visitors: readonly Visitor[], keyOf: (visitor: Visitor) => number): readonly (readonly Visitor[])[] {
   const keys = [...new Set(visitors.map(keyOf))].sort((a, b) => a - b);
   return keys.map((key) => visitors.filter((visitor) => keyOf(visitor) === key));
@@ -64,13 +59,13 @@ function byListing(visitors: readonly Visitor[]): readonly Ordered[] {
   );
 }
 
-/** Joins blocks of one priority. Only a single block has a known order. */
+/** Joins blocks of one priority; only a single block's order is known. */
 function join(blocks: readonly Ordered[]): Ordered {
   const [only, ...others] = blocks;
   return others.length === 0 ? (only ?? []) : [blocks];
 }
 
-/** The visitors in one possible order; for two blocks, both orders are tried. */
+/** The visitors in one possible order; tries both orders of two blocks. */
 export function* inOrder(flow: Flow, ordered: Ordered): Generator<Visitor> {
   for (const item of ordered) {
     if ('visit' in item) yield item;
@@ -174,7 +169,7 @@ function schedule({ scheduler, realServers }: VirtualServer) {
   return by && { servers, probabilities: shares.map((share) => share / total) };
 }
 
-/** What sees packets at each hook, and the program that takes packets addressed to the node itself and connects to an endpoint. */
+/** What sees packets at each hook, and the program that takes those for the node itself. */
 export type Visitors = { readonly [H in Hook]: Ordered } & {
   readonly findListener: (flow: Flow) => Listener | Unknown | undefined;
 };
@@ -183,7 +178,7 @@ export interface World {
   readonly family: Family;
   readonly routing: Routing;
   readonly visitors: Visitors;
-  /** The visitors if everything that is not shown lets all packets pass. */
+  /** The visitors if everything unshown lets packets pass. */
   readonly withoutGaps: Visitors;
   readonly serviceAt: Knowledge['serviceAt'];
   readonly isRemote: Knowledge['isRemote'];
@@ -214,7 +209,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     .filter((gap) => gap.family === family)
     .flatMap(({ stations, reason, at }) =>
       stations.map(({ hook, priority }): Visitor => {
-        // Placed before what is known to be there.
+        // Before what is known to be there.
         const visit = (flow: Flow): Decision => {
           const isSeen =
             !at || decide(flow, () => anyOf(at.interfaces, (name) => isInterface(flow, at.end, name, '*')));
@@ -236,10 +231,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
   };
 }
 
-/**
- * The priorities at which chains of type nat see packets. A chain's own priority only orders it among them. On the way in they
- * decide a connection's destination, on the way out its source, each once.
- */
+/** Priorities of nat: on the way in it decides a connection's destination, on the way out its source, once. */
 export const natStations: { readonly [H in Hook]?: { readonly priority: number; readonly decides: NatHalf } } = {
   prerouting: { priority: -100, decides: 'destination' },
   output: { priority: -100, decides: 'destination' },
@@ -257,13 +249,13 @@ function tableVisitors(table: RuleTable, listing: string, place: number): readon
       natOrder: base.isNat ? base.priority : undefined,
       name: `${table.tool} ${table.name} ${base.chain}`,
       listing,
-      // The chains of a table are also listed in order of creation.
+      // A table's chains are listed in order of creation.
       place: place + at / (table.bases.length + 1),
       visit: (flow) => runBaseChain(flow, table, base),
     }));
 }
 
-/** Finds the program that takes a packet to the node itself. A dump does not show all balancers. */
+/** Finds the program that takes a packet to the node. A dump does not show all balancers. */
 function indexListeners(
   { proxyPorts }: KernelState,
   { lacksProxyPorts, listeners }: Knowledge,

@@ -20,7 +20,6 @@ import { checkReverse } from './way-back.ts';
 
 export type End = Verdict | Unknown;
 
-/** A packet that comes in by an interface, to the node or through it. */
 export function arrive(flow: Flow, visitors: Visitors): End {
   const { destination } = flow;
   flow.output = '';
@@ -33,7 +32,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   if (isLoopback(destination) && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
     return lose(flow, { kind: 'loopback-outside' });
   }
-  // Packets from the node to itself were already routed on the way out.
+  // Packets from the node to itself were routed on the way out.
   const isOfSelf = input === loopbackInterface && decide(flow, () => isLocal(flow, destination));
   const way: RouteFound = isOfSelf ? { kind: 'local' } : findWay(flow, destination, flow.source, input);
   if (way.kind === 'local') {
@@ -52,7 +51,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors, false);
 }
 
-/** A packet that a bridge carries between two of its ports and shows to rules (br_netfilter). */
+/** For bridges that show packets to rules (br_netfilter). */
 export function cross(flow: Flow, visitors: Visitors): End {
   const { destination, input } = flow;
   flow.output = '';
@@ -71,19 +70,13 @@ function forwards({ family, routing, input }: Flow): boolean {
   return (ofLink ?? ofAll) !== '0';
 }
 
-/**
- * Whether a bridge itself carries on a packet that rules have redirected to another of its ports (br_nf_pre_routing_finish_ipv6).
- * In IPv4, the route lookup for it checks whether the node forwards.
- */
+/** Whether a bridge carries on a packet redirected to another of its ports (br_nf_pre_routing_finish_ipv6). */
 function staysBridged(flow: Flow, way: RouteFound): boolean {
   const isBack = way.kind === 'out' && way.hops.some(({ link }) => link !== undefined && link === flow.input);
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
 }
 
-/**
- * Where a packet goes: to the node itself, unless routing rules ahead of the local table say otherwise. If routes are unknown, it
- * leaves by an unknown interface.
- */
+/** The way of a packet: routing rules may come before the local table. Without routes, out by an unknown interface. */
 function findWay(
   flow: Flow,
   to: Address,
@@ -107,26 +100,24 @@ function findWay(
 
 function takeWay(flow: Flow, way: RouteFound): void {
   const hops = way.kind === 'out' ? way.hops : [];
-  // Packets of one flow keep the next hop that its hash chose.
+  // Packets of a flow keep the next hop its hash chose.
   const kept = hops.find((hop) => hop === flow.keptHop);
   flow.hop = kept ?? (hops.length > 1 ? hops[flow.choices.draw(hops.map(() => 1 / hops.length))] : hops[0]);
   flow.output = way.kind === 'local' ? loopbackInterface : flow.hop?.link;
 }
 
-/**
- * What the sender learns if no route takes its packet: nothing, or an ICMP error, most of which UDP ignores (ip_error, icmp_err_convert).
- */
+/** What the sender learns without a route: nothing, or an ICMP error, mostly ignored by UDP (ip_error). */
 function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit', visitors: Visitors): End {
   report(flow, { kind: why });
   const { family, protocol, connection } = flow;
   if (why === 'blackhole') return 'dropped';
-  // A bridge drops packets that rules have redirected to an address without a route (br_nf_pre_routing_finish_ipv6).
+  // A bridge drops packets redirected to an address without a route (br_nf_pre_routing_finish_ipv6).
   const isTranslated = connection?.rewritten.has('destination') === true;
   if (family === 'ipv6' && isTranslated && decide(flow, () => cameByBridge(flow))) return 'dropped';
   return protocol === 'tcp' || (family === 'ipv6' && why === 'prohibit') ? refuse(flow, visitors) : 'dropped';
 }
 
-/** What the sender learns: a refusal is a packet of the node's own, which routes and rules may stop (nf_send_unreach, nf_send_reset). */
+/** The node's refusal is a packet too, which routes and rules may stop (nf_send_unreach, nf_send_reset). */
 function refuse(flow: Flow, visitors: Visitors): End {
   const { turn, source: destination, routing, connection, steps } = flow;
   if (turn !== 'first') return 'refused';
@@ -174,7 +165,7 @@ function checkSender(flow: Flow): End | undefined {
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }
 
-/** A bridge that shows packets to rules forwards them itself, and not back out of the port they came in by (should_deliver). */
+/** A bridge that shows packets to rules forwards them itself, never back out of their port (should_deliver). */
 function checkHairpin(flow: Flow): End | undefined {
   const { input, output, routing, sender, destination, turn } = flow;
   if (turn === 'answer' || input !== output || input === undefined || sender.address.text !== destination.text)
@@ -200,7 +191,7 @@ export function leave(flow: Flow, visitors: Visitors): End {
   return pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
 }
 
-/** A message of the node to a neighbour on that link, which no route leads unless rules mark it (ndisc_send_skb). */
+/** A message to a neighbour on that link, unrouted unless rules mark it (ndisc_send_skb). */
 export function sendOn(link: string, flow: Flow, visitors: Visitors): End {
   Object.assign(flow, { output: link, hop: { link } });
   const end = pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
@@ -208,7 +199,7 @@ export function sendOn(link: string, flow: Flow, visitors: Visitors): End {
   return typeof end === 'object' || isThere ? end : 'dropped';
 }
 
-/** Routes one of the node's own packets again after rules have changed its destination or mark (ip_route_me_harder). */
+/** Reroutes an own packet after rules changed its destination or mark (ip_route_me_harder). */
 function reroute(flow: Flow): End | undefined {
   // The local table leads groups to the link.
   if (isLinkLocalMulticast(flow.destination)) return undefined;
@@ -218,7 +209,7 @@ function reroute(flow: Flow): End | undefined {
   const way = findWay(flow, to, flow.source, loopbackInterface, link);
   if (way.kind === 'none') {
     report(flow, { kind: way.why });
-    // TCP's connect waits for an answer, whatever happened to its packet.
+    // TCP's connect waits for an answer in any case.
     return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
   }
   takeWay(flow, way);
@@ -246,10 +237,7 @@ function nextHop({ server, endpoint, destination }: Flow): Address {
   return server && endpoint ? endpoint.address : destination;
 }
 
-/**
- * A packet that reached the node itself. A balancer or kube-proxy listening there opens its own connection to an endpoint, which
- * leaves the node like any other of its packets.
- */
+/** A packet for the node itself. A balancer or kube-proxy there opens its own connection to an endpoint. */
 function receive(flow: Flow, visitors: Visitors): End {
   if (flow.turn !== 'first') return 'local';
   const isOfListener = flow.steps.some(({ kind }) => kind === 'listener');
@@ -270,7 +258,7 @@ function receive(flow: Flow, visitors: Visitors): End {
   return leave(flow, visitors);
 }
 
-/** The packet arrived. An endpoint cannot answer a packet from its own address. */
+/** An endpoint cannot answer a packet from its own address. */
 function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   const { endpoint, source, routing, turn } = flow;
   if (!endpoint || turn !== 'first') return otherwise;
@@ -287,14 +275,14 @@ function report(flow: Flow, decision: RouteDecision): void {
   flow.steps.push({ kind: 'route', decision, destination: flow.destination });
 }
 
-/** Runs everything at a hook, in order. Undefined if the packet goes on. */
+/** Undefined if the packet goes on. */
 function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   flow.hook = hook;
   const nat = natStations[hook];
   let isTracked = flow.turn === 'first' || (hook !== 'prerouting' && hook !== 'output');
   let isTranslated = flow.turn === 'first' || !nat;
   const wasDecided = !nat || !flow.connection || flow.connection.decided.has(nat.decides);
-  // Rules at this hook see the interface of the first route, even if the packet has been routed again since (nf_hook_state).
+  // Rules at this hook see the first route's interface, even after rerouting (nf_hook_state).
   const seen = flow.output;
   let left = seen;
   const routeAgain = (): End | undefined => {
@@ -340,7 +328,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
 /** Priority of conntrack. */
 const trackingPriority = -200;
 
-/** Finds the connection of a later packet in its zone. A packet without one is INVALID, or starts a new flow. */
+/** Finds a later packet's connection in its zone. Without one it is INVALID, or starts a new flow. */
 function track(flow: Flow): void {
   const { connection, turn, zone, protocol } = flow;
   // A rule exempted it from tracking.

@@ -13,7 +13,7 @@ export function linksBack(
   asked?: Pick<RouteQuestion, 'input' | 'transport'>,
 ): RouteFound {
   const { routing, source, destination, mark, input, family } = flow;
-  // The kernel looks for a link-local address on the link of its packet only (rpfilter_lookup_reverse6, nft_fib6_flowi_init).
+  // A link-local address is looked up on the packet's link only (rpfilter_lookup_reverse6, nft_fib6_flowi_init).
   if (family === 'ipv6' && isLinkLocal(source) && input !== undefined) return { kind: 'out', hops: [{ link: input }] };
   return routing.find({
     to: source,
@@ -38,7 +38,7 @@ export function linksOf(found: RouteFound): readonly string[] | Reason {
   }
 }
 
-/** Whether a packet passes -m rpfilter (ipt_rpfilter.c). Without routes, the way back is assumed to be the way it came. */
+/** Whether a packet passes -m rpfilter (ipt_rpfilter.c). Without routes, assumes it goes back as it came. */
 export function passesReverse(flow: Flow, options: ReadonlySet<string>): Answer {
   const { input, isOwn, routing } = flow;
   const isInverted = options.has('--invert');
@@ -60,7 +60,7 @@ export function isOfInterface(flow: Flow, address: Address, type: string, end: '
   return link === undefined ? lacks({ kind: 'route', address }) : flow.routing.isLocalAt(address, link);
 }
 
-/** What the kernel does with a packet from another host when it routes it (fib_validate_source); undefined if it lets it pass. */
+/** What the kernel does with an outside packet when routing it (fib_validate_source); undefined if it passes. */
 export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | undefined {
   const { routing, input, source, family } = flow;
   // IPv6 leaves this check to rules.
@@ -85,14 +85,11 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   if (links.includes(input) || (found.kind === 'out' && strictness !== 1 && isShown)) return undefined;
   if (strictness === 1 || (strictness === 2 && found.kind === 'none')) return 'reverse-path';
   const name = sysctlOfLink(ofAll === undefined ? 'all' : input, 'rp_filter');
-  // Without any way back, an unshown rp_filter is taken as off.
+  // Without a way back, an unshown rp_filter counts as off.
   return isShown || found.kind === 'none' ? undefined : lacks({ kind: 'sysctl', name }, `sysctl ${name}`);
 }
 
-/**
- * What keeps the kernel from answering the ARP request that precedes a packet from another host (arp_process in arp.c); undefined
- * if nothing does, or if the asking host is unknown.
- */
+/** What prevents the answer to ARP before an outside packet (arp_process in arp.c); undefined for an unknown host. */
 export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind: 'no-arp' }> | undefined {
   const { routing, entered: link, sender, asked, family } = first;
   const { places } = routing;

@@ -4,28 +4,28 @@ import { mostSaid, type ProgramCall, type ProgramFailure, runProgram } from './r
 /** What kube-proxy reads: its rules depend on nothing else. */
 const ofRules: ReadonlySet<string> = new Set(['services', 'slices', 'nodes', 'serviceCidrs']);
 
-/** The group of a resource; '' for those of the core. */
+/** The group of a resource; '' for core. */
 function groupOf(resource: string): string {
   const dot = resource.indexOf('.');
   return dot === -1 ? '' : resource.slice(dot + 1);
 }
 
-/** A kind of objects that the cluster has, or may have, and that could not be read. */
+/** Objects that the cluster may have and that could not be read. */
 export interface UnreadResource {
   /** "pods", or "servicecidrs.networking.k8s.io". */
   readonly name: string;
   readonly list: keyof ObjectLists | 'kube-proxy';
 }
 
-/** What was printed, and what of it is lacking; or the call that failed. */
+/** What was printed and what it lacks, or the failed call. */
 export type Answer =
   | { readonly kind: 'printed'; readonly text: string; readonly unread: readonly UnreadResource[] }
   | { readonly kind: 'failed'; readonly call: ProgramCall; readonly failure: ProgramFailure };
 
-/** What to read: `rules` is what kube-proxy reads, `traffic` also what else packets meet and who sends them. */
+/** `rules`: what kube-proxy reads; `traffic`: also what else packets meet and who sends them. */
 export type ClusterUse = 'rules' | 'traffic';
 
-/** Calls kubectl with a context of the user's: undefined for the current one. `show` gets each call before it is made. */
+/** Calls kubectl with a context, or the current one. `show` gets each call beforehand. */
 export class Cluster {
   readonly #context: readonly string[];
   readonly #show: (call: ProgramCall) => Promise<void>;
@@ -35,14 +35,11 @@ export class Cluster {
     this.#show = show;
   }
 
-  /**
-   * The objects that kpc reads, and kube-proxy's ConfigMap if there is one, as JSON: one value after the other. `unread` has what
-   * the user may not list.
-   */
+  /** The objects that kpc reads and kube-proxy's ConfigMap, as JSON values. `unread`: what may not be listed. */
   async readObjects(use: ClusterUse): Promise<Answer> {
     const known = await this.#call('api-resources', '--verbs=list', '-o', 'name');
     const served = new Set(textOf(known).trim().split(/\s+/));
-    // A server of one API that does not answer hides only that API.
+    // If the server of one API does not answer, only that API is hidden.
     if (known.kind === 'failed' && (known.failure.problem !== 'failed' || !served.has('services'))) return known;
     const lines = known.kind === 'failed' ? known.failure.lines : [];
     const isHidden = (name: string): boolean =>
@@ -57,7 +54,7 @@ export class Cluster {
     const config = await this.#readConfigMap();
     const isForbidden = config.kind === 'failed' && findForbidden(config.failure, ['configmaps']).size > 0;
     if (config.kind === 'failed' && !isForbidden) return config;
-    // Rules are of one mode; what looks at traffic says which mode it takes.
+    // Rules are of one mode; commands about traffic say which mode they assume.
     const isAbsent = use === 'rules' && config.kind === 'printed' && config.text.trim() === '';
     return {
       kind: 'printed',
@@ -75,10 +72,7 @@ export class Cluster {
     return this.#call('get', 'configmap', ...place, '--ignore-not-found', '-o', 'json');
   }
 
-  /**
-   * What the tools of a node print, in a debugging pod that is removed afterwards. It is read when the pod has ended: what is
-   * attached to a running one can miss how it began.
-   */
+  /** The node tools' output from a debugging pod, read after its end: attaching can miss the start. */
   async dumpNode(node: string, image: string): Promise<Answer> {
     const command = ['--', 'sh', '-c', 'chroot /host sh -c "$0"; true', dumpScript];
     const made = await this.#call('debug', `node/${node}`, '--image', image, '--profile', 'sysadmin', ...command);
@@ -89,7 +83,7 @@ export class Cluster {
     return printed.kind === 'printed' && removed.kind === 'failed' ? removed : printed;
   }
 
-  /** What a pod printed for whose end it waits. A dump without its beginning or end is none. */
+  /** What a pod printed, once it has ended. A dump needs its beginning and end. */
   async #readPod(pod: string): Promise<Answer> {
     const ended = '--for=jsonpath={.status.phase}=Succeeded';
     const waited = await this.#call('wait', `pod/${pod}`, ended, `--timeout=${longestDump}s`);
@@ -111,14 +105,14 @@ export class Cluster {
   }
 }
 
-/** Seconds that a node has to pull the image and to print its rules: less than any call may take. */
+/** Seconds to pull the image and print rules, less than any call may take. */
 const longestDump = 240;
 
-/** What encloses a dump: the log of a pod can lack its beginning, and a pod can be ended early. */
+/** Marks around a dump: a pod's log can lack its beginning, and a pod can end early. */
 const firstLine = '# kpc: the dump begins here';
 const lastLine = '# kpc: the dump ends here';
 
-/** Only reads. A tool that the node lacks, or that fails, has no title: what it would show is not known. */
+/** Read-only. A missing or failing tool gets no title: its part stays unknown. */
 const dumpScript = [
   `echo "${firstLine}"`,
   'for tool in "iptables-save" "ip6tables-save" "nft list ruleset" "ipset save" "ipvsadm -Sn" "ip addr" "ip -d link" ' +
@@ -127,7 +121,7 @@ const dumpScript = [
   `echo "${lastLine}"`,
 ].join('; ');
 
-/** The failure of a call that printed something else than a whole dump. */
+/** The failure of a call that did not print a whole dump. */
 function cutOff(printed: string): ProgramFailure {
   const lines = printed.split('\n').filter((line) => line !== firstLine);
   const said = `it printed no whole dump of the node, but: ${(lines[0] ?? '').slice(0, mostSaid)}`;
@@ -138,7 +132,7 @@ function textOf(answer: Answer): string {
   return answer.kind === 'printed' ? answer.text : answer.failure.printed;
 }
 
-/** Which of the resources a call could not read because the user may not; none if it failed for another reason, too. */
+/** Resources that the user may not read; none if the call also failed for another reason. */
 function findForbidden({ problem, lines }: ProgramFailure, asked: readonly string[]): ReadonlySet<string> {
   const errors = problem === 'failed' ? lines.filter((line) => /^error/i.test(line)) : [];
   const named = errors.map((line) =>

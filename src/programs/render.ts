@@ -5,14 +5,13 @@ import { nameOfChart } from '../input/files/list-files.ts';
 import { disk } from '../input/files/file-tree.ts';
 import { callWords, runProgram, type ProgramCall } from './run-program.ts';
 
-/** What charts and kustomizations were rendered to, and which inputs are none. */
 export interface Rendered {
   readonly files: readonly TextFile[];
   readonly diagnostics: readonly Finding[];
   readonly others: readonly string[];
 }
 
-/** Renders the inputs that are charts or kustomizations: `helm template` or `kubectl kustomize` of their folders. `into` reads manifests. */
+/** Renders inputs that are charts or kustomizations: `helm template` or `kubectl kustomize`. `into` reads manifests. */
 export function renderInputs(sources: readonly string[], values: readonly string[], into: string): Rendered {
   const files: TextFile[] = [];
   const diagnostics: Finding[] = [];
@@ -39,13 +38,13 @@ export function renderInputs(sources: readonly string[], values: readonly string
   return { files, diagnostics, others };
 }
 
-/** What renders an input: a folder with a Chart.yaml or a kustomization, or one of these files itself. */
+/** What renders an input: a folder with a Chart.yaml or kustomization, or such a file. */
 function findCall(source: string, values: readonly string[]): ProgramCall | undefined {
   if (source === '-' || !disk.exists(source)) return undefined;
   const folder = disk.isFolder(source) ? source : dirname(source);
   const isMeant = (name: string): boolean =>
     disk.isFolder(source) ? disk.exists(join(source, name)) : basename(source) === name;
-  // No option, and no chart of a repository: helm takes "web" for a folder only if there is one.
+  // No option and no repository's chart: helm takes "web" as a folder only if it exists.
   const path = isAbsolute(folder) || folder.startsWith('.') ? folder : `./${folder}`;
   if (isMeant('Chart.yaml')) {
     const files = values.flatMap((file) => ['--values', file]);

@@ -8,36 +8,34 @@ import { absoluteFolders } from '../base/system-paths.ts';
 /** A program of the PATH and its arguments, which no shell sees. */
 export type ProgramCall = readonly [tool: string, ...words: string[]];
 
-/** Why a call printed nothing to go on with. */
+/** Why a call's output is unusable. */
 export type ProgramProblem = 'no-program' | 'too-large' | 'too-slow' | 'failed';
 
-/** How such a call ended. */
 export interface ProgramFailure {
   readonly problem: ProgramProblem;
-  /** What the program says on stderr; '' if it did not run to its end. */
+  /** The program's stderr; '' if it did not finish. */
   readonly said: string;
-  /** All lines that it says there. */
   readonly lines: readonly string[];
   /** What it printed before it failed. */
   readonly printed: string;
 }
 
-/** What a program gets, and how much it may do. */
+/** A program's input and limits. */
 export interface Limits {
-  /** '' also where none is given: a program cannot wait for an answer. */
+  /** '' by default: a program cannot wait for an answer. */
   readonly input?: string;
-  /** The user's own, if none is given. */
+  /** By default the user's own. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** The most bytes that it may print: no more than a text can hold. */
+  /** Most bytes it may print, at most V8's longest text. */
   readonly mostBytes: number;
   /** Milliseconds, after which it is killed. */
   readonly longestRun: number;
 }
 
-/** The most characters that are shown of what a program says. */
+/** Most characters shown of a program's message. */
 export const mostSaid = 500;
 
-/** Runs a program to its end. `said` has its errors as they stand, up to the first `mostLines` lines. */
+/** Runs a program to its end. `said` has its errors, up to `mostLines` lines. */
 export function run(
   [tool, ...words]: ProgramCall,
   { input = '', environment = process.env, mostBytes, longestRun }: Limits,
@@ -45,7 +43,7 @@ export function run(
 ): Buffer | ProgramFailure {
   const { status, stdout, stderr, error } = spawnSync(tool, words, {
     input,
-    // An empty PATH would be the working folder.
+    // An empty PATH would mean the working folder.
     env: { ...environment, PATH: absoluteFolders(environment['PATH']).join(delimiter) || '/usr/bin' },
     maxBuffer: mostBytes,
     timeout: longestRun,
@@ -55,7 +53,7 @@ export function run(
   if (!error && status === 0) return stdout;
   if (error) {
     const problem = problems.find(([code]) => hasCode(error, code))?.[1] ?? 'failed';
-    // More than it may print can be more than a text holds.
+    // Too much output may not fit in a text.
     const printed = problem === 'too-large' ? '' : (stdout ?? '').toString();
     return { problem, said: problem === 'failed' ? error.message : '', lines: [], printed };
   }
@@ -71,11 +69,11 @@ const problems = [
   ['ETIMEDOUT', 'too-slow'],
 ] as const;
 
-/** Milliseconds for a program of the user's: a large cluster takes a minute to list. */
+/** Milliseconds for a user's program: listing a large cluster takes a minute. */
 export const longestRun = 5 * 60_000;
 const limits = { mostBytes: largestFile, longestRun };
 
-/** What a program of the user's prints, with the user's environment: kubectl finds its credentials there. */
+/** The output of a user's program in the user's environment, where kubectl finds its credentials. */
 export function runProgram(call: ProgramCall): string | ProgramFailure {
   const printed = run(call, limits);
   return Buffer.isBuffer(printed) ? printed.toString() : printed;

@@ -8,9 +8,7 @@ const mostSeconds = 21_474_836;
 /** Fewer connections per core than this make a node deaf rather than safe. */
 const leastPerCore = 1024;
 
-/**
- * kube-proxy of Kubernetes 1.36 and later sets no higher limit for a whole node. Older ones multiply without a bound.
- */
+/** kube-proxy from 1.36 on sets no higher limit for a whole node. Older ones multiply unbounded. */
 const mostPerCore = 1_048_576;
 
 /** Sixteen million connections: the table's buckets alone take 32 MB by then. */
@@ -21,10 +19,7 @@ const must: Requirement<number> = {
   isMet: (seconds) => seconds <= mostSeconds && !(seconds > 0 && seconds < 1),
 };
 
-/**
- * The connection tracking that kpc-apply sets on the node. A timeout of 0 leaves the kernel's own timeout as it is; 0
- * connections per core leave the limit as it is. A dump asks for nothing.
- */
+/** The connection tracking that kpc-apply sets; 0 leaves the kernel's value. A dump asks for nothing. */
 export const conntrack = {
   maxPerCore: amountSetting(
     '--conntrack-max-per-core <number>',

@@ -14,9 +14,8 @@ export const featureGatesFlag = proxyFlag(
 export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));
 
 /**
- * Set if a feature gate makes kube-proxy behave otherwise than the release does by default. Of the gates, a bundle records only
- * these. kpc reads the gates before all settings (src/input/configuration/feature-gates.ts), because other behaviours depend on
- * them too.
+ * Set if a feature gate changes the release's default behaviour; a bundle records only such gates. Gates are read
+ * before all settings (src/input/configuration/feature-gates.ts), because other behaviours depend on them.
  */
 function gatedSetting<T>(stored: Schema<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {
   return setting({
@@ -38,10 +37,7 @@ function handlesLocalhost(release: Release, behaviours: Behaviours): boolean | u
 /** Set if AllowServiceExternalIPs is off: releases that know the gate then program no external IPs. */
 export const ignoresExternalIPs = gatedSetting<true | undefined>(oneOf(true), isIgnoring);
 
-/**
- * KubeProxyNFTablesLocalhostNodePorts, if it is not at the default of the release: whether mode nftables handles node ports
- * on localhost.
- */
+/** KubeProxyNFTablesLocalhostNodePorts, if not default: whether nftables mode handles node ports on localhost. */
 export const nftablesLocalhostNodePorts = gatedSetting<boolean | undefined>(boolean, handlesLocalhost);
 
 interface GatedSettings {

@@ -2,7 +2,6 @@ import type { IdleBeside } from '../base/findings/calls.ts';
 
 /** The kinds of flags, with the values that the command line gives them. */
 export interface FlagValues {
-  /** No value. */
   on: boolean;
   /** No value: "--no-assume" switches "assume" off. */
   off: boolean;
@@ -21,10 +20,7 @@ export interface FlagValues {
 
 export type FlagKind = keyof FlagValues;
 
-/**
- * A flag of kpc: the one row from which its option of the command line, its help, its key in kpc.yaml, the schema of that, and its option
- * in the library come. What it has no effect on is in it too.
- */
+/** The one row behind a flag's option, help, key in kpc.yaml, schema, and library option. */
 export interface Flag<Key extends string = string, Kind extends FlagKind = FlagKind> extends FlagFacts {
   readonly kind: Kind;
   /** Its name among the options, in camel case: "clusterCidr". */
@@ -36,7 +32,6 @@ export interface Flag<Key extends string = string, Kind extends FlagKind = FlagK
   readonly help: string;
 }
 
-/** What kpc.yaml calls a flag. */
 export function keyOf({ name }: Flag): string {
   return name.slice(2);
 }
@@ -47,10 +42,9 @@ export interface FlagFacts {
   /** Help lists kube-proxy's flags by rank, the lowest first, then in the order of the settings. */
   readonly rank?: number;
   readonly isHidden?: boolean;
-  /** The values are paths, which kpc.yaml counts from its own folder. What is at a path to write is replaced. */
+  /** The values are paths, relative to kpc.yaml's folder there. What is at a path to write is replaced. */
   readonly path?: 'read' | 'written';
   readonly choices?: readonly string[];
-  /** The value where nothing gives one. */
   readonly usual?: unknown;
   /** Reads one value of the flag, and throws for a wrong one. */
   readonly parse?: (written: string) => unknown;
@@ -58,25 +52,25 @@ export interface FlagFacts {
   readonly rivals?: readonly string[];
   readonly needs?: FlagNeed;
   readonly idle?: readonly Idle[];
-  /** Neither a Service nor a packet shows it: only what is programmed on a node, and a change of that, depends on it. */
+  /** Only a node's programming and its changes depend on it, no Service or packet. */
   readonly isOfNode?: boolean;
-  /** No kpc.yaml may hold it: it selects one, or has other programs run. */
+  /** Not allowed in kpc.yaml: it selects one, or runs other programs. */
   readonly isOfCall?: boolean;
 }
 
-/** The input that a flag says something of. */
+/** The input that a flag is about. */
 type FlagNeed =
   | 'manifests'
   /** Manifests; and where packets are sent, anything. */
   | 'manifests-or-packets'
   /** Manifests; and where the flows of a node are followed through a change to manifests. */
   | 'manifests-or-flows'
-  /** Manifests and bundles, which it selects a node of. */
+  /** Manifests and bundles, to select a node of. */
   | 'nodes'
   /** It names the input. */
   | 'none';
 
-/** A flag that has no effect beside another one, or without it. Each may be a flag with its value: "--output json". */
+/** A flag without effect beside or without another one. Each may have a value: "--output json". */
 type Idle = {
   /** The value that has no effect; any if undefined. */
   readonly value?: string;
@@ -97,7 +91,7 @@ type KeyOf<Usage extends string> = Usage extends `${string}--${infer Name} ${str
     ? CamelCase<Name>
     : never;
 
-/** Makes a row. `usage` is as in help: "-o, --out <folder>", and with brackets if the value may be left out. */
+/** Makes a row. `usage` as in help: "-o, --out <folder>", with brackets for an optional value. */
 export function flagRow<Kind extends FlagKind, const Usage extends string>(
   kind: Kind,
   usage: Usage,

@@ -1,4 +1,4 @@
-// What one mode alone reads: IPVS, and userspace.
+// Settings that only IPVS mode or only userspace mode reads.
 import { parseDuration } from '../base/duration.ts';
 import { aNetwork } from '../base/findings/fields.ts';
 import { duration, expectedDuration, text, texts } from '../base/json/kubernetes-schema.ts';
@@ -86,7 +86,7 @@ function readTimeout(written: Given<string>, source: SettingSource): number | un
   return refuseValue(source, written, expected, { ignoredIn: ignoredUnlessIn('ipvs', source) });
 }
 
-/** The ports that a kube-proxy in userspace mode may listen on. It takes any that is free if nothing names some. */
+/** The ports for a kube-proxy in userspace mode; by default any free one. */
 export const portRange = plainSetting<PortRange | undefined, 'proxyPortRange', 'text', string | null>({
   flag: proxyFlag('text', '--proxy-port-range <ports>', 'ports for connections to Services, in userspace mode'),
   field: proxyField('portRange', text),

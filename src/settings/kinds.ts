@@ -15,7 +15,6 @@ import {
   type SettingSource,
 } from './setting.ts';
 
-/** What a flag's usage may be: the name and what it takes. */
 type Usage = `--${string} ${string}`;
 
 export function switchSetting<const U extends Usage>(usage: U, help: string, name: string, usual: boolean) {
@@ -28,7 +27,7 @@ export function switchSetting<const U extends Usage>(usage: U, help: string, nam
   });
 }
 
-/** Reads a switch. Reports what is neither true nor false, and then gives undefined. */
+/** Reads a switch. Reports anything but true or false, and returns undefined. */
 export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
   // Users of the library may give anything.
   const isOn = readSwitch(String(value));
@@ -38,7 +37,7 @@ export function readSwitchOf({ value, name }: Given<boolean | string>, source: S
   return isOn;
 }
 
-/** What a number is where nothing sets it, and which ones kpc-apply takes: kube-proxy takes others, too. */
+/** A number's default, and which values kpc-apply accepts: kube-proxy accepts others too. */
 interface NumberRow {
   readonly usual: number;
   readonly must: Requirement<number>;
@@ -58,7 +57,7 @@ export function amountSetting<const U extends Usage>(usage: U, help: string, nam
   });
 }
 
-/** Reads a number from 0 on. Reports anything else, and then returns undefined. Users of the library may give a number, and any. */
+/** Reads a number from 0 on; reports others and returns undefined. Library users may give any number. */
 export function readNumber(written: Given<string | number>, source: SettingSource, most: number): number | undefined {
   const { name } = written;
   const value = String(written.value);
@@ -85,7 +84,7 @@ export function secondsSetting<const U extends Usage>(
   });
 }
 
-/** Warns of a value that kpc-apply does not take: it reads no bundle with it. */
+/** Warns of a value that keeps kpc-apply from reading the bundle. */
 function warnUnmet(
   source: SettingSource,
   written: Given<string | number>,
@@ -98,13 +97,13 @@ function warnUnmet(
   return value;
 }
 
-/** The seconds of a duration in Go's format. Reports anything else, and then returns undefined. */
+/** Seconds. Reports anything but a duration in Go's format, and returns undefined. */
 export function readSeconds(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   return seconds !== undefined && seconds >= 0 ? seconds : refuseValue(source, written, expectedDuration);
 }
 
-/** Reads a network. Reports anything else, and then gives undefined. */
+/** Reports anything but a network, and returns undefined. */
 export function readNetwork(written: Given<string>, source: SettingSource): Network | undefined {
   return parseNetwork(written.value) ?? refuseValue(source, written, aNetwork);
 }

@@ -14,7 +14,7 @@ const modeFlag = proxyFlag(
 );
 const modeField = proxyField('detectLocalMode', text);
 
-/** The modes that take an interface: its name, or what its name begins with. `most` counts bytes. */
+/** The modes with an interface: its name or prefix. `most`: bytes. */
 const interfaces = {
   BridgeInterface: {
     key: 'bridgeInterface',

@@ -38,10 +38,7 @@ const bitFields = {
   nftables: proxyField('nftables.masqueradeBit', int32),
 } satisfies Record<Section, unknown>;
 
-/**
- * The bit of the packet mark. --iptables-masquerade-bit counts only in modes that read the section iptables, but kube-proxy
- * checks it in all modes. It checks the bit in the section nftables only in nftables mode.
- */
+/** kube-proxy checks --iptables-masquerade-bit in all modes, section nftables only in nftables mode. */
 export const masqueradeBit = setting({
   flags: [bitFlag],
   fields: Object.values(bitFields),

@@ -25,7 +25,7 @@ import { joinWords } from '../base/printable.ts';
 import { behaviourChanges, behavioursOf, kubeProxyVersions } from '../kube-proxy/releases.ts';
 import { readNetwork, switchSetting } from './kinds.ts';
 
-/** The mode. All other settings depend on it, so kpc chooses it before them (src/input/configuration/resolve-settings.ts). */
+/** The mode, chosen before the other settings, which depend on it (src/input/configuration/resolve-settings.ts). */
 export const mode = plainSetting({
   flag: {
     ...proxyFlag(
@@ -70,7 +70,7 @@ export const bindAddress = plainSetting({
   stored: textThat('an IP address', 'isAddressOrNothing'),
 });
 
-/** CIDRs and words (validateKubeProxyNodePortAddress). Up to Kubernetes 1.36, the one word is primary, alone. */
+/** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, alone. */
 export const nodePortAddresses = plainSetting({
   flag: proxyFlag(
     'list',
@@ -109,7 +109,7 @@ function checkMixed(written: Given<readonly string[]>, source: SettingSource): v
   }
 }
 
-/** Of a release that takes either CIDRs or the one word primary. */
+/** For releases that accept either CIDRs or the word primary. */
 function checkUnmixed(written: Given<readonly string[]>, source: SettingSource): void {
   const { value: list } = written;
   const version = kubeProxyVersions[source.release];

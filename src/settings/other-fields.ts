@@ -36,7 +36,7 @@ const logging = narrowed(
 const loggingField = proxyField('logging', logging);
 const hiddenMetricsField = proxyField('showHiddenMetricsForVersion', text);
 
-/** The sections with the periods in which kube-proxy writes its rules, and its defaults in seconds. */
+/** The sections with kube-proxy's sync periods, and defaults in seconds. */
 const periods = { iptables: periodsOf('iptables', 1), ipvs: periodsOf('ipvs', 0), nftables: periodsOf('nftables', 1) };
 
 function periodsOf(section: string, usualLeast: number) {
@@ -57,10 +57,7 @@ function fieldsOf(schema: Schema, ...names: readonly string[]): readonly Field[]
   return names.map((name) => proxyField(name, schema));
 }
 
-/**
- * The fields of a KubeProxyConfiguration that shape no rule. kube-proxy does not start where one of them has a type that it does
- * not decode, or a value that it refuses (pkg/proxy/apis/config/validation; for logging, component-base/logs/api/v1).
- */
+/** Fields without effect on rules, whose types and values kube-proxy checks (pkg/proxy/apis/config/validation). */
 export const otherFields: readonly Field[] = [
   ...fieldsOf(text, 'apiVersion', 'kind'),
   ...fieldsOf(flag, 'bindAddressHardFail', 'enableProfiling', 'windowsRunAsService'),
@@ -92,7 +89,7 @@ export const otherFields: readonly Field[] = [
   ...Object.values(periods).flatMap(({ usual, least }) => [usual, least]),
 ];
 
-/** Reports what keeps kube-proxy from starting and depends on more than one field, or on the mode, the release or a feature gate. */
+/** Reports what keeps kube-proxy from starting and depends on several fields, the mode, the release or a gate. */
 export function checkOtherFields(source: SettingSource): void {
   checkPeriods(source);
   checkLogging(source);

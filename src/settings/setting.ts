@@ -5,7 +5,6 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { flagRow, type Flag, type FlagFacts, type FlagKind, type FlagValues } from './flag.ts';
 
-/** A setting of kube-proxy that shapes rules: its flag, field, default and check, but not its effect. */
 export interface Setting<T, F extends Flag = Flag> {
   readonly flags: readonly F[];
   readonly fields: readonly Field[];
@@ -24,7 +23,7 @@ export interface Requirement<T> {
   isMet(value: T, settings: object): boolean;
 }
 
-/** Where settings come from, and the mode and release that they are read for. */
+/** Where settings come from, and their mode and release. */
 export interface SettingSource {
   readonly mode: ProxyMode;
   readonly release: Release;
@@ -42,7 +41,6 @@ export type SettingFault = Fault & {
 
 type SettingPath = readonly (string | number)[];
 
-/** A field of a KubeProxyConfiguration, which holds a T. */
 export interface Field<T = unknown> {
   /** Includes the section: "ipvs.scheduler". */
   readonly name: string;
@@ -62,7 +60,6 @@ interface ReadValues extends FlagValues {
   list: readonly string[];
 }
 
-/** Makes the row of a flag of kube-proxy's. */
 export function proxyFlag<Kind extends FlagKind, const Usage extends `--${string} ${string}`>(
   kind: Kind,
   usage: Usage,
@@ -86,7 +83,7 @@ export function splitList(value: FlagValues['list']): readonly string[] {
 
 export interface Given<T> {
   readonly value: T;
-  /** What the user calls it: "--cluster-cidr" or "clusterCIDR". */
+  /** "--cluster-cidr" or "clusterCIDR". */
   readonly name: string;
   readonly path: SettingPath | undefined;
 }
@@ -160,7 +157,7 @@ export function refuseValue(
   return refuse(source, { path }, 'bad-value', { field: name, found, expected, ...more });
 }
 
-/** The mode to compile for, if kube-proxy ignores a setting there that only `mode` reads. */
+/** The mode to compile for, unless it is `mode`: in other modes kube-proxy ignores this setting. */
 export function ignoredUnlessIn(mode: ProxyMode, source: SettingSource): ProxyMode | undefined {
   return source.mode === mode ? undefined : source.mode;
 }

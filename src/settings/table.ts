@@ -38,7 +38,6 @@ interface SettingRows {
 
 type Table = typeof settingTable;
 
-/** The type of the settings that these rows describe. A setting that may be undefined may be missing. */
 type ValuesOf<Rows> = Flat<
   { readonly [K in keyof Rows as undefined extends ValueOf<Rows[K]> ? never : K]: ValueOf<Rows[K]> } & {
     readonly [K in keyof Rows as undefined extends ValueOf<Rows[K]> ? K : never]?: ValueOf<Rows[K]>;
@@ -58,7 +57,6 @@ type RowsIn<Rows> = {
 
 type AllFlags = RowsIn<Table>['flags'][number];
 
-/** The flags that shape rules, by kube-proxy's names in camel case, with their values. */
 export type ProxyFlags = OptionsOf<AllFlags>;
 
 /** The rows, each with its path of names: ['ipvs', 'scheduler']. */
@@ -68,10 +66,7 @@ export function listSettings(): readonly { readonly path: readonly string[]; rea
   return listed;
 }
 
-/**
- * Makes an object with a field for each setting. `make` gets the row and its path of names; if it returns undefined,
- * the field is left out. `join` makes an object of the fields of a section, and of all sections.
- */
+/** Makes an object of what `make` returns for each setting. `join` joins the fields of sections. */
 function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,
   join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,
@@ -95,7 +90,7 @@ function settingAt(settings: SettingValues, path: readonly string[]): unknown {
   return path.reduce<unknown>((parent, name) => (parent as Readonly<Record<string, unknown>>)[name], settings);
 }
 
-/** All settings, from flags over the configuration over kube-proxy's defaults. Reports what else keeps kube-proxy from starting. */
+/** All settings: flags over configuration over defaults. Reports what else keeps kube-proxy from starting. */
 export function readSettings(source: SettingSource): SettingValues {
   checkOtherFields(source);
   return mapSettings((row) => row.read(source) ?? row.defaultIn(source.mode)) as SettingValues;
@@ -105,17 +100,14 @@ export function defaultSettings(chosen: ProxyMode): SettingValues {
   return mapSettings((row) => row.defaultIn(chosen)) as SettingValues;
 }
 
-/** Moves settings that come from flags alone to another mode. Settings without a flag get that mode's default. */
+/** Moves settings given by flags to another mode; others get that mode's default. */
 export function settingsInMode(settings: SettingValues, chosen: ProxyMode, flags: ProxyFlags): SettingValues {
   return mapSettings((row, path) =>
     row.flags.some((flag) => isGiven(flag, flags)) ? settingAt(settings, path) : row.defaultIn(chosen),
   ) as SettingValues;
 }
 
-/**
- * Flags that say the settings which are not the mode's defaults: each text is one that kpc reads as the value. Without those that
- * take more than one flag.
- */
+/** Flags, as kpc reads them, for settings other than the mode's defaults, if one flag each suffices. */
 export function flagsOfSettings(
   settings: SettingValues & { readonly release: Release },
 ): Readonly<Record<string, string>> {
@@ -143,10 +135,7 @@ function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
 
 export const settingsSchema = mapSettings(({ stored }) => stored, objectOf) as Schema<SettingValues>;
 
-/**
- * Settings of a manifest that kpc would not have written, each as its name and what follows "must": "ipvs.scheduler",
- * "be one of …".
- */
+/** Settings that kpc would not write, as name and what follows "must": "ipvs.scheduler", "be one of …". */
 export function findWrongSettings(
   settings: SettingValues,
 ): readonly { readonly name: string; readonly must: string }[] {
@@ -172,7 +161,7 @@ export const configuredSections: readonly string[] = [
   ...new Set(fields.flatMap(({ path }) => (path.length > 1 ? path.slice(0, 1) : []))),
 ];
 
-/** The schemas of the settings in a section of the configuration; '' for settings outside of sections. */
+/** The schemas of the settings in a configuration section; '' for those outside. */
 export function fieldsInSection(section: string): Schemas {
   const own = fields.filter(({ path }) => (path.length > 1 ? path[0] : '') === section);
   return Object.fromEntries(own.map((field) => [lastName(field), field.schema]));

@@ -33,7 +33,6 @@ import {
   type RequiredSysctl,
 } from '../plan/node-decisions.ts';
 
-/** What the operator may choose besides the bundle. */
 export interface ApplyChoices {
   /** The command, the folder that it was given, and the serial of the bundle's signature, if that was checked. */
   readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string; readonly serial?: number | undefined };
@@ -45,11 +44,10 @@ export interface ApplyChoices {
   readonly confirmTimeout?: number | undefined;
   /** Go on although doctor finds something that must be so. */
   readonly force: boolean;
-  /** Take it that no kube-proxy runs where none can be seen. */
   readonly assumeAlone: boolean;
 }
 
-/** The wish to have a node as a bundle says, with what only the node can decide. */
+/** Asks for the state that a bundle describes, with what only the node can decide. */
 export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
   const { manifest, state } = bundle;
   return {
@@ -74,7 +72,6 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
   };
 }
 
-/** Identifies a bundle. */
 export function markBundle(
   { files, manifest }: StoredBundle,
   { folder, serial }: Pick<ApplyChoices['origin'], 'folder' | 'serial'>,
@@ -89,10 +86,7 @@ function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefi
   return { tcp: Math.floor(tcp), tcpFin: Math.floor(tcpFin), udp: Math.floor(udp) };
 }
 
-/**
- * What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. A dump
- * asks for nothing beyond its state.
- */
+/** Only the node's own network can bound the conntrack table. A dump asks for nothing but its state. */
 async function decideWritable(host: Host, manifest: Manifest): Promise<readonly RequiredSysctl[]> {
   if (manifest.dumped) return [];
   const decided = decideOnNode(settingsOf(manifest), await readNodeFacts(host));
@@ -100,7 +94,7 @@ async function decideWritable(host: Host, manifest: Manifest): Promise<readonly 
   return decided.filter((_, i) => writable[i]);
 }
 
-/** CIDRs of a command line or configuration. Throws a Failure for anything else. */
+/** Reads CIDRs of a command line or configuration. Throws a Failure for anything else. */
 function readNetworks(cidrs: readonly string[]): readonly Network[] {
   return cidrs.map((cidr) => {
     const network = parseNetwork(cidr);
@@ -109,10 +103,7 @@ function readNetworks(cidrs: readonly string[]): readonly Network[] {
   });
 }
 
-/**
- * The wish to have nothing of kpc-apply's left on a node, or with `adopt` nothing of a kube-proxy's either. Modules and
- * sysctls stay as they are, as they do when kube-proxy cleans up: others may need them by now.
- */
+/** Asks to remove what kpc-apply made and, with `adopt`, what a kube-proxy left; not modules and sysctls. */
 export function requestNothing(
   host: Host,
   choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force' | 'assumeAlone' | 'confirmTimeout'>,
@@ -126,14 +117,13 @@ export function requestNothing(
     confirmTimeout: choices.confirmTimeout,
     udpPorts: [],
     prepare: async ({ ownership }, isIdle) => {
-      // If nothing would go because it is all the kube-proxy's, that must be said too.
+      // If everything there is a running kube-proxy's, nothing would be removed: report that too.
       if (!choices.force && !(isIdle && ownership.leftovers.length === 0))
         await assertNoKubeProxy(host, choices.assumeAlone);
     },
   };
 }
 
-/** What a bundle needs of a node. */
 export function needsOf(bundle: StoredBundle): Needs {
   const { manifest } = bundle;
   const { modules, sysctls } = bundle.state;
@@ -170,10 +160,7 @@ export async function applyBundle(
   return outcome;
 }
 
-/**
- * As kube-proxy does after a sync; `before` are the ports that the node served, undefined where nothing tells. The node has been
- * changed by then, for good: nothing that goes wrong here undoes that.
- */
+/** Deletes stale UDP flows, as kube-proxy does after a sync; never fails. `before`: ports served so far. */
 async function forgetUdpFlows(
   { host, onEvent }: Session,
   bundle: StoredBundle,
@@ -194,13 +181,13 @@ async function forgetUdpFlows(
   }
 }
 
-/** What an apply of a plan would refuse, and what it would warn of. */
+/** What an apply of a plan would refuse or warn about. */
 export interface Foresight {
   readonly refusals: readonly NodeCheck[];
   readonly warnings: readonly string[];
 }
 
-/** Looks at a node as applyBundle does before the first change. Nothing if there is nothing to change. */
+/** Makes the checks of applyBundle before its first change; empty if there is nothing to change. */
 export async function foreseeApply(
   host: Host,
   bundle: StoredBundle,
@@ -215,7 +202,6 @@ export async function foreseeApply(
   return { refusals: [...examineRoom(bundle, reading), ...refusals], warnings };
 }
 
-/** What the operator should know of a plan besides its changes. */
 async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): Promise<readonly string[]> {
   if (isEmptyPlan(plan)) return [];
   const { mode } = manifest;
@@ -241,7 +227,7 @@ function describeModeChange({ present }: Plan, before: ProxyMode, next: ProxyMod
   ];
 }
 
-/** Whether a client that was sent to an endpoint is sent there again. Each mode remembers its clients in a place of its own. */
+/** Whether clients stay with their endpoints. Each mode remembers them elsewhere, so a change of mode loses that. */
 function hasAffinity({ iptables, virtualServers, nftables }: KernelState): boolean {
   const rules = Object.values(iptables).flatMap(({ nat }) =>
     [...(nat?.values() ?? [])].flatMap((chain) => chain.rules),
@@ -262,12 +248,10 @@ function describeLowering({ setting, from }: SysctlChange): readonly string[] {
   ];
 }
 
-/** The tools that a plan is carried out with. */
 function toolsOf(plan: Plan): ReadonlySet<string> {
   return new Set(listSteps(plan).flatMap((step) => toolOf(step) ?? []));
 }
 
-/** Throws a Failure for what an apply refuses. */
 export function assertNoRefusals([first, ...others]: readonly NodeCheck[]): void {
   if (!first) return;
   const more = others.map((finding) => `; ${finding.text}`).join('');

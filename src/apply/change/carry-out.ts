@@ -29,7 +29,6 @@ export async function runPlan(session: Session, plan: Plan): Promise<readonly St
   return steps;
 }
 
-/** Throws the error that nothing caught, if one has aborted the work. */
 export function assertNoFault(signal: AbortSignal | undefined): void {
   const fault = faultOf(signal);
   if (fault) throw fault;
@@ -55,7 +54,7 @@ async function runStep(session: Session, step: Step): Promise<void> {
   }
 }
 
-/** A balancer goes on with what it has until it is told to read its file: a configuration that nginx refuses is never in its place. */
+/** nginx keeps its configuration until told to reload. Never puts one in place that nginx refuses. */
 async function setBalancer(session: Session, proxyPorts: readonly ProxyPort[]): Promise<void> {
   const { host, folder, onEvent, balancerReload: [tool, ...args] = [] } = session;
   await replaceBalancerFile(host, folder, formatBalancer(proxyPorts).join(''), async (path) => {
@@ -85,7 +84,7 @@ function assertDone(command: Command, result: CommandResult): void {
   );
 }
 
-/** The line of the input that a tool complains of: iptables-restore and ipset, ip -batch, nft. ipvsadm names none. */
+/** The input line that a tool complains of: iptables-restore, ipset, `ip -batch` and nft name it, ipvsadm does not. */
 function quoteLine({ stdin }: Command, said: string): string {
   const match = /line:? (\d+)|Command failed -:(\d+)|^\/dev\/stdin:(\d+):/m.exec(said);
   const number = match?.slice(1).find((each) => each !== undefined);
@@ -93,12 +92,11 @@ function quoteLine({ stdin }: Command, said: string): string {
   return line === undefined ? '' : `line ${number}: ${line}`;
 }
 
-/** How often putting back is tried: a failure may pass. */
 const attempts = 3;
 
 /**
- * Brings the node back to a snapshot, and ends the journal. Every step is tried even where one before it failed, and no tool is
- * waited for long. `unconfirmed`: the apply of this process, if it has a standby. Returns what is left undone.
+ * Brings the node back to a snapshot and ends the journal; tries every step and waits long for none. Returns what is
+ * left undone. `unconfirmed`: this process's own apply, if it has a standby.
  */
 export async function putBack(
   session: Session,
@@ -115,7 +113,7 @@ export async function putBack(
     try {
       left = (await look({ host, folder: session.folder }, request, owned, drainTerms(host, request))).plan;
     } catch {
-      // The node cannot be read just now. The next attempt may fare better.
+      // The node cannot be read now; the next attempt may succeed.
       continue;
     }
     if (isEmptyPlan(left)) {
@@ -127,13 +125,10 @@ export async function putBack(
   return left;
 }
 
-/**
- * The record is written only if it differs: this must work on a full disk too. If it does not, the journal stays,
- * and the next apply or rollback finds by it that everything has been put back.
- */
+/** Writes the record only if it differs, to work on a full disk. If that fails, the journal stays. */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {
-    // One that is damaged differs from any.
+    // A damaged record counts as different.
     const present = await readRecord(host, folder).catch(() => undefined);
     if (JSON.stringify(present) !== JSON.stringify(record)) await writeRecord(host, folder, record);
     await host.remove(folder.journal);
@@ -156,7 +151,7 @@ export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
   return {
     origin: { kind: 'rollback', to: snapshot.state },
     target: async (used) => ({
-      // Rules go back to the variant of iptables that they were of, but for those that no tool can write again.
+      // Rules go back to the variant of iptables they were in, except those that no tool can write again.
       state: { ...state, iptables: moveTables(state.iptables, (place) => placeIn(place, variants, used)) },
       settings,
       modules: [],

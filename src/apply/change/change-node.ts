@@ -31,11 +31,9 @@ import { assertNoFault, putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 /**
- * Brings the node to what is wanted, or back to what it was. Before the first change a snapshot of the node is on the
- * disk as the journal; it stays there until everything has been read back and is right. So whenever this process dies,
- * the next one knows what was touched, and what to go back to.
- *
- * Throws a Failure if it did not even begin. Call it with the lock held.
+ * Brings the node to what is wanted, or back to what it was; needs the lock. The journal holds a snapshot of the node
+ * until everything is done, read back and right, so that after a kill the next process knows what to restore. Throws a
+ * Failure if it did not begin.
  */
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
@@ -49,7 +47,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   assertAllSeen(session, request, before);
   const { plan } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.ownership.conflicts.length === 0;
-  // A kube-proxy that runs comes first: --adopt would not help against it, and takes nothing from it.
+  // Report a running kube-proxy first: --adopt would take nothing from it.
   // Test: is named before its rules are: --adopt would not help.
   await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.ownership.ownedAfter), before);
   assertNoConflicts(plan);
@@ -74,7 +72,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   }
 }
 
-/** Saves the way back before the first change and, with confirmTimeout, that the change awaits confirmation. */
+/** Saves the journal and, with confirmTimeout, starts the standby, before the first change. */
 async function beginChange(
   session: Session,
   { confirmTimeout }: ChangeRequest,
@@ -91,7 +89,7 @@ async function beginChange(
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     throw error;
   }
-  // From here on it is for this process to end what an earlier one has left.
+  // From here on this process finishes what an earlier one left.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
   return { present, snapshot, unconfirmed };
 }
@@ -129,7 +127,6 @@ async function makeChange(
     session.onEvent({ kind: 'awaiting-confirmation', milliseconds: confirmTimeout });
     await awaitConfirmation(session, unconfirmed, confirmTimeout, committed);
   }
-  // From here on, the change stays.
   assertNoFault(session.signal);
   const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
   await makingSpace(host, folder, keep);
@@ -140,7 +137,7 @@ async function makeChange(
   return { ...progress.plan, kept, draining };
 }
 
-/** The node as it is, for the way back; or as it was before a change that did not finish. */
+/** The node as it is now, or as it was before a change that did not finish. */
 async function takeSnapshot(
   { host }: Session,
   { reading, plan }: Observation,
@@ -160,7 +157,7 @@ async function takeSnapshot(
   };
 }
 
-/** The state that the node is in. One that has no name yet gets one. */
+/** The node's present state; one without an id gets one. */
 async function identifyState({ host, folder }: Session, state: StateMark | undefined): Promise<StateMark> {
   return state ?? { id: await nextId(host, folder, state) };
 }
@@ -190,14 +187,14 @@ async function recordUnchanged(
   await writeRecord(host, folder, { ...record, owned, state, udpPorts });
 }
 
-/** Whether --adopt makes something owned that the node already has. */
+/** Whether --adopt makes something owned that is already on the node. */
 function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, ownedAfter: OwnedNames): boolean {
   return adopt && !isNothingOwned(withoutOwned(ownedAfter, owned));
 }
 
 /**
- * Throws a Failure if what a kube-proxy left is to be taken over, and some of it cannot be read. Most nodes lack the tools of other
- * modes: that is a warning.
+ * Throws a Failure if --adopt could not read part of what it takes over. Most nodes lack other modes' tools: only a
+ * warning.
  * Test: adopts nothing where %s may not be read.
  */
 export function assertAllSeen({ assumesAlone }: Session, { adopt }: ChangeRequest, { unread }: Observation): void {
@@ -244,10 +241,7 @@ async function carryOut(session: Session, { plan, traffic, terms }: Observation)
   return { plan: joinRelease(plan, release), changed: changedParts([first, release]), steps: all, traffic: present };
 }
 
-/**
- * What drains stays owned, with the addresses that it is reached at and what guards them, where what is wanted has no such
- * virtual server.
- */
+/** Draining real servers stay owned, with their virtual servers, addresses and guard rules. */
 function withDraining(
   ownedAfter: OwnedNames,
   { draining, leftIpvs }: Plan,
@@ -265,13 +259,9 @@ function withDraining(
 }
 
 /**
- * Reads back what has been changed, and compares: a plan made from that must find nothing left to do but settings that
- * came with a module, which it sets. Tools' exit statuses prove too little.
- *
- * Everything that a tool prints about the part that it changed is read: one family's tables, all sets, all virtual servers,
- * all addresses; and every setting. So what another program does to the same part meanwhile is found, near what
- * was changed or not. Parts in which nothing was to be changed count as they were read before the first change; "verify"
- * reads them all.
+ * Reads back what was changed, because exit statuses prove too little: a new plan must be empty, but for settings that
+ * came with a module, which it sets. Reads each changed part whole and every setting, so it finds what other programs
+ * changed there meanwhile; "verify" reads the other parts too.
  */
 async function readBack(
   session: Session,
@@ -297,7 +287,7 @@ async function readBack(
   throw new Failure('wrong-result', `${text}:\n${describeRest(after.plan)}`, advice);
 }
 
-/** The first lines of a plan's steps: enough to see what kind of thing went wrong. */
+/** The first steps, to show what kind of thing went wrong. */
 function describeRest(plan: Plan): string {
   const lines = listSteps(plan).flatMap((step) => [
     describeStep(step),

@@ -9,37 +9,34 @@ import { placeKey, type ConnectionCount, type Connections } from '../node/open-t
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { DrainingServer } from '../state/record.ts';
 
-/** Drains real servers before removal. */
 export interface DrainPolicy {
-  /** Milliseconds after which a real server goes even with connections; undefined waits for their end. */
+  /** Milliseconds after which a real server goes even with connections; undefined waits for them to end. */
   readonly timeout: number | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
   /** Milliseconds since the node booted. */
   readonly uptime: number;
-  /** Whether iptables rules take over from IPVS, so that virtual servers are there only for the connections they have. */
+  /** Whether iptables rules replace IPVS: virtual servers then stay only for their connections. */
   readonly leavesIpvs: boolean;
 }
 
-/** The virtual servers to have for now, and which of their real servers are on their way out. */
+/** The virtual servers to have for now, and which of their real servers are draining. */
 export interface DrainPlan {
   readonly virtualServers: readonly VirtualServer[];
   readonly draining: readonly DrainingServer[];
   /** The connections that the draining real servers have. */
   readonly kept: number;
-  /** The connections that end because their real server or virtual server goes. */
+  /** Connections that end because their real server or virtual server is removed. */
   readonly cut: number;
 }
 
 /**
- * What is wanted, and besides it, at weight 0, the TCP real servers that are there and not wanted any more: they take
- * no new connections and keep those they have. One goes for good when it already has weight 0 and no
- * connection left, or has had its time. UDP and SCTP real servers go at once (IsRsGracefulTerminationNeeded in
- * ipvs/util/ipvs.go), and so do all of a virtual server that goes itself.
+ * Adds to what is wanted, at weight 0, the TCP real servers that are no longer wanted: they keep their connections and
+ * take no new ones. One is removed once it has weight 0 and no connection, or its time is over. UDP and SCTP real
+ * servers go at once (IsRsGracefulTerminationNeeded in ipvs/util/ipvs.go), as do all of a virtual server that goes.
  *
- * Where the node leaves IPVS for iptables rules, no virtual server is wanted, and each stays as long as it has
- * connections, whatever its protocol: the kernel sends their packets on by it alone. New ones follow the rules, which see
- * a packet first.
+ * If the node leaves IPVS for iptables rules, each virtual server stays while it has connections, whatever its
+ * protocol: the kernel forwards their packets by it alone. New connections follow the rules, which see a packet first.
  */
 export function planDrain(
   current: readonly VirtualServer[],
@@ -57,7 +54,6 @@ export function planDrain(
     open.cut += countOpen(server.protocol, countOf(server, real));
   };
 
-  /** The real server as it drains; undefined if it goes. `closed`: whether it takes no new connections any more. */
   function drain(server: VirtualServer, real: RealServer, closed: boolean): RealServer | undefined {
     const [virtualServer, realServer] = [virtualServerKey(server), realServerKey(real)];
     const { since = policy.now, sinceBoot = policy.uptime } = begun.get(placeKey(virtualServer, realServer)) ?? {};
@@ -88,7 +84,7 @@ export function planDrain(
   for (const server of present.values()) {
     if (!policy.leavesIpvs) for (const real of server.realServers) cut(server, real);
     else {
-      // The kernel lists every virtual server there is: what it has no count of has no connections.
+      // /proc/net/ip_vs lists every virtual server: one without a count has no connections.
       const busy = server.realServers.filter((real) => countOf(server, real));
       const realServers = busy.flatMap((real) => drain(server, real, true) ?? []);
       if (realServers.length > 0) virtualServers.push({ ...server, realServers });
@@ -98,7 +94,7 @@ export function planDrain(
   return { virtualServers, draining, ...open };
 }
 
-/** Connections that a client would miss. IPVS counts every flow of UDP as inactive, until it has been idle for minutes. */
+/** Connections that a client would miss. IPVS counts a UDP flow as inactive until it has been idle for minutes. */
 function countOpen(protocol: Protocol, count: ConnectionCount | undefined): number {
   return (count?.active ?? 0) + (protocol === 'UDP' ? (count?.inactive ?? 0) : 0);
 }

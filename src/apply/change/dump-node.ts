@@ -33,10 +33,7 @@ import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 
-/**
- * The node's state, as far as kpc-apply or a kube-proxy made it, in the form of a bundle. It knows no Services, and its
- * configuration is unknown: see decideWritable.
- */
+/** What kpc-apply or kube-proxy made on the node, as a bundle without Services: see decideWritable. */
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
   const { host, folder, onEvent } = session;
   const record = await readRecord(host, folder);
@@ -61,7 +58,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const evidence = weighEvidence(present);
   const owned = restrictState(present, {
     ...ownershipOf(ownership.owned, variants),
-    // Nothing is taken away here, so what a kubelet made in kube-proxy's name counts too.
+    // A dump removes nothing, so it includes what a kubelet made in kube-proxy's name.
     chain: isDumped,
     jump: (rule, chain, table) =>
       evidence.jump(table, chain, rule) === 'certain' && isDumped(jumpChain(rule) ?? '', table),
@@ -95,7 +92,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   };
 }
 
-/** Gives each place the room that its listing has, and adds those that need more to `lacking`. */
+/** Gives each place the room its listing needs, and adds those that need more to `lacking`. */
 function roomFor(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] {
   return (place) => {
     const room = new Room(mostListed);
@@ -108,32 +105,32 @@ function roomFor(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] {
   };
 }
 
-/** The mode whose bundles have files for all of it: what drains of IPVS is there beside rules, too. */
+/** The mode whose bundles have files for all of this, including IPVS left beside rules. */
 function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode {
   // kube-proxy of the other modes deletes its table when it starts.
   if (nftables.length > 0) return 'nftables';
   return links.length > 0 || virtualServers.length > 0 ? 'ipvs' : 'iptables';
 }
 
-/** Without the clients that rules remember: they are of the traffic, and no part of what a node was given. */
+/** Drops the clients that session affinity learned: they are traffic, not what the node was given. */
 function forgetLearned(table: NftTable): NftTable {
   const sets = [...table.sets].map(([name, set]) => [name, isLearned(set) ? { ...set, elements: [] } : set] as const);
   return { ...table, sets: new Map(sets) };
 }
 
-/** A canary is there to be missed when tables are flushed, and says nothing of Services. */
+/** The canary chain only detects a flush; skip it. */
 function isDumped(chain: string, table: TableName): boolean {
   const kind = classifyChain(table, chain);
   return kind !== undefined && kind !== 'canary';
 }
 
-/** Bytes of what each tool prints. A node that has all routes of the Internet prints more; none of those is a pod's. */
+/** Bytes of each tool's output. A node with all routes of the Internet prints more, but none of those is a pod's. */
 const mostListed = 8 * 2 ** 20;
 
-/** How nft lists all tables; without the values of counters and quotas. */
+/** Lists all tables, without the values of counters and quotas. */
 const listRuleset = ['-s', 'list', 'ruleset'];
 
-/** Listings of routing, by what to call them where one cannot be read. */
+/** Listings of routing, with their names in messages. */
 const listings = [
   ['routes of IPv4', ['route', 'show', 'table', 'all']],
   ['routes of IPv6', ['-6', 'route', 'show', 'table', 'all']],
@@ -141,7 +138,7 @@ const listings = [
   ['routing rules of IPv6', ['-6', 'rule']],
 ] as const;
 
-/** What decides of a node as a whole, and of each link, whether packets pass: those that the kernel asks when it routes. */
+/** Sysctls of the node and of each link that the kernel checks when it routes. */
 const sysctlsOfNode: readonly string[] = [
   ...Object.values(forwardingSysctls),
   'net.bridge.bridge-nf-call-iptables',
@@ -152,27 +149,22 @@ const sysctlsOfLink = [
   ...(['arp_ignore', 'arp_filter'] as const),
 ];
 
-/** What a dump lists its network with. Of rules it lists what `dumped`, the other files of the dump, lack. */
+/** What network.txt is made from; `dumped` has the rules that other files of the dump hold. */
 interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
   readonly dumped: KernelState['iptables'];
   readonly variants: Variants;
-  /** Where other programs' chains have more rules than there was room for. */
   readonly lacking: ReadonlySet<RulesPlace>;
-  /** Whether it is a loss if nft is not there. */
+  /** Whether a missing nft loses something. */
   readonly needsTables: boolean;
 }
 
-/**
- * The text of network.txt: what packets meet on this node besides what kube-proxy made, as prompts and what tools print there. Of links
- * it has what kpc reads and nothing else: an alias or the key of a tunnel may be a secret, as may a comment.
- */
+/** The text of network.txt: what packets meet besides kube-proxy's rules. No aliases, comments or keys of links. */
 async function listNetwork(
   host: Host,
   node: Dumped,
   onLeftOut: (what: string, failure: Failure) => void,
 ): Promise<string> {
   const { links, iptables, variants, lacking, needsTables } = node;
-  /** What is read; undefined, which is reported, if it cannot be. */
   const attempt = async (what: string, read: () => Promise<string>, isNeeded = true): Promise<string | undefined> => {
     try {
       return await read();
@@ -185,7 +177,7 @@ async function listNetwork(
   const prompted = (prompt: string, text: string | undefined): string =>
     text === undefined ? '' : `$ ${prompt}\n${text}`;
   const rules = rulesPlaces.map((place) => {
-    // Which variant it is has to be said, where there are both.
+    // A node with both variants needs the variant in the prompt.
     const prompt = `${toolNames[familyOfPlace(place)]}-${variantOf(place, variants)}-save`;
     if (lacking.has(place))
       onLeftOut('chains of iptables of other programs', tooLarge(`what "${prompt}" prints`, new Room(mostListed)));
@@ -222,7 +214,7 @@ function formatLacking(
   return formatChains(iptables[place] ?? {}, isLacking, isKnownJump);
 }
 
-/** The tables of nftables that are neither kube-proxy's nor those that the nft variant of iptables lists. */
+/** The nftables tables that are neither kube-proxy's nor listed by iptables-nft-save. */
 async function listOtherTables(host: Host, iptables: KernelState['iptables'], variants: Variants): Promise<string> {
   const isListed = (word: string, name: string): boolean => {
     const family = families.find((each) => nftFamily[each] === word);
@@ -241,7 +233,7 @@ async function listOtherTables(host: Host, iptables: KernelState['iptables'], va
   return text.split('\n').map(withoutComments).join('\n');
 }
 
-/** A line of nft's. It escapes no quotes: where one is left over, no word of the line says what it is. */
+/** Drops comments. nft escapes no quotes, so an odd number of them makes the whole line unreadable. */
 function withoutComments(line: string): string {
   const [first = '', ...others] = line.split(/[ \t]comment "/);
   const plain = [first, ...others.map((each) => each.slice(each.indexOf('"') + 1))].join('');
@@ -249,10 +241,9 @@ function withoutComments(line: string): string {
   return isPlain ? plain : `${/^\t*/.exec(line)?.[0] ?? ''}...`;
 }
 
-/** What nft prints of tables: no name of theirs begins a line of its own. */
+/** What nft prints of tables: a name never begins a line. */
 const linesOfTable = /^(?:table (?:ip6?|inet|arp|bridge|netdev) \S+ \{.*|\t.*|\})?$/;
 
-/** Those that this kernel has. */
 async function readSysctls(host: Host, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
   return new Map(

@@ -33,72 +33,62 @@ import {
 } from '../plan/plan.ts';
 import type { ChangeOrigin } from '../state/history.ts';
 
-/** The node, the files that kpc-apply keeps about it, and who hears of the progress. */
 export interface Session {
   readonly host: Host;
   readonly folder: StateFolder;
   readonly onEvent: (event: ChangeEvent) => void;
-  /** Aborted when the operator asks to stop: what has been changed is then put back. */
+  /** Aborted when the operator asks to stop: the change is then put back. */
   readonly signal?: AbortSignal | undefined;
-  /** The command that has the balancer read its configuration: the program and its words. */
+  /** Makes the balancer reload: the program and its arguments. */
   readonly balancerReload?: readonly string[] | undefined;
-  /** Whether the operator knows that no kube-proxy, and no tool of a killed apply, runs where kpc-apply cannot see it. */
+  /** Whether the operator says that no kube-proxy, and no tool of a killed apply, runs out of sight. */
   readonly assumesAlone?: boolean | undefined;
 }
 
-/** How a change goes on, for an operator who watches. */
 export type ChangeEvent =
   | { readonly kind: 'recovering' }
   | { readonly kind: 'reading' }
   | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
   | { readonly kind: 'checking' }
   | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
-  /** A tool takes long: since when (milliseconds since 1970), and how long it may take at most, in milliseconds. */
+  /** A tool takes long: since when (milliseconds since 1970), and its limit in milliseconds. */
   | { readonly kind: 'waiting'; readonly command: string; readonly since: number; readonly limit: number }
   | { readonly kind: 'putting-back'; readonly because: Failure }
-  /** Something is not as it should be, and does not stop the work. */
+  /** Something is wrong but does not stop the work. */
   | { readonly kind: 'warning'; readonly text: string };
 
-/** What is wanted of the node. */
 export interface ChangeRequest {
   readonly origin: ChangeOrigin;
-  /** Made anew for each look at the node, since some of it depends on what the node is like. */
+  /** Called for each look at the node, since some of it depends on the node. */
   readonly target: (variants: Variants) => Promise<WantedNode>;
   readonly adopt: boolean;
   readonly excluded: Claims['excluded'];
   readonly clusterIPs?: Claims['clusterIPs'];
-  /** Milliseconds until a real server is removed even if it has connections; undefined waits until they end. */
+  /** Milliseconds until a real server is removed even with connections; undefined waits for them to end. */
   readonly drainTimeout: number | undefined;
-  /** Milliseconds to wait for a confirmation, before everything is put back; undefined does not ask. */
+  /** Milliseconds to wait for a confirmation before everything is put back; undefined asks for none. */
   readonly confirmTimeout?: number | undefined;
-  /**
-   * Throws a Failure if the node is not fit to be changed. `isIdle`: there is nothing to change, and nothing is in the
-   * way. `node` is the node that the plan is based on, and `reading` what its tools printed.
-   */
+  /** Throws a Failure if the node must not be changed. `isIdle`: nothing to change, no conflicts. */
   readonly prepare?:
     ((plan: Plan, isIdle: boolean, seen: Pick<Observation, 'node' | 'reading'>) => Promise<void>) | undefined;
-  /** Whether rules that a kube-proxy left, and that still serve, are in the way of the first apply. */
   readonly refusesLeftovers?: boolean | undefined;
-  /** What will be owned, if that is not simply what the target has. */
+  /** What will be owned, if not simply what the target has. */
   readonly ownedAfter?: OwnedNames | undefined;
-  /** The Service ports of UDP afterwards, for the record. */
+  /** The UDP Service ports after the change, for the record. */
   readonly udpPorts?: OwnershipRecord['udpPorts'];
 }
 
-/** The outcome of a change of the node; `plan` is the intended change. */
 export type ChangeOutcome =
   | { readonly kind: 'unchanged' | 'changed'; readonly plan: Plan }
-  /** It failed, and the node is as it was. */
+  /** It failed, and everything was put back. */
   | { readonly kind: 'put-back'; readonly plan: Plan; readonly failure: Failure }
   /** It failed, and not everything could be put back. */
   | { readonly kind: 'stuck'; readonly plan: Plan; readonly failure: Failure; readonly left: Plan | undefined };
 
-/** Whether the node is in the wanted state. */
 export function isDone({ kind }: ChangeOutcome): boolean {
   return kind === 'unchanged' || kind === 'changed';
 }
 
-/** Plans a change without making it. */
 export async function observe(session: Session, request: ChangeRequest): Promise<Observation> {
   const { owned, record } = await readOwned(session);
   const observation = await look(session, request, owned, drainTerms(session.host, request, record));
@@ -106,7 +96,7 @@ export async function observe(session: Session, request: ChangeRequest): Promise
   return observation;
 }
 
-/** Warns of rules of the other variant of iptables that stay, or may be there. */
+/** Warns of rules of the other iptables variant that stay, or may exist. */
 export function warnOfOtherVariant({ onEvent }: Session, { unread, plan }: Observation): void {
   const [failure] = unread;
   if (failure) {
@@ -123,13 +113,13 @@ export function warnOfOtherVariant({ onEvent }: Session, { unread, plan }: Obser
   onEvent({ kind: 'warning', text: `these still take connections: ${names}; apply --adopt takes them over` });
 }
 
-/** The clock of a whole change: a drain whose time is over by now ends, and no other does until the next change. */
+/** One clock for the whole change: a drain whose time is over now ends, any other waits for the next change. */
 export function drainTerms(host: Host, request: ChangeRequest, record?: OwnershipRecord): DrainTerms {
   const { draining: known = [], leftIpvs } = record ?? {};
   return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };
 }
 
-/** What kpc-apply made, by the record and by the journal of an apply that did not finish. */
+/** What kpc-apply made, by the record and the journal of an unfinished apply. */
 export interface OwnedState {
   readonly record: OwnershipRecord;
   readonly unfinished: Snapshot | undefined;
@@ -144,39 +134,35 @@ export async function readOwned({ host, folder }: Session): Promise<OwnedState> 
   return { record, unfinished, owned };
 }
 
-/** A look at a node, and what would have to change. */
 export interface Observation {
   readonly reading: NodeReading;
-  /** Why rules could not be read in which nothing is wanted or recorded: of another mode, or another variant of iptables. */
+  /** Why some rules could not be read, of another mode or iptables variant, where nothing is wanted or recorded. */
   readonly unread: readonly Failure[];
-  /** kube-proxy's tables of nftables at one generation of the rules; undefined if that is not certain. */
+  /** kube-proxy's nftables tables at one generation; undefined if they may have changed meanwhile. */
   readonly tables: KnownTables | undefined;
   readonly plan: Plan;
   readonly node: NodeState;
   readonly rules: RuleLinesByFamily;
-  /** The connections and clock that the plan is based on. */
+  /** The connections and the clock of the plan. */
   readonly traffic: OpenTraffic;
   readonly terms: DrainTerms;
 }
 
-/** What was done to a node since an earlier look. That look still holds for all other parts. */
 export interface Progress {
-  /** All that was done, as one plan. */
   readonly plan: Plan;
   readonly changed: ReadonlySet<ReadingPart>;
   readonly steps: readonly Step[];
-  /** The connections that the change was based on. */
   readonly traffic: OpenTraffic;
 }
 
-/** What a look may rely on, so that it need not read everything. */
+/** What a look may take as known instead of reading it. */
 interface Grounds {
-  /** Whether the tables of nftables may be as the state folder knows them. */
+  /** Whether to use the nftables tables stored in the state folder. */
   readonly recalls?: boolean | undefined;
   readonly since?: (Progress & { readonly earlier: Observation }) | undefined;
 }
 
-/** Looks at the node, and says what would have to change. */
+/** Reads the node and plans the change. */
 export async function look(
   { host, folder }: Pick<Session, 'host' | 'folder'>,
   request: ChangeRequest,
@@ -218,7 +204,7 @@ export async function look(
   return { reading, unread, tables, plan: refuseLeftovers(plan, request, owned), node, rules, traffic, terms };
 }
 
-/** Reads the node. The tables of nftables are listed only where the generation of the rules does not tell what they are. */
+/** Reads the node, and lists the nftables tables only if their generation is not a known one. */
 async function readAtGeneration(
   host: Host,
   scope: ReadingScope,
@@ -239,17 +225,14 @@ function tablesOf(reading: NodeReading, generation: NftGeneration): KnownTables 
   return { generation, 'nft ipv4': reading['nft ipv4'], 'nft ipv6': reading['nft ipv6'] };
 }
 
-/**
- * The tables after a change, if the rules are known from before it and no program has made a transaction since but kpc-apply
- * those of this change.
- */
+/** The tables after a change, if they were known before and the only transactions since are this change's. */
 function deduceTables(
   { earlier, plan, steps }: Progress & { readonly earlier: Observation },
   generation: NftGeneration,
 ): KnownTables | undefined {
   const transactions = countNftTransactions(plan, steps);
   if (!earlier.tables || transactions === undefined) return undefined;
-  // A table that is not owned is in no plan.
+  // This table is not owned, so the plan lacks it.
   if (earlier.node.state.nftables.length > plan.present.nftables.length) return undefined;
   if (!isLaterBy(transactions, earlier.tables.generation, generation)) return undefined;
   if (transactions === 0) return { ...earlier.tables, generation };
@@ -258,8 +241,8 @@ function deduceTables(
 }
 
 /**
- * The plan, with the rules of a kube-proxy that packets still meet in the way. Once there is a record, what a kube-proxy wrote
- * since must not keep a watch from its repairs; nor an apply, except where it takes connections without being changed itself.
+ * Refuses rules that a kube-proxy left and that still take packets. Once there is a record, they stop neither watch's
+ * repairs nor an apply, unless they are of the other iptables variant, which an apply would not change.
  */
 function refuseLeftovers(plan: Plan, { refusesLeftovers, origin }: ChangeRequest, owned: OwnedNames): Plan {
   if (!refusesLeftovers) return plan;

@@ -15,11 +15,10 @@ import { assertNoOrphans } from '../node/tool-time-limits.ts';
 import { endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 export type RollBackOutcome =
-  /** Of an unfinished apply: what is left to put back, as putBack returns it. */
+  /** What is left to put back of an unfinished apply, as from putBack. */
   | { readonly kind: 'unfinished'; readonly left: Awaited<ReturnType<typeof putBack>> }
   | { readonly kind: 'state'; readonly to: StateMark; readonly outcome: ChangeOutcome };
 
-/** What the operator may choose about a roll back. */
 export interface RollBackChoices {
   /** The id of a state; undefined undoes the last command. */
   readonly to: number | undefined;
@@ -29,25 +28,20 @@ export interface RollBackChoices {
   readonly force: boolean;
 }
 
-/** What a roll back would do. */
 export interface RollBackPlan {
-  /** Undefined for the state before an unfinished apply. */
+  /** Undefined means the state before an unfinished apply. */
   readonly to: StateMark | undefined;
   readonly plan: Plan;
 }
 
-/** The states to go back to, and why a rollback that names none has nothing to undo, if it has not. */
+/** The states to go back to, and why a plain rollback has nothing to undo, if so. */
 export interface RollBackStates extends History {
   readonly last: LastCommand | undefined;
   /** Whether an apply did not finish: a rollback puts back what it did. */
   readonly isUnfinished: boolean;
 }
 
-/**
- * Undoes the last command: brings the node to the state before it, or to the state that was asked for. If an apply never came to
- * its end, a rollback that names no state goes to the one before it began. A second rollback undoes the first. Call it with the
- * lock held. Throws a Failure if there is nothing to undo.
- */
+/** Goes back to before the last command, or to a given state; a second rollback undoes the first. Needs the lock. */
 export async function rollBack(session: Session, choices: RollBackChoices): Promise<RollBackOutcome> {
   await keepOrForgetUnconfirmed(session);
   const { to, request, unfinished } = await choose(session, choices);
@@ -70,13 +64,12 @@ export async function rollBack(session: Session, choices: RollBackChoices): Prom
   return { kind: 'state', to, outcome: await changeNode(session, { ...request, prepare }) };
 }
 
-/** Says what a roll back would do. Changes nothing. */
 export async function planRollBack(session: Session, choices: RollBackChoices): Promise<RollBackPlan> {
   const { to, request } = await choose(session, choices);
   return { to, plan: (await observe(session, request)).plan };
 }
 
-/** The states that a rollback may go to, without any change. Throws a Failure if the record or the journal is damaged. */
+/** The states a rollback may go to. Changes nothing. Throws a Failure if the record or the journal is damaged. */
 export async function listStates(session: Session): Promise<RollBackStates> {
   const { host, folder } = session;
   const { record, unfinished } = await readOwned(session);
@@ -113,9 +106,9 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
 }
 
 /**
- * Asks for a node as it was, except for real servers that waited for the end of their connections then: these stay
- * where they are still there, and do not come back where they are not. Nor does what was left of IPVS for them. A setting is put
- * back only where kpc-apply set it, and it is still as it was set: the rest is the administrator's.
+ * Asks for the node as it was, except for real servers that were draining then: they stay if still there and are not
+ * brought back. Restores a setting only if kpc-apply set it and it still has that value; otherwise it is the
+ * administrator's.
  */
 function requestState(snapshot: Snapshot): ChangeRequest {
   const whole = requestSnapshot(snapshot);

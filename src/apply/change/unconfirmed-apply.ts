@@ -13,42 +13,35 @@ import type { Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
 /**
- * An apply that is undone unless the operator confirms it, and the process that makes it. Its file exists from before the
- * first change until the change is kept or undone, so that another process can undo it if that one cannot. With the question it is in a second file, which the process that answers renames, yes or no.
+ * An apply that is undone unless confirmed. Its file exists until the change is kept or undone, by any process. A
+ * second file holds the question; whoever answers renames it to yes or no.
  */
 type Unconfirmed = Shaped<typeof unconfirmedSchema>;
 
-/** An apply in one of these files, of this boot or another; undefined if there is none. */
 function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {
   const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
   return readJson<Unconfirmed>(host, path, unconfirmedCheck, advice);
 }
 
-/** Whether an apply is one in this network. */
+/** Whether an apply is of this network. */
 function isHere({ bootId, network }: Unconfirmed, folder: StateFolder): boolean {
   return bootId === folder.network.bootId && network === `net:[${folder.network.inode}]`;
 }
 
-/** What is asked or answered of this apply. A damaged question cannot be answered, and counts as none. */
+/** The question or answer of this apply. A damaged one cannot be answered and counts as none. */
 async function findQuestion(host: Host, path: string, id: string): Promise<Unconfirmed['question']> {
   const asked = await readApply(host, path).catch(() => undefined);
   return asked?.id === id ? asked.question : undefined;
 }
 
-/** The standby that puts everything back: the name of the systemd timer and service of that apply. */
+/** The systemd timer and service that put everything back after that apply. */
 function unitName(id: string): string {
   return `kpc-apply-way-back-${id}`;
 }
 
-/** How long after the deadline systemd's timer fires. Normally another process has put everything back by then. */
+/** How long after the deadline the timer fires. Normally another process has put everything back by then. */
 const timerDelaySeconds = 5;
 
-/**
- * Notes that the following change must be confirmed, and starts standby processes in case this process is killed, hangs
- * or is cut off: a process in its own session, which has loaded all it needs and so survives removal of the program,
- * and, if systemd runs, a timer, which survives the kill of the whole control group, as at logout. Both check that this
- * apply is still waiting; the lock decides which of them acts. Throws a Failure if no standby process can start.
- */
 export async function beginUnconfirmed(session: Session, milliseconds: number): Promise<Unconfirmed> {
   const { host, folder, onEvent } = session;
   const process = await identifyOwnProcess(host);
@@ -80,7 +73,7 @@ export async function beginUnconfirmed(session: Session, milliseconds: number): 
   }
 }
 
-/** Gives false where systemd does not run, or not for us: what it starts is in the namespaces of process 1. */
+/** Returns false without systemd in this namespace: it starts programs in those of process 1. */
 async function setTimer(host: Host, id: string, command: readonly string[], seconds: number): Promise<boolean> {
   if (!(await runsUnderSystemd(host))) return false;
   const args = [
@@ -109,40 +102,39 @@ async function runsUnderSystemd(host: Host): Promise<boolean> {
   return (await namespaces('self')).join() === (await namespaces('1')).join();
 }
 
-/** The standby process finds that there is nothing left to do, and so does a confirm. */
+/** Ends an unconfirmed apply: its standby process, and a late confirm, then find nothing to do. */
 export async function endUnconfirmed(session: Session): Promise<void> {
   const { host, folder } = session;
   const unconfirmed = await readApply(host, folder.unconfirmed).catch(() => undefined);
   for (const path of [folder.awaiting, folder.confirmed, folder.unconfirmed, folder.doing]) await host.remove(path);
-  // Where that may not be seen, no timer was set.
+  // Without rights to look, no timer was set.
   if (unconfirmed && (await runsUnderSystemd(host).catch(() => false))) {
-    // It may have fired already, or never have been there.
+    // The timer may have fired already or never have been set.
     const args = ['stop', `${unitName(unconfirmed.id)}.timer`];
     await host.run({ tool: 'systemctl', args }, { limit: shortLimit }).catch(() => undefined);
   }
 }
 
 /**
- * Keeps what was confirmed if the process that waited for it died before it could, and forgets what was before the
- * node booted. Anything else stays as it is until this command has begun to change the node: the standby processes must not
- * end for one that does not even begin. Call it with the lock held.
+ * Keeps a confirmed apply whose process died first, and forgets one of an earlier boot. Any other stays until this
+ * command changes the node, because its standby must not end for a command that does not begin. Call it with the lock held.
  * Test: goes on standing by where a later apply does not even begin.
  */
 export async function keepOrForgetUnconfirmed(session: Session): Promise<void> {
   const { host, folder } = session;
-  // A damaged one says nothing: the journal says what there is to put back.
+  // Ignore a damaged one: the journal says what to put back.
   const unconfirmed = await readApply(host, folder.unconfirmed).catch(() => undefined);
   if (!unconfirmed) return;
   if (isHere(unconfirmed, folder)) await keepConfirmed(session, unconfirmed.id);
   else if (unconfirmed.bootId !== folder.network.bootId) await endUnconfirmed(session);
 }
 
-/** Makes an apply stay that was confirmed, and whose process has died since. Gives false if it was not confirmed. */
+/** Commits a confirmed apply whose process has died. Returns false if it was not confirmed. */
 async function keepConfirmed(session: Session, id: string): Promise<boolean> {
   const { host, folder } = session;
   const answered = await findQuestion(host, folder.confirmed, id);
   if (!answered) return false;
-  // Without the journal, all but the question was ended.
+  // Without the journal, only removing the question is left.
   if ((await host.readFile(folder.journal)) !== undefined) await commit(host, folder, answered.record);
   await endUnconfirmed(session);
   return true;
@@ -151,9 +143,9 @@ async function keepConfirmed(session: Session, id: string): Promise<boolean> {
 const pollMilliseconds = 200;
 
 /**
- * Waits until the operator runs `kpc-apply confirm`, and throws a Failure if that does not happen in time. Both sides
- * rename the file that represents the question, and only one of two renames can succeed: the answer is never yes and no at once.
- * A yes stays on the disk until the change does.
+ * Waits for `kpc-apply confirm`; throws a Failure if it does not come in time. Both sides rename the question's file,
+ * and only one rename can succeed, so the answer is never both yes and no. A yes stays on disk until the change is
+ * kept.
  */
 export async function awaitConfirmation(
   session: Session,
@@ -181,8 +173,7 @@ async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> 
   try {
     await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);
   } catch {
-    // Only the other's rename is a yes: the question may as well have been lost, or the disk have failed. Once the
-    // question has gone, the operator cannot say yes any more.
+    // A missing question may be lost, or the disk failing: only a renamed file is a yes.
     await host.remove(folder.awaiting);
     if ((await host.readFile(folder.confirmed)) !== undefined) return true;
   }
@@ -190,7 +181,6 @@ async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> 
   return false;
 }
 
-/** How long `kpc-apply confirm` waits for the apply to notice, and how often it checks. */
 const noticeMilliseconds = 15_000;
 const noticePollMilliseconds = 200;
 
@@ -212,7 +202,7 @@ export async function confirmApply(session: Session): Promise<void> {
   }
 }
 
-/** Runs `work` with the lock held. Returns "busy" if another kpc-apply holds the lock. */
+/** Runs `work` with the lock held; returns "busy" if another kpc-apply holds it. */
 async function unlessBusy<T>({ host, folder }: Session, command: string, work: () => Promise<T>): Promise<T | 'busy'> {
   try {
     return await withLock(host, folder.base, command, work);
@@ -247,17 +237,16 @@ const graceMilliseconds = 10_000;
 /** How long an apply may take between two tools, to read their output. */
 const hangMilliseconds = 40_000;
 
-/** How long a tool may outlive the killed apply that fed it: it finds its input cut short, and exits. */
+/** How long a tool may outlive the killed apply that fed it: it sees truncated input and exits. */
 const orphanMilliseconds = 2000;
 
-/** How many times putting back is tried, and the pause in between: the operator may be unable to reach the node. */
+/** Tries of putting back, with pauses: the operator may be unable to reach the node. */
 const attempts = 30;
 const pauseMilliseconds = 10_000;
 
 /**
- * Runs the standby of an unconfirmed apply: if its process is gone or hangs, puts everything back when the time is
- * over, or at once if it never asked. Ends as soon as another process ends the apply: its own, or one that confirms,
- * applies or rolls back.
+ * Runs the standby of an unconfirmed apply: puts everything back if its process is gone or hangs, at the deadline, or
+ * at once if it had not asked. Ends when any other process ends the apply.
  */
 export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
   const { host, folder } = session;
@@ -289,7 +278,7 @@ async function findUnconfirmed(session: Session, id: string): Promise<Unconfirme
   return unconfirmed?.id === id && isHere(unconfirmed, folder) ? unconfirmed : undefined;
 }
 
-/** Whether another process must end it: its deadline has passed, or it died without asking. */
+/** Whether another process must end it: its deadline has passed, or it died before asking. */
 async function isLeft({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<boolean> {
   const question = await findQuestion(host, folder.awaiting, unconfirmed.id);
   if (question) return host.uptime() >= question.deadline;
@@ -312,8 +301,8 @@ async function end(session: Session, id: string): Promise<StandByOutcome> {
 }
 
 /**
- * Kills an apply that makes no progress: one stopped (SIGSTOP) with its question open, which would hold the lock
- * forever; or one that hangs before it asks or while it puts everything back, long after its wait should be over.
+ * Kills an apply that makes no progress: stopped (SIGSTOP) with its question open, it would hold the lock forever; or
+ * it hangs before asking or while putting back.
  * Test: ends the process where that has been stopped and would hold the lock for ever.
  */
 async function endIdle({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<void> {

@@ -1,11 +1,11 @@
 import type { Host } from '../node/host.ts';
 
-/** What a watch needs. All times in milliseconds. */
+/** All times in milliseconds. */
 export interface WatchSettings {
   readonly host: Host;
   readonly syncPeriod: number;
   readonly minSyncPeriod: number;
-  /** A value that changes with the bundle. It may throw and is retried: a brief disk error must not end the watch. */
+  /** A value that changes with the bundle. Errors are retried: a brief disk error must not end the watch. */
   readonly readVersion: () => Promise<string>;
   /** Brings the node to the bundle's state; returns whether that succeeded. */
   readonly sync: () => Promise<boolean>;
@@ -16,10 +16,7 @@ export type Watch = ReturnType<typeof createWatch>;
 /** How often to look for a new bundle or a wish to stop. */
 const pollMilliseconds = 250;
 
-/**
- * Syncs at once, then whenever the sync period is over or there is another bundle, but never twice within the minimal
- * period. What fails is tried again. Unhealthy is who has been failing for two sync periods, or never yet succeeded.
- */
+/** Syncs at once, after each period and new bundle; retries. Unhealthy after two periods without success. */
 export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync }: WatchSettings) {
   const asked = { stop: false, sync: false };
   const begun = host.uptime();
@@ -53,7 +50,7 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
     wake(): void {
       asked.sync = true;
     },
-    /** Whether the rules are believed to be in place: see kube-proxy's ProxyHealthServer. */
+    /** Whether the rules are believed to be in place, as in kube-proxy's ProxyHealthServer. */
     isHealthy: (): boolean => lastSuccess !== undefined && isRecent(lastSuccess),
     /** Like isHealthy, but the start of the watch counts as a success. */
     isLive: (): boolean => isRecent(lastSuccess ?? begun),

@@ -36,10 +36,9 @@ import { parseReading, readNode, type ReadingPart, type ReadingScope } from '../
 import { decideOwnership } from '../plan/ownership.ts';
 import { emptyState } from '../../kernel/state.ts';
 
-/** The modes that are examined without a bundle. */
 export const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));
 
-/** What can be known without a bundle: for each mode of today, what it needs. A check that all share has no mode. `owned`: what kpc-apply made. */
+/** Checks what each of today's modes needs; checks common to all have no mode. `owned`: kpc-apply's objects. */
 export async function examineForAnyMode(host: Host, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const groups = await Promise.all(
     modesOfToday.map((mode) => {
@@ -55,7 +54,7 @@ export async function examineForAnyMode(host: Host, owned: OwnedNames): Promise<
   return [...(groups[0] ?? []).filter(isCommon), ...modesOfToday.flatMap(ofMode)];
 }
 
-/** Everything worth knowing about a node before a bundle is applied to it. Changes nothing. */
+/** Checks a node before a bundle is applied. Changes nothing. */
 export async function examineNode(host: Host, needs: Needs, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const modules = await readModuleIndex(host, [...needs.modules, 'ip_set']);
   const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
@@ -77,7 +76,6 @@ export async function examineNode(host: Host, needs: Needs, owned: OwnedNames): 
   return groups.flat();
 }
 
-/** What an apply uses, and what the operator chose. */
 interface BeforeApply {
   readonly used: ReadonlySet<string>;
   readonly modules: ModuleIndex;
@@ -85,10 +83,7 @@ interface BeforeApply {
   readonly assumeAlone: boolean;
 }
 
-/**
- * What must be so before anything is changed with these tools. The rest an apply finds out by itself: the node has just
- * been read, so that what reads it is there.
- */
+/** Checks the tools before any change. An apply finds the rest itself: it has just read the node. */
 export async function examineBeforeApply(
   host: Host,
   needs: Needs,
@@ -111,10 +106,10 @@ function examineRights({ mayChange }: Examined): readonly NodeCheck[] {
   return [nodeCheck('error', 'rights', text, rightsAdvice)];
 }
 
-/** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
+/** Checks that tools exist, work and are new enough: all that the mode needs, or those that `isUsed` accepts. */
 function examineTools(examined: Examined, isUsed: (tool: Tool) => boolean = () => true): Promise<readonly NodeCheck[]> {
   const { tools: ofMode } = modeFacts[examined.needs.mode];
-  // Every mode needs ip, and none those with a purpose of their own.
+  // Every mode needs ip; none needs the tools with a purpose of their own.
   const isOfMode = ({ name, family, purpose }: Tool) => name === 'ip' || purpose !== undefined || family in ofMode;
   const asked = tools.filter((tool) => isUsed(tool) && isOfMode(tool));
   return Promise.all(asked.map((tool) => examineTool(examined, tool)));
@@ -132,7 +127,7 @@ async function examineTool({ host, needs, modules }: Examined, tool: Tool): Prom
   const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
   if (result.status !== 0 || !version) {
     const reason = excerptOf(result.stderr).split('\n', 1).join() || details || 'it printed nothing';
-    // ipvsadm asks the kernel for IPVS before it does anything, even to print its version.
+    // ipvsadm asks the kernel for IPVS first, even to print its version.
     const lacksIpvs = name === 'ipvsadm' && /ip_vs|ipvs/i.test(reason) && !isInKernel(modules, 'ip_vs');
     const advice = lacksIpvs
       ? 'nothing is wrong with ipvsadm: IPVS is not in the kernel, see ip_vs'
@@ -156,8 +151,8 @@ async function examineTool({ host, needs, modules }: Examined, tool: Tool): Prom
 }
 
 /**
- * Reads addresses, and in the modes of iptables rules and sets, as an apply reads them: tools print a version even without
- * kernel support. Compares the addresses with those that the bundle was compiled for.
+ * Reads addresses and, in iptables and IPVS mode, rules and sets, as an apply does: tools print a version even without
+ * kernel support. Compares the addresses with those the bundle was compiled for.
  */
 async function examineReading({ host, needs, mayChange }: Examined): Promise<readonly NodeCheck[]> {
   const used = needs.manifest?.families ?? ['ipv4'];
@@ -175,7 +170,7 @@ async function examineReading({ host, needs, mayChange }: Examined): Promise<rea
     // Missing tools and rights have their own checks.
     if (code === 'tool-missing' || (isRefusal(message) && !mayChange)) return [];
     const [text = ''] = message.split('\n');
-    // A kernel may have the one variant of iptables and not the other.
+    // A kernel may support only one variant of iptables.
     const isVariant =
       tool.endsWith('-save') && /nft|nf_tables/i.test(message) && !message.includes('cannot show the table');
     const variant =
@@ -184,7 +179,7 @@ async function examineReading({ host, needs, mayChange }: Examined): Promise<rea
   }
 }
 
-/** A bundle is compiled for one node: node ports listen on its addresses. */
+/** A bundle is compiled for one node, whose addresses serve its node ports. */
 function examineAddresses({ manifest }: Needs, addresses: string): readonly NodeCheck[] {
   const expected = manifest?.node.hostAddresses ?? [];
   if (expected.length === 0) return [];
@@ -198,9 +193,9 @@ function examineAddresses({ manifest }: Needs, addresses: string): readonly Node
 }
 
 async function examineModules({ host, needs, modules, mayChange }: Examined): Promise<readonly NodeCheck[]> {
-  // A process that may not change the network either has that finding already.
+  // A process without that right has a finding for it already.
   const mayLoad = !mayChange || (await hasCapability(host, capSysModule));
-  // The same is said once of many modules; apart from those that other modes need too, which are said once for all modes.
+  // One finding for all modules in the same situation; those that another mode needs too get one for all modes.
   const kinds = new Map<string, string[]>();
   for (const name of needs.modules) {
     const modes = modesOfToday.filter((mode) => modeFacts[mode].modules.includes(name));
@@ -210,7 +205,7 @@ async function examineModules({ host, needs, modules, mayChange }: Examined): Pr
   return [...kinds.values()].map((names) => describeModules(modules, names, mayLoad));
 }
 
-/** Modules that are to be had in the same way. */
+/** Describes modules that are installed in the same way. */
 function describeModules(index: ModuleIndex, names: readonly string[], mayLoad: boolean): NodeCheck {
   const place = findModule(index, names[0] ?? '');
   const [which, verb] = [joinWords(names), names.length === 1 ? 'is' : 'are'];
@@ -235,7 +230,7 @@ function describeModules(index: ModuleIndex, names: readonly string[], mayLoad: 
   }
 }
 
-/** The sysctls that the mode or the bundle sets. Those of IPVS come with ip_vs, which the module checks cover. */
+/** Checks the sysctls that the mode or the bundle sets; those of IPVS come with module ip_vs. */
 async function examineSysctls({ host, needs, modules }: Examined): Promise<readonly NodeCheck[]> {
   const hasIpvs = isInKernel(modules, 'ip_vs');
   const asked = needs.sysctls.filter(({ name }) => hasIpvs || !/\.vs\./.test(name));
@@ -256,7 +251,7 @@ async function examineSysctls({ host, needs, modules }: Examined): Promise<reado
   );
 }
 
-/** Rules of both variants of iptables match: those of the variant that is not in use are easily overlooked. */
+/** Rules of both iptables variants match packets, and those of the unused variant are easily overlooked. */
 async function examineVariants({ host, needs, mayChange }: Examined, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const variants = await readVariants(host);
   const what = `iptables is the ${variants.ipv4} variant`;
@@ -285,7 +280,6 @@ async function examineVariants({ host, needs, mayChange }: Examined, owned: Owne
     });
   }
   if (unread !== undefined) {
-    // Missing rights have a finding of their own.
     if (isRefusal(unread) && !mayChange) return [];
     const text = `${what}; what the ${other} variant holds is unknown: ${unread}`;
     return [nodeCheck('note', 'iptables', text, `install the ${other} variant's tools to see it`)];
@@ -297,7 +291,7 @@ async function examineVariants({ host, needs, mayChange }: Examined, owned: Owne
   return [nodeCheck('ok', 'iptables', `${what}; the ${other} variant holds no chains of kube-proxy`)];
 }
 
-/** Whether a kube-proxy is in the way. `mustSee`: what one left would be taken, so that it matters whether one is out of sight. */
+/** Checks for a running kube-proxy. `mustSee`: its leftovers would be adopted, so one out of sight matters. */
 async function examineKubeProxy(host: Host, mustSee = false): Promise<readonly NodeCheck[]> {
   const found = await findKubeProxy(host);
   switch (found.kind) {
@@ -318,7 +312,7 @@ async function examineKubeProxy(host: Host, mustSee = false): Promise<readonly N
   }
 }
 
-/** A bundle to review is easily taken for one to apply. */
+/** Refuses or warns about a bundle compiled without endpoints: made for review, easily applied by mistake. */
 export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonly NodeCheck[] {
   const pods = manifest?.assumedEndpoints?.flatMap((workload) => workload.pods) ?? [];
   if (pods.length === 0) return [];
@@ -329,7 +323,7 @@ export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonl
   return [nodeCheck('warning', 'endpoints', text, advice)];
 }
 
-/** Warns of a node that forwards nothing, in nftables mode. */
+/** Warns if a node in nftables mode forwards nothing. */
 export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'mode' | 'manifest'>) {
   const text = 'the node forwards nothing to endpoints, and kube-proxy does not set it in nftables mode';
   const used = programs(mode, 'nftables') ? (manifest?.families ?? families) : [];
@@ -343,15 +337,15 @@ export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'm
   );
 }
 
-/** Where the kernel lists its routes, and what a line of a default route is like. */
+/** Where the kernel lists routes, and how a default route looks there. */
 const routeLists: { readonly [F in Family]: readonly [path: string, isDefault: RegExp] } = {
   // Link, destination, gateway, flags, three numbers, mask.
   ipv4: ['/proc/net/route', /^(?!lo\t)\S+\t0{8}\t\S+\t\S+\t\S+\t\S+\t\S+\t0{8}\t/m],
-  // Destination with its prefix length first, the link last. The kernel itself has one on lo that refuses.
+  // Destination and prefix length first, the link last. The kernel's own default on lo only refuses.
   ipv6: ['/proc/net/ipv6_route', /^0{32} 00 (?!.* lo$)/m],
 };
 
-/** The kernel looks for a route to a cluster IP before a rule turns it into an endpoint, except where the address is on kube-ipvs0. */
+/** The kernel looks up a route to a cluster IP before rules replace it, unless the address is on kube-ipvs0. */
 async function examineRoutes(host: Host, { mode, manifest }: Needs): Promise<readonly NodeCheck[]> {
   if (programs(mode, 'virtualServers')) return [];
   const used = manifest?.families ?? (['ipv4'] as const);
@@ -371,9 +365,9 @@ async function examineRoutes(host: Host, { mode, manifest }: Needs): Promise<rea
 
 const nameFamily: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
 
-/** Sysctls that no bundle of the mode sets. */
+/** Checks sysctls that no bundle of the mode sets. */
 function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<readonly NodeCheck[]> {
-  // kube-proxy's strictARP, which MetalLB asks for: Linux answers ARP on every link for every address that the node has.
+  // kube-proxy's strictARP, which MetalLB requires: Linux answers ARP on every link for all of the node's addresses.
   const arp = 'net.ipv4.conf.all.arp_ignore';
   const isSet = sysctls.some((sysctl) => sysctl.name === arp && sysctl.value !== undefined);
   const answersArp: ZeroSysctl = {
@@ -391,7 +385,7 @@ function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<read
   return examineZeros(host, programs(mode, 'virtualServers') && !isSet ? [bypassesRules, answersArp] : [bypassesRules]);
 }
 
-/** A sysctl, and what it means that it is 0. */
+/** A sysctl, and what its being 0 means. */
 interface ZeroSysctl extends Pick<NodeCheck, 'severity' | 'text' | 'help'> {
   readonly name: string;
 }
@@ -403,7 +397,7 @@ async function examineZeros(host: Host, asked: readonly ZeroSysctl[]): Promise<r
     .map(({ name, severity, text, help }) => nodeCheck(severity, 'sysctls', `${name} is 0: ${text}`, help));
 }
 
-/** The folder where kpc-apply keeps its records, and what it owns by them: nothing where they cannot be read. */
+/** Checks the state folder; returns what kpc-apply owns by its record, nothing if that cannot be read. */
 export async function examineState(
   host: Host,
   base: string,

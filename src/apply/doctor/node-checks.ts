@@ -1,5 +1,4 @@
-// A check of a node, as doctor and an apply make it, and two of them: of room for listings, and of what nftables
-// needs.
+// Checks of a node for doctor and an apply: room for listings, and what nftables needs.
 import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json/schema.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import { proxyModes, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
@@ -24,32 +23,29 @@ export const nodeCheckSchema = objectOf({
   tool: optional(about('the one at fault', anyText)),
 });
 
-/** One thing that doctor looked at. An error is something that an apply would fail for. */
 export type NodeCheck = Shaped<typeof nodeCheckSchema>;
 
-/** `subject` is the part that it is about, such as "kernel" or "iptables". */
+/** `subject`: the part checked, such as "kernel" or "iptables". */
 export function nodeCheck(severity: NodeCheck['severity'], subject: string, text: string, help?: string): NodeCheck {
   return { severity, subject, text, help };
 }
 
-/** The modes that the node is fit for: what one of them lacks is nothing to the others. */
+/** The modes that the node is fit for; one mode's needs do not count against another. */
 export function fitModes(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly ProxyMode[] {
   const errors = checks.filter(({ severity }) => severity === 'error');
   return modes.filter((mode) => errors.every((each) => each.mode !== undefined && each.mode !== mode));
 }
 
-/** What a node should be fit for. Without a bundle: for any in the mode. */
+/** What a node should be fit for; without a bundle, any of the mode. */
 export interface Needs {
   readonly mode: ProxyMode;
   readonly modules: readonly string[];
-  /** The value is undefined if any will do. */
+  /** Undefined accepts any value. */
   readonly sysctls: readonly { readonly name: string; readonly value: string | undefined }[];
-  /** Tool family → version. */
   readonly leastVersions: Readonly<Record<string, string>>;
   readonly manifest: Manifest | undefined;
 }
 
-/** A node to examine, and what it needs. */
 export interface Examined {
   readonly host: Host;
   readonly needs: Needs;
@@ -59,8 +55,8 @@ export interface Examined {
 }
 
 /**
- * Whether the node can still be read once it holds the bundle, beside what is other programs': what cannot be read can neither be
- * checked nor put back. nft prints a table in more characters than the bundle has.
+ * Checks that the node can still be read with the bundle on it: what cannot be read can neither be checked nor put
+ * back. nft prints a table in more characters than the bundle has.
  * Test: %s: a bundle that the node could not be read with is refused before any change.
  */
 export function examineRoom(
@@ -84,10 +80,10 @@ function megabytes(bytes: number): number {
   return Math.ceil(bytes / 2 ** 20);
 }
 
-/** What kube-proxy asks for before it starts in this mode (platformCheckSupported in cmd/kube-proxy/app). */
+/** The kernel kube-proxy requires in this mode (platformCheckSupported in cmd/kube-proxy/app). */
 const leastKernel: Version = [5, 13];
 
-/** Kernel features that kube-proxy's rules need: modules, purpose, and a chain and rule that need no other feature. */
+/** Kernel features of kube-proxy's rules: modules, purpose, and a chain and rule that need no other feature. */
 const features: readonly (readonly [modules: string, what: string, chain: string, rule: string])[] = [
   ['nft_chain_nat nft_nat', 'send packets to endpoints (dnat)', 'nat prerouting', 'meta l4proto tcp dnat to ENDPOINT'],
   ['nft_chain_nat nft_masq', 'masquerade', 'nat postrouting', 'masquerade fully-random'],
@@ -109,7 +105,7 @@ function modulesFor(used: readonly Family[]): readonly string[] {
   return [...new Set(names)];
 }
 
-/** What must be right before the first change. nft itself refuses the rest, and then changes nothing. */
+/** Checks what must be right before the first change; nft refuses the rest without changing anything. */
 export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly NodeCheck[]> {
   if (!programs(mode, 'nftables')) return [];
   const release = (await host.readFile('/proc/sys/kernel/osrelease'))?.trim();
@@ -121,7 +117,7 @@ export async function examineKernel(host: Host, mode: ProxyMode): Promise<readon
   return [nodeCheck('error', 'kernel', text, 'boot a newer kernel, or compile for iptables mode')];
 }
 
-/** Whether the kernel has each feature that the rules of nftables mode need. */
+/** Checks each kernel feature that nftables mode needs. */
 export async function examineFeatures(examined: Examined): Promise<readonly NodeCheck[]> {
   const { host, needs } = examined;
   const used = needs.manifest?.families ?? families;
@@ -129,13 +125,12 @@ export async function examineFeatures(examined: Examined): Promise<readonly Node
   const place = findModule(index, 'nf_tables');
   if (place === 'missing') return [describeMissing(index, ['nf_tables'])];
   if (place !== 'loadable') return tryFeatures(examined, used);
-  // Testing a feature would load nf_tables; that is left to the apply.
+  // Trying a feature would load nf_tables: left to the apply.
   const missing = modulesFor(used).filter((module) => findModule(index, module) === 'missing');
   const ok = nodeCheck('ok', 'modules', 'nf_tables can be loaded');
   return missing.length === 0 ? [ok] : [ok, describeMissing(index, missing)];
 }
 
-/** A module that the kernel lacks. */
 export function describeMissing({ loadsModules }: ModuleIndex, names: readonly string[]): NodeCheck {
   const [verb, it] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
   const advice = loadsModules
@@ -145,7 +140,7 @@ export function describeMissing({ loadsModules }: ModuleIndex, names: readonly s
   return nodeCheck('error', 'modules', text, advice);
 }
 
-/** Asks the kernel, and makes nothing. It refuses a rule whose module is missing and cannot be loaded. */
+/** Asks the kernel with `nft --check`, which changes nothing. A rule is refused if its module is missing. */
 async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[]): Promise<readonly NodeCheck[]> {
   const trials = used.flatMap((family) => features.map((feature) => [family, ...feature] as const));
   const tried = await Promise.all(
@@ -161,7 +156,7 @@ async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[
       return [{ family, what, reason, modules: modules.replace('FAMILY', family) }];
     }),
   );
-  // That nft is missing is said where the tools are.
+  // The check of tools reports a missing nft.
   if (tried.includes('missing'))
     return [
       nodeCheck('note', 'nftables', 'whether the kernel supports what the rules need is not checked: nft is missing'),
@@ -170,7 +165,7 @@ async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[
   const [first] = refusals;
   if (!first) return [nodeCheck('ok', 'nftables', 'the kernel supports everything that the rules need')];
   const { reason } = first;
-  // Then nft could not even begin with the rules.
+  // The same refusal for all: nft could not even begin.
   if (refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason)) {
     if (isRefusal(reason)) {
       return [nodeCheck('error', 'nftables', `nft is not allowed to change anything here: ${reason}`, rightsAdvice)];

@@ -38,19 +38,17 @@ const buckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 export class Metrics {
   readonly #values = new Map<MetricName, Map<string, number>>();
 
-  /** Adds to a counter; by 0, so that the counter is there before it first grows. */
+  /** Adds to a counter; 0 makes it appear before it first grows. */
   count(name: MetricName, labels: Labels, by = 1, part = ''): void {
     const series = `${name}${part}${formatLabels(labels)}`;
     const known = this.#values.get(name) ?? new Map<string, number>();
     this.#values.set(name, known.set(series, (known.get(series) ?? 0) + by));
   }
 
-  /** Sets a gauge, which has a single series. */
   set(name: MetricName, value: number, labels: Labels = {}): void {
     this.#values.set(name, new Map([[`${name}${formatLabels(labels)}`, value]]));
   }
 
-  /** Adds to a histogram. */
   observe(name: MetricName, seconds: number): void {
     for (const bound of buckets) this.count(name, { le: `${bound}` }, Number(seconds <= bound), '_bucket');
     this.count(name, { le: '+Inf' }, 1, '_bucket');
@@ -58,7 +56,6 @@ export class Metrics {
     this.count(name, {}, 1, '_count');
   }
 
-  /** In the text format of Prometheus. */
   format(): string {
     const names = Object.keys(metricFacts) as readonly MetricName[];
     const lines = names.flatMap((name) => {
@@ -76,11 +73,9 @@ function formatLabels(labels: Labels): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
 
-/** What a round of watch came to. */
 export interface Round {
-  /** Whether the newest bundle is good. */
   readonly isGood: boolean;
-  /** The bundle that was used, and where its health checks are answered; undefined if there was none. */
+  /** The bundle in use and its health check addresses; undefined without a bundle. */
   readonly bundle?:
     { readonly mark: BundleMark; readonly manifest: Manifest; readonly listenOn: ListenAddresses } | undefined;
   readonly outcome?: ChangeOutcome | undefined;
@@ -129,7 +124,7 @@ export class WatchMetrics {
     metrics.set('kpc_apply_last_success_timestamp_seconds', now / 1000);
   }
 
-  /** Of a round whose bundle was applied before: whatever it changes, another program changed. */
+  /** Counts drift: in a round whose bundle was applied before, every change undoes another program's. */
   #countDrift({ bundle, outcome }: Round): void {
     if (!outcome || bundle?.mark.digest !== this.#applied) return;
     for (const { object, number } of countPlan(outcome.plan)) {

@@ -8,38 +8,36 @@ import type { Host } from '../node/host.ts';
 import { readAddresses } from '../node/node-reading.ts';
 import { describeError } from '../../base/system-errors.ts';
 
-/** The response to an HTTP request. */
 export interface Answer {
   readonly status: 200 | 404 | 503;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** The answer to a path, such as "/metrics"; undefined if there is no such page. */
+/** Answers a path such as "/metrics"; undefined if there is no such page. */
 type AnswerPath = (path: string) => Answer | undefined;
 
-/** Limits of all connections together: their files must not run out, nor memory. No probe or Prometheus needs more. */
+/** Limits of all connections together, so that neither descriptors nor memory run out. */
 const limits = {
   connections: 256,
   /** Bytes of a request's head. */
   request: 8192,
-  /** Milliseconds from a connection's start to its end. */
+  /** Milliseconds a connection may last. */
   time: 10_000,
-  /** Milliseconds for all connections of a port to end. */
+  /** Milliseconds for a port's connections to end. */
   closing: 1000,
 };
 
 interface Connection {
   readonly server: Server;
   readonly client: string;
-  /** Whether it has not asked for anything yet. */
+  /** Whether it has sent no request yet. */
   isSilent: boolean;
 }
 
 /**
- * The open connections of several servers. Each gets one answer and is closed, and nothing that follows its request is read. A client
- * that keeps connections open without asking cannot shut out others: where there are too many, one of the client that has most goes,
- * the oldest silent one first.
+ * The open connections of several servers. Each gets one answer and is closed. When there are too many, the client with
+ * most loses one, its oldest silent one first, so no client can shut out others.
  * Test: a client that opens many takes no room from another.
  */
 class HttpConnections {
@@ -47,13 +45,13 @@ class HttpConnections {
   readonly #open = new Map<Socket, Connection>();
 
   async listen(address: string, port: number, answer: AnswerPath): Promise<Server> {
-    // Half open, so that a client that sends its request and nothing more gets its answer.
+    // Half open: a client may end its side after the request and still gets the answer.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       this.#admit(socket, server);
       this.#serve(socket, answer);
     });
     await new Promise<void>((resolve, reject) => {
-      // Keep the handler: it also receives failed accepts (EMFILE) on the open port, which must end nothing.
+      // Keep the handler: failed accepts (EMFILE) also arrive here and must end nothing.
       // Test: goes on where a connection cannot be taken, however often.
       server.on('error', reject);
       // One family per socket, so that both can use the port.
@@ -62,12 +60,11 @@ class HttpConnections {
     return server;
   }
 
-  /** Closes a port and its connections. */
   async close(server: Server): Promise<void> {
     for (const [socket, connection] of this.#open) if (connection.server === server) socket.destroy();
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
-      // One that an error left unknown is waited for in vain.
+      // Do not wait for a connection that an error left unlisted.
       setTimeout(resolve, limits.closing).unref();
     });
   }
@@ -108,7 +105,7 @@ class HttpConnections {
       if (this.#open.get(socket)?.isSilent) socket.destroy();
     });
     socket.on('data', (chunk) => {
-      // A client may send byte by byte: only what is new is looked through.
+      // A client may send byte by byte: search only what is new.
       const from = Math.max(0, head.length - 3);
       head += chunk.toString('latin1');
       const end = head.slice(from).search(/\r?\n\r?\n/);
@@ -162,10 +159,9 @@ export interface ServedPort {
   readonly answer: AnswerPath;
 }
 
-/** Ports by human-readable name. */
 export type ServedPorts = ReadonlyMap<string, ServedPort>;
 
-/** Keeps ports open for as long as a watch runs. */
+/** Keeps ports open while a watch runs. */
 export function createPorts() {
   const connections = new HttpConnections();
   const open = new Map<string, readonly Server[]>();
@@ -206,10 +202,10 @@ export function createPorts() {
   return { update, close: () => update(new Map()) };
 }
 
-/** The addresses to listen on, by family, from --nodeport-addresses; "0.0.0.0" and "::" mean all. */
+/** Addresses to listen on, by family, from --nodeport-addresses; "0.0.0.0" and "::" mean all. */
 export type ListenAddresses = { readonly [F in Family]: readonly string[] };
 
-/** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */
+/** All addresses of a family, or the node's that --nodeport-addresses selects, as for node ports. */
 export async function chooseListenAddresses(host: Host, manifest: Manifest): Promise<ListenAddresses> {
   const node = nodeOfBundle(manifest);
   const choose = async (family: Family, everywhere: string): Promise<readonly string[]> => {
@@ -223,8 +219,8 @@ export async function chooseListenAddresses(host: Host, manifest: Manifest): Pro
 }
 
 /**
- * The health check ports of a bundle, one family each. They answer like kube-proxy's (healthcheck/service_health.go):
- * 200 while the Service has endpoints on this node and the rules are in place (`isHealthy`), else 503.
+ * The health check ports of a bundle. They answer as kube-proxy's do (healthcheck/service_health.go): 200 while the
+ * Service has endpoints on this node and the rules are in place (`isHealthy`), else 503.
  */
 export function healthCheckPorts(manifest: Manifest, listenOn: ListenAddresses, isHealthy: () => boolean): ServedPorts {
   const ports = new Map<string, ServedPort>();

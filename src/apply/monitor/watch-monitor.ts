@@ -13,20 +13,19 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** Who hears how a watch is. */
 export interface MonitorOptions {
   readonly metrics: ListenAddress | undefined;
   readonly metricsFile: string | undefined;
   readonly healthz: ListenAddress | undefined;
 }
 
-/** The monitored watch; `warn` reports monitoring problems, which do not stop the work. */
+/** `warn` reports monitoring problems, which do not stop the work. */
 interface Monitored extends Pick<Watch, 'isHealthy' | 'isLive'> {
   readonly host: Host;
   readonly warn: (problem: string) => Promise<void>;
 }
 
-/** Measures a watch, and lets others see how it is. */
+/** Measures a watch and publishes its state. */
 export function createWatchMonitor(options: MonitorOptions, { host, warn, isHealthy, isLive }: Monitored) {
   const metrics = new WatchMetrics(version);
   const notifier = createNotifier(host, process.env);
@@ -55,7 +54,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   }
 
   return {
-    /** Runs a round; returns whether it left the node in its bundle's state. */
+    /** Runs a round; returns whether the node ended in its bundle's state. */
     async round(work: () => Promise<Round>): Promise<boolean> {
       await openPorts();
       const begun = host.uptime();
@@ -88,7 +87,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   };
 }
 
-/** Writes the metrics, but not over what is no file of metrics: its first line says so. */
+/** Writes the metrics, but only over a file of metrics, known by its first line. */
 async function writeMetrics(host: Host, path: string, text: string): Promise<void> {
   const there = (await host.readFile(path)) ?? '';
   if (there !== '' && !there.startsWith('# HELP kpc_apply_')) {
@@ -97,10 +96,9 @@ async function writeMetrics(host: Host, path: string, text: string): Promise<voi
   await replaceFile(path, text, { mode: 0o644, isDurable: false });
 }
 
-/** The state of a watch when a probe checks its health. Times in milliseconds since 1970. */
+/** Times in milliseconds since 1970. */
 export interface Health {
   readonly now: number;
-  /** Undefined if no round has succeeded yet. */
   readonly lastSuccess: number | undefined;
   /** The bundle's families; empty before the first bundle. */
   readonly families: readonly Family[];
@@ -124,13 +122,12 @@ export function answerHealth({ now, lastSuccess, families }: Health, healthy: bo
   };
 }
 
-/** A round takes no longer, as each of its tools has a time limit: if one does, systemd may start the watch anew. */
+/** Each tool has a time limit, so no round takes longer; if one does, systemd may restart the watch. */
 const longestRound = 30 * 60_000;
 
 /**
- * Reports watch status to systemd, if it asked for it. `report`: after each round, that the service is ready, and one line
- * on how it is. Node cannot send to systemd's socket, so `systemd-notify` does: the unit needs NotifyAccess=all. The watchdog is fed while the
- * process is alive and rounds end.
+ * Reports watch status to systemd, if it asked for it: readiness and one status line per round. Node cannot send to
+ * systemd's socket, so `systemd-notify` does, and the unit needs NotifyAccess=all. Feeds the watchdog while rounds end.
  */
 export function createNotifier(
   host: Pick<Host, 'run' | 'uptime'>,
@@ -138,7 +135,7 @@ export function createNotifier(
 ) {
   const send = async (...states: readonly string[]): Promise<void> => {
     if (socket === undefined) return;
-    // Whatever keeps systemd from hearing of it, the rules come first.
+    // Rules come first, whatever systemd-notify does.
     await host.run({ tool: 'systemd-notify', args: states }, { limit: 10_000 }).catch(() => undefined);
   };
   let lastRound = host.uptime();

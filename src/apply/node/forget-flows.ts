@@ -12,13 +12,13 @@ import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
 import { faultOfFlows, isFlow, readWith } from './tools.ts';
 
-/** How many pairs of ends flows are forgotten of at once: whoever sends through the node chooses how many there are. */
+/** How many pairs of ends to delete at once: anyone who sends through the node can add flows. */
 const mostPairs = 10_000;
 
 /**
- * Forgets the UDP flows that a kube-proxy of these behaviours forgets: those to a Service that go to a former endpoint, and those to
- * Service ports that are gone; see forgottenFlows. Does nothing if there is no conntrack tool. Throws a Failure where that cannot look,
- * or where more than mostPairs are to be forgotten: the first of them are then.
+ * Deletes the UDP flows that a kube-proxy of these behaviours deletes: to former endpoints of a Service, and to Service
+ * ports that are gone; see forgottenFlows. Does nothing without conntrack. Throws a Failure if it cannot list flows, or
+ * if there are more than mostPairs; then it has deleted the first.
  */
 export async function forgetStaleFlows(
   host: Host,
@@ -32,7 +32,7 @@ export async function forgetStaleFlows(
     if (served.ports.length + served.gone.length === 0) continue;
     const pairs = await listStalePairs(host, family, served, rules);
     for (const args of pairs.slice(0, mostPairs)) {
-      // Finding none is no failure: they have ended. It prints each that it has deleted.
+      // Finding none is no failure: the flows have ended. It prints each one deleted.
       await host.run({ tool: 'conntrack', args, keeps: () => false });
     }
     if (pairs.length <= mostPairs) continue;
@@ -41,10 +41,7 @@ export async function forgetStaleFlows(
   }
 }
 
-/**
- * The words by which conntrack deletes them: flows of the same two ends go at once, since clients may be many, and the tool looks
- * through the whole table each time. Holds one flow at a time.
- */
+/** conntrack's arguments: one call for flows of the same two ends, because each scans the whole table. */
 async function listStalePairs(
   host: Host,
   family: Family,
@@ -52,7 +49,7 @@ async function listStalePairs(
   rules: StaleFlowRules,
 ): Promise<readonly (readonly string[])[]> {
   const findStale = staleFlowFinder(served, rules);
-  // Most flows are to other ports. Where all those to a former cluster IP go, the port says nothing.
+  // Most flows are to other ports. If all flows to a former cluster IP go, the port does not matter.
   const isAnyPort = rules.ofGone === 'to-cluster-ip' && served.gone.length > 0;
   const numbers = new Set(
     [...served.ports, ...served.gone].flatMap(({ port, nodePort }) => [`${port}`, `${nodePort}`]),

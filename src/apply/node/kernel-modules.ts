@@ -1,30 +1,26 @@
 import type { Host } from './host.ts';
 
-/**
- * Where a kernel module is. "present": the kernel has it, built in or loaded. "unknown": the node has no list of its
- * modules (a container, or a kernel with everything built in), so that only trying shows.
- */
+/** "unknown": the node lists no modules (a container, or all built in), so only trying shows. */
 export type ModulePlace = 'present' | 'loadable' | 'missing' | 'unknown';
 
-/** What the node says of its modules. */
+/** What the node lists of its modules. */
 export interface ModuleIndex {
-  /** Modules that are loaded or built in. */
   readonly present: ReadonlySet<string>;
   readonly loadable: ReadonlySet<string>;
-  /** Whether the kernel's modules.dep and modules.builtin were there to read. */
+  /** Whether modules.dep and modules.builtin could be read. */
   readonly complete: boolean;
-  /** Whether the kernel loads modules at all; one that does not has what it has. */
+  /** Whether the kernel can load modules at all. */
   readonly loadsModules: boolean;
 }
 
-/** Files and folders of which one is there if, and only if, the module is in the kernel: for kernels without a list. */
+/** Files and folders that exist if, and only if, the module is in the kernel: for kernels without a list. */
 const signs: { readonly [module: string]: readonly string[] } = {
   ip_vs: ['/proc/sys/net/ipv4/vs', '/proc/net/ip_vs', '/sys/module/ip_vs'],
   nf_conntrack: ['/proc/sys/net/netfilter', '/sys/module/nf_conntrack'],
   ip_set: ['/sys/module/ip_set'],
 };
 
-/** Reads where the kernel has these modules. A file that is missing proves nothing: see ModuleIndex. */
+/** Finds where the kernel has these modules. A missing file proves nothing: see ModuleIndex. */
 export async function readModuleIndex(host: Host, modules: readonly string[]): Promise<ModuleIndex> {
   const namesIn = (text: string | undefined) => (text ?? '').split('\n').map(moduleOfLine);
   const listed = await host.readFile('/proc/modules');
@@ -43,7 +39,7 @@ export async function readModuleIndex(host: Host, modules: readonly string[]): P
   return { present, loadable: new Set(namesIn(dependencies)), complete: dependencies !== undefined, loadsModules };
 }
 
-/** Whether there is one of its files, or of its folders with anything in it. What may not be read shows nothing. */
+/** Whether one of its files exists, or one of its folders with content. What may not be read counts as absent. */
 async function hasSign(host: Host, module: string): Promise<boolean> {
   for (const path of signs[module] ?? [`/sys/module/${module}`]) {
     const names = await host.list(path).catch((): readonly string[] => []);
@@ -52,13 +48,13 @@ async function hasSign(host: Host, module: string): Promise<boolean> {
   return false;
 }
 
-/** Where the kernel has a module, by the index of a list that named it. */
+/** Looks a module up in an index whose list named it. */
 export function findModule(index: ModuleIndex, module: string): ModulePlace {
   const name = normalize(module);
   if (index.present.has(name)) return 'present';
   if (index.loadable.has(name) && index.loadsModules) return 'loadable';
   if (index.complete) return 'missing';
-  // Nothing of IPVS is there without its core.
+  // IPVS needs its core module for everything.
   const sign = name.startsWith('ip_vs_') ? 'ip_vs' : name;
   return !index.loadsModules && sign in signs && !index.present.has(sign) ? 'missing' : 'unknown';
 }
@@ -67,12 +63,12 @@ export function isInKernel(index: ModuleIndex, module: string): boolean {
   return findModule(index, module) === 'present';
 }
 
-/** modprobe and /proc/modules take - and _ for the same. */
+/** modprobe and /proc/modules treat - and _ alike. */
 function normalize(module: string): string {
   return module.replaceAll('-', '_');
 }
 
-/** "kernel/net/netfilter/ipvs/ip_vs.ko.zst: …", "ip_vs 180224 6 - Live" → "ip_vs". '' where the line names none. */
+/** "kernel/net/netfilter/ipvs/ip_vs.ko.zst: …" or "ip_vs 180224 6 - Live" → "ip_vs". '' if the line names none. */
 function moduleOfLine(line: string): string {
   const [path = ''] = line.split(/[: ]/, 1);
   return normalize(path.slice(path.lastIndexOf('/') + 1).replace(/\.ko(\.\w+)?$/, ''));

@@ -4,19 +4,19 @@ import { describeEnd, excerptOf, type Host } from './host.ts';
 import { rightsAdvice } from './processes.ts';
 import { faultOfLinks, isRefusal, readWith } from './tools.ts';
 
-/** The network namespace that a command works in: what kpc-apply knows of a kernel's rules is true of one network alone. */
+/** The network namespace that a command works in: what kpc-apply knows of rules holds for one network. */
 export interface NodeNetwork {
-  /** The kernel's id of this boot: what was true of the kernel before it says nothing of the kernel now. */
+  /** The kernel's boot id: rules do not survive a boot. */
   readonly bootId: string;
-  /** "4026532281", as `lsns -t net` lists it. The kernel gives it to another network as soon as this one has gone. */
+  /** "4026532281", as `lsns -t net` lists it. The kernel reuses it once the network is gone. */
   readonly inode: string;
-  /** What kpc-apply left in this network, and no other has. Undefined for the node's first network, which never goes. */
+  /** A unique name kpc-apply left in this network. Undefined for the node's first network, which never goes. */
   readonly mark?: string | undefined;
 }
 
 /**
- * The network that this process is in. One other than the node's first is known by its mark: `leavesMark` leaves one where there is
- * none; otherwise it gets one that nothing is recorded under. Throws a Failure if the network or its mark cannot be read, or left.
+ * The network of this process. Any but the node's first is known by its mark; `leavesMark` leaves one if there is none,
+ * else it gets a mark that nothing is recorded under. Throws a Failure if that fails.
  */
 export async function readNetwork(host: Host, leavesMark: boolean): Promise<NodeNetwork> {
   const [bootId, namespace] = await Promise.all([readBootId(host), host.readLink('/proc/self/ns/net')]);
@@ -35,7 +35,7 @@ export async function readBootId(host: Host): Promise<string> {
   return ((await host.readFile('/proc/sys/kernel/random/boot_id')) ?? '').trim();
 }
 
-/** Whether this is the network that the node booted with: it alone has the kernel's settings for all packets (sysctl_net_core.c). */
+/** Whether this is the network the node booted with: only it has the sysctls for all packets (sysctl_net_core.c). */
 async function isFirstNetwork(host: Host): Promise<boolean> {
   return (await host.readFile('/proc/sys/net/core/netdev_max_backlog')) !== undefined;
 }
@@ -44,10 +44,7 @@ function newMark(): string {
   return `kpc-${crypto.randomUUID().replaceAll('-', '').slice(0, 16)}`;
 }
 
-/**
- * The first of the marks on lo, in the order in which they were left: of two programs that leave one at once, both take the
- * same.
- */
+/** The first mark on lo, in order of creation, so that two programs that leave one at once agree. */
 async function readMark(host: Host): Promise<string | undefined> {
   const links = parseIpJson(
     await readWith(host, { tool: 'ip', args: ['-j', 'link', 'show', 'dev', 'lo'] }, faultOfLinks),
@@ -61,8 +58,8 @@ async function readMark(host: Host): Promise<string | undefined> {
 }
 
 /**
- * A further name of lo is in every network, whatever modules and tools there are, ends with the network, and outlives each flush of
- * rules, routes and addresses. kube-proxy and other programs know lo by the name that it has.
+ * Every network has lo. A further name of lo needs no module or tool, lasts as long as the network and survives any
+ * flush. Other programs, kube-proxy too, use lo by its own name.
  * Test: a mark is there after everything else that a network holds was flushed.
  */
 async function leaveMark(host: Host): Promise<string> {
@@ -82,7 +79,7 @@ async function leaveMark(host: Host): Promise<string> {
   );
 }
 
-/** The kernel has a place of 64 kB for all further names of a link (rtnl_alt_ifname), and says so since Linux 5.18. */
+/** The kernel has 64 kB for all further names of a link (rtnl_alt_ifname), and reports that since Linux 5.18. */
 function adviseOnMark(said: string): string {
   if (isRefusal(said)) return rightsAdvice;
   return /too long/i.test(said)

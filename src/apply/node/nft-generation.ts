@@ -2,23 +2,16 @@ import type { Host } from './host.ts';
 import { mostSaid, Room } from './output.ts';
 
 /**
- * How often the rules of nftables have been changed. The kernel adds one for each transaction that changes anything in this
- * network namespace, whatever program makes it: while the count stands still, the tables are the same. (The clients that
- * session affinity learns are not counted.)
+ * How often nftables rules have been changed. The kernel counts each transaction that changes anything in this network,
+ * by any program: while the count stands still, the tables are the same (but for clients that affinity learns).
  */
 export interface NftGeneration {
-  /**
-   * What the count belongs to: the network namespace, by the cookie that the kernel gives no other one until it reboots, and
-   * the module nf_tables as it is loaded now. Both begin to count anew.
-   */
+  /** The network's cookie, unique until reboot, and the loaded module nf_tables. Both start a new count. */
   readonly counter: string;
   readonly count: number;
 }
 
-/**
- * Asks the kernel, with Perl: Node cannot open a netlink socket, and nft does not print the count. Undefined if Perl is
- * missing or anything is out of the ordinary. Then the tables have to be listed.
- */
+/** Asks with Perl: Node has no netlink sockets, and nft does not print it. Undefined if anything is unusual. */
 export async function readNftGeneration(host: Host): Promise<NftGeneration | undefined> {
   try {
     const result = await host.run({ tool: 'perl', args: ['-e', program], room: new Room(mostSaid) });
@@ -26,20 +19,19 @@ export async function readNftGeneration(host: Host): Promise<NftGeneration | und
     const [, counter, count] = /^(\d+ \d+) (\d+)\n$/.exec(result.stdout) ?? [];
     return counter === undefined ? undefined : { counter, count: Number(count) };
   } catch {
-    // It does not end, say.
     return undefined;
   }
 }
 
-/** Whether nothing has been changed between the two except in this many transactions. */
+/** Whether the only changes between the two are this many transactions. */
 export function isLaterBy(transactions: number, before: NftGeneration, after: NftGeneration | undefined): boolean {
   return before.counter === after?.counter && before.count + transactions === after.count;
 }
 
 /**
- * Sends NFT_MSG_GETGEN, and reads NFTA_GEN_ID from the answer: linux/netfilter/nf_tables.h. getsockopt(SO_NETNS_COOKIE) goes
- * by its number, because Perl's own asks for 256 bytes and the kernel gives 8 only to whoever asks for 8. A kernel without
- * the cookie is older than 5.14, and the node of another kind of processor does without this.
+ * Sends NFT_MSG_GETGEN and reads NFTA_GEN_ID from the answer (linux/netfilter/nf_tables.h). Calls
+ * getsockopt(SO_NETNS_COOKIE) by number: Perl's own asks for 256 bytes, but the kernel answers only to 8. Kernels
+ * before 5.14 have no cookie, and other processors other numbers: then there is no count.
  */
 const program = String.raw`
 use strict;

@@ -37,20 +37,20 @@ import { readIpvsTable } from './open-traffic.ts';
 /** What one tool prints about a node: the rules of a family, kube-proxy's table of a family, and so on. */
 export type ReadingPart = RulesPlace | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
 
-/** What tools print, as they print it, by the parts that a step may change. '' for what the kernel cannot hold. */
+/** Tools' output by the parts that a step may change. '' for what the kernel cannot hold. */
 export type ReadingTexts = { readonly [P in ReadingPart]: string };
 
-/** What the tools print of a node. */
+/** The tools' output about a node. */
 export interface NodeReading extends ReadingTexts {
-  /** Files of /proc/sys and /sys that were asked for, and are there. */
+  /** The requested files of /proc/sys and /sys that exist. */
   readonly settings: Readonly<Record<string, string>>;
-  /** The variant of iptables that printed the rules of a family; those of the other variant are the part "other …". */
+  /** The iptables variant that printed a family's rules; the other variant's are the part "other …". */
   readonly variants: Variants;
-  /** The file of the balancer. Undefined if there is none, it is not kpc-apply's, or a kpc-apply read the node that knew of none. */
+  /** The balancer's file. Undefined if missing or not kpc-apply's, or if an older kpc-apply read the node. */
   readonly balancer?: string | undefined;
 }
 
-/** What of a reading still holds where these parts may have changed since. */
+/** The texts that still hold after these parts may have changed. */
 export function textsBut(reading: ReadingTexts, changed: ReadonlySet<ReadingPart>): Partial<ReadingTexts> {
   const texts: { [P in ReadingPart]?: string } = { ...reading };
   for (const part of changed) delete texts[part];
@@ -58,25 +58,21 @@ export function textsBut(reading: ReadingTexts, changed: ReadonlySet<ReadingPart
 }
 
 export interface ReadingScope {
-  /** What must be readable. Of the rest, what no tool is there for is taken to be empty, and rules that cannot be read. */
+  /** What must be readable. Other parts count as empty if their tool is missing or cannot read them. */
   readonly needed: ReadonlySet<ReadingPart>;
   readonly variants: Variants;
-  /** Whether the timeouts of IPVS matter. */
   readonly timeouts: boolean;
   /** Files of settings. */
   readonly settings: readonly string[];
-  /** What IPVS lists of itself, if that has been read; null if it is not in the kernel. */
+  /** IPVS's own list, if already read; null if IPVS is not in the kernel. */
   readonly ipvs?: string | null | undefined;
-  /** Called for each listing of rules: gives the room for the rules of other programs' chains. Without it there is none. */
+  /** Called for each listing: returns the room for rules of other programs' chains; by default none. */
   readonly roomForOthers?: ((place: RulesPlace) => (bytes: number) => boolean) | undefined;
-  /** Told of each tool that has left out its part. */
+  /** Called for each part that its tool could not read. */
   readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
 
-/**
- * What must be read of a node: the parts where something is wanted, or recorded as made. A node has the tools of the modes that it is
- * for, whatever modules its kernel has: other programs bring tools of their own.
- */
+/** The parts where something is wanted or recorded. Others depend on the node's tools. */
 export function neededOf(
   { iptables, nftables, sets, virtualServers, links }: KernelState,
   owned: OwnedNames,
@@ -96,28 +92,27 @@ export function neededOf(
   return new Set(needed.flatMap(([part, is]) => (is ? [part] : [])));
 }
 
-/** A node that is read, and what of it is in its kernel at all. */
+/** A node being read, and which parts its kernel can have. */
 interface ReadNode {
   readonly host: Host;
   readonly scope: ReadingScope;
-  /** What IPVS lists of itself. */
   readonly ipvs: string | undefined;
   readonly hasSets: boolean;
   readonly hasNftables: boolean;
-  /** For all parts together: others may lengthen several at once. */
+  /** Shared by all parts: other programs may lengthen several at once. */
   readonly room: Room;
 }
 
 /** How a part is read. */
 interface PartReader {
-  /** Of rules, it depends on the variant of iptables in use. */
+  /** For rules, it depends on the iptables variant in use. */
   readonly command: (variants: Variants) => Command;
-  /** Returns what keeps the lines that matter: of other programs' objects there may be any number. */
+  /** Returns what keeps the relevant lines: other programs may have any number of objects. */
   keepsLines?(scope: ReadingScope): KeepsLine;
-  /** Whether the kernel can hold anything of this part. */
+  /** Whether the kernel can hold any of this part. */
   isThere?(node: ReadNode): boolean | Promise<boolean>;
   findFault(text: string): string | undefined;
-  /** Returns how it differs from a listing obtained in another way: a listing cut at a line end looks whole. */
+  /** Returns how it differs from a second listing: one cut at a line end looks whole. */
   compare?(text: string, node: ReadNode): Promise<string | undefined>;
 }
 
@@ -162,7 +157,7 @@ function rulesReader(family: Family): PartReader {
   };
 }
 
-/** The rules of the variant that is not in use. Most nodes have none: then no tool is asked. */
+/** The rules of the unused variant. Most nodes have none: then no tool is run. */
 function otherRulesReader(family: Family): PartReader {
   const place = `other ${family}` as const;
   return {
@@ -176,10 +171,7 @@ function otherRulesReader(family: Family): PartReader {
   };
 }
 
-/**
- * Reads only kube-proxy's table: others may be large. As text, which holds more than JSON (table comments, and whether
- * a table is dormant) in half the memory; without values that change all the time.
- */
+/** Only kube-proxy's table, since others may be large. As text: JSON lacks table comments and the dormant flag. */
 function nftReader(family: Family): PartReader {
   const table = ['table', nftFamily[family], nftTableName];
   return {
@@ -195,8 +187,8 @@ function nftReader(family: Family): PartReader {
 const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
 
 /**
- * Whether nftables holds a table; undefined if nft does not say. Asks for the names of its sets alone: for most other questions, also
- * for a list of tables, nft first reads the elements or chains of all tables, which may be millions.
+ * Whether nftables holds a table; undefined if nft does not say. Asks for set names alone: for most other questions,
+ * even a list of tables, nft first reads all elements or chains, maybe millions.
  * Test: a table of another program with many elements costs nft nothing.
  */
 async function hasNftTable(host: Host, family: Family, table: string): Promise<boolean | undefined> {
@@ -207,10 +199,10 @@ async function hasNftTable(host: Host, family: Family, table: string): Promise<b
   return noSuchTable.test(result.stderr) ? false : undefined;
 }
 
-/** How many times two listings are compared: a change between them makes them differ too. */
+/** Tries of comparing two listings: a change between them makes them differ too. */
 const comparisons = 3;
 
-/** Returns '' for a part that is left out: it is not needed, and its tool is missing or may fail. */
+/** Returns '' for a part that is not needed and whose tool is missing or failed. */
 async function readPart(node: ReadNode, part: ReadingPart): Promise<string> {
   const { isThere, keepsLines, findFault, compare } = readers[part];
   const { host, scope, room } = node;
@@ -233,10 +225,7 @@ async function readPart(node: ReadNode, part: ReadingPart): Promise<string> {
   }
 }
 
-/**
- * Reads the node, all tools at once, except for the parts of which it is known what they would print; settings always. Throws a
- * Failure where a tool does not do its part.
- */
+/** Reads the node, all tools at once, except known parts; settings always. Throws a Failure if a needed tool fails. */
 export async function readNode(host: Host, scope: ReadingScope, known?: Partial<ReadingTexts>): Promise<NodeReading> {
   const [ipvs, hasSets, hasNftables, settings] = await Promise.all([
     scope.ipvs === undefined ? readIpvsTable(host) : (scope.ipvs ?? undefined),
@@ -246,7 +235,6 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
   ]);
   const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables, room: new Room(mostRead) };
   const read = readingParts.map(async (part) => [part, known?.[part] ?? (await readPart(node, part))] as const);
-  // Each part has its reader.
   const texts = Object.fromEntries(await Promise.all(read)) as ReadingTexts;
   for (const place of rulesPlaces) {
     const tool = rulesTool(place, 'save', scope.variants);
@@ -261,21 +249,18 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
   return { ...texts, settings, variants: scope.variants };
 }
 
-/** What `ip -j -d addr` prints. Throws a Failure if that is not whole. */
+/** The output of `ip -j -d addr`. Throws a Failure if it is incomplete. */
 export function readAddresses(host: Host): Promise<string> {
   return readWith(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }, faultOfLinks);
 }
 
-/** Files in which the legacy variant of iptables finds the tables that the kernel has. */
+/** Where the legacy variant of iptables finds the kernel's tables. */
 const tableLists: { readonly [F in Family]: string } = {
   ipv4: '/proc/net/ip_tables_names',
   ipv6: '/proc/net/ip6_tables_names',
 };
 
-/**
- * Finds a table that the kernel has and the listing lacks: one cut after a table looks whole. Even if only another
- * program uses that table, a reading after a change would be cut too, and not show whether all is right.
- */
+/** Finds a table that the listing lacks: one cut after a table looks whole. Other programs' tables count too. */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,
@@ -312,7 +297,7 @@ function findHiddenTable(output: string, family: Family, tool: string): Failure 
   );
 }
 
-/** Whether there can be tables of nftables: to ask a kernel for some that has none yet would load a module. */
+/** Whether nftables may hold tables: asking an unused kernel would load the module. */
 async function mayHaveNftables(host: Host): Promise<boolean> {
   const place = findModule(await readModuleIndex(host, ['nf_tables']), 'nf_tables');
   return place !== 'loadable' && place !== 'missing';
@@ -325,7 +310,7 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
     const value = values[i];
     if (value === undefined) return;
     settings[path] = value.trim();
-    // All that kpc-apply sets are numbers.
+    // kpc-apply only sets numbers.
     if (/^-?\d+$/.test(settings[path])) return;
     throw new Failure('unreadable-node', `${path} does not hold a number`, `look at it by hand: cat ${path}`);
   });
@@ -333,8 +318,8 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
 }
 
 /**
- * The whole state of the kernel as the tools printed it, also other programs' objects. Sysctls and modules are not in it. `rules`: lines that
- * an earlier reading had: these give the same values, which compare at no cost.
+ * The whole state as the tools printed it, other programs' objects too, without sysctls and modules. `rules`: lines of
+ * an earlier reading; equal lines become the same objects, which compare at no cost.
  */
 export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): KernelState {
   const { ipset, ipvsadm, addresses } = reading;
@@ -357,15 +342,12 @@ export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): K
   };
 }
 
-/**
- * kube-proxy's tables in what `nft list` printed, and what is in them that kpc does not read. A table that holds such is none
- * that kpc makes: it counts as another, whatever else is in it.
- */
+/** kube-proxy's tables in nft's output. A table with content that kpc cannot read is not kpc's own. */
 export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
   const unreadHeads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];
   return tables.map((table) => {
-    // A table that is there gets no other comment. Old versions of nft print none, nor does kube-proxy write one with these.
+    // nft cannot change a table's comment. Old versions print none, and kube-proxy writes none with those.
     const isOther = table.comment !== undefined && table.comment !== nftTableComment;
     const heads = isOther ? [...unreadHeads, `comment ${JSON.stringify(table.comment)}`] : unreadHeads;
     return heads.length === 0 ? table : { ...table, strange: { heads, text } };

@@ -5,28 +5,25 @@ import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
 import type { KeepsLine } from './output.ts';
 
-/** The connections that IPVS has to a real server. */
 export interface ConnectionCount {
-  /** Established ones. */
   readonly active: number;
-  /** Those that begin or have just ended, and all of protocols that have no connections. */
+  /** Beginning or just ended ones, and all of protocols without connections. */
   readonly inactive: number;
 }
 
-/** The connections of a real server, by the keys of its virtual server and its own; undefined if the kernel lists no such. */
+/** A real server's connections, by the keys of virtual server and real server; undefined if the kernel lists none. */
 export type Connections = (virtualServer: string, realServer: string) => ConnectionCount | undefined;
 
-/** What goes through a node as it was looked at. Parsed on first use: most changes of a node need none of it. */
+/** The traffic when the node was read. Parsed on first use: most changes need none of it. */
 export interface OpenTraffic {
-  /** What IPVS lists of itself; undefined if it is not in the kernel. */
+  /** IPVS's own list; undefined if IPVS is not in the kernel. */
   readonly ipvs: string | undefined;
-  /** Of IPVS. */
   readonly connections: Connections;
   /** The addresses that sockets in this network send from. */
   readonly sources: () => ReadonlySet<string>;
 }
 
-/** What IPVS lists of itself without a process; undefined if it is not in the kernel. */
+/** Reads IPVS's list without a process; undefined if it is not in the kernel. */
 export async function readIpvsTable(host: Host): Promise<string | undefined> {
   const path = '/proc/net/ip_vs';
   const text = await host.readFile(path);
@@ -40,7 +37,7 @@ export async function readIpvsTable(host: Host): Promise<string | undefined> {
   throw new Failure('unreadable-node', `${path} is not whole: ${fault}`, `look at it by hand: cat ${path}`);
 }
 
-/** Reads what IPVS lists; with `withSockets` also all sockets, perhaps many. */
+/** Reads IPVS's list and, with `withSockets`, all sockets, perhaps many. */
 export async function readTraffic(host: Host, withSockets: boolean): Promise<OpenTraffic> {
   const ipvs = await readIpvsTable(host);
   const files = withSockets && ipvs !== undefined ? ['tcp', 'tcp6', 'udp', 'udp6'] : [];
@@ -55,12 +52,11 @@ export async function readTraffic(host: Host, withSockets: boolean): Promise<Ope
   };
 }
 
-/** Names a real server of a virtual server, by their keys. */
 export function placeKey(virtualServer: string, realServer: string): string {
   return `${virtualServer} ${realServer}`;
 }
 
-/** Reads /proc/net/ip_vs: of each virtual server when it is first asked for, since few of them ever let a real server go at once. */
+/** Reads /proc/net/ip_vs, each virtual server on first use: few drain real servers at once. */
 export function readConnections(text: string): Connections {
   let table: ReadonlyMap<string, string> | undefined;
   const known = new Map<string, ReadonlyMap<string, ConnectionCount>>();
@@ -108,7 +104,7 @@ function parseSocket(text: string): { readonly address: Address; readonly port: 
   return address && { address, port };
 }
 
-/** Keeps a line for each source: whoever connects to the node chooses how many sockets it has. */
+/** Keeps one line per source address: anyone who connects can add sockets. */
 function keepsNewSources(): KeepsLine {
   const known = new Set<string>();
   return (line) => {
@@ -118,8 +114,8 @@ function keepsNewSources(): KeepsLine {
 }
 
 /**
- * The addresses that connected sockets have as their own, in what /proc/net/tcp and its like list. Not those that listen,
- * nor those whose end only the kernel remembers:
+ * Local addresses of connected sockets in /proc/net/tcp and the like, without listeners and sockets that only the
+ * kernel remembers:
  *
  *     0: 0A00600A:D2F0 0A00600A:0050 01 …
  */
@@ -134,12 +130,12 @@ function sourceOf(line: string): string | undefined {
   return ended.has(state) ? undefined : host;
 }
 
-/** TIME_WAIT, and of UDP every socket that is not connected. */
+/** TIME_WAIT, and unconnected UDP sockets. */
 const ended: ReadonlySet<string> = new Set(['06', '07']);
 
 const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-/** Four bytes at a time, each four as a number of this machine's: "0A00600A" is 10.96.0.10 on most. */
+/** Groups of four bytes in host byte order: "0A00600A" is 10.96.0.10 on most machines. */
 function decodeAddress(hex: string): Address | undefined {
   const words = hex.match(/.{8}/g) ?? [];
   const bytes = words.map((word) => (isLittleEndian ? (word.match(/../g) ?? []).toReversed().join('') : word)).join('');
@@ -147,7 +143,6 @@ function decodeAddress(hex: string): Address | undefined {
   return parseAddress((bytes.match(/.{4}/g) ?? []).join(':'));
 }
 
-/** "0A600001" → 10.96.0.1. */
 function parseHexIPv4(hex: string): Address | undefined {
   return parseAddress((hex.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)).join('.'));
 }

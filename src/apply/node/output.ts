@@ -1,4 +1,4 @@
-// The output of a tool, as far as there is room for it: lines that only tell of other programs are not kept.
+// The output of a tool, within its room: lines that concern only other programs are dropped.
 import { largestBundle } from '../../bundle/folder.ts';
 import { Failure } from '../state/failure.ts';
 import { temporarySetName } from '../../kernel/ipset/ipset.ts';
@@ -8,20 +8,17 @@ import { linesOf } from '../../kernel/lines.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 
 /**
- * Bytes that kpc-apply holds of all that it reads of a node at one time, as many as of a bundle: what is parsed of them takes twenty
- * times as much. docs/security.md has the same, and examples/ the limit of memory for it.
+ * Most bytes held of all readings of a node at a time; parsed, they take twenty times as much. See docs/security.md.
  */
 export const mostRead = largestBundle;
 
-/** Bytes that it holds of the output of a tool that lists nothing, and of each tool's stderr. */
+/** Bytes of other tools' output, and of each tool's stderr. */
 export const mostSaid = 2 ** 20;
 
-/** Says whether a line, without its end, is kept. Others may have made the listing millions of lines long: it has to be quick. */
+/** Whether to keep a line (without its end). It must be quick: others may make a listing millions of lines long. */
 export type KeepsLine = (line: string) => boolean;
 
-/** Bytes that several outputs have between them. */
 export class Room {
-  /** All that it had at first. */
   readonly bytes: number;
   #left: number;
 
@@ -30,7 +27,7 @@ export class Room {
     this.#left = bytes;
   }
 
-  /** Takes this many bytes. Takes none and returns false if there are fewer. */
+  /** Takes this many bytes, or returns false and takes none. */
   take(bytes: number): boolean {
     if (bytes > this.#left) return false;
     this.#left -= bytes;
@@ -42,7 +39,7 @@ export class Room {
   }
 }
 
-/** Why a listing is refused that has no room. `what` says where it is from. */
+/** The Failure for a listing that has no room. `what`: its origin. */
 export function tooLarge(what: string, { bytes }: Room, tool?: string): Failure {
   const limit = `kpc-apply reads ${bytes / 2 ** 20} MB of ${bytes === mostRead ? 'a node' : 'it'} at most`;
   return new Failure(
@@ -53,7 +50,7 @@ export function tooLarge(what: string, { bytes }: Room, tool?: string): Failure 
   );
 }
 
-/** Gathers output as it comes: all of it, or the lines that are kept, as far as there is room. */
+/** Collects output, all of it or the lines to keep, as far as there is room. */
 export class Output {
   readonly #room: Room;
   readonly #keeps: KeepsLine | undefined;
@@ -67,13 +64,13 @@ export class Output {
     this.#keeps = keeps;
   }
 
-  /** Whether there was more to keep than room for it. Nothing is kept from there on. */
+  /** Whether something did not fit. Nothing after it is kept. */
   get isCut(): boolean {
     return this.#isCut;
   }
 
   add(chunk: Buffer): void {
-    // What a pipe gave in small pieces has far larger buffers.
+    // A pipe's small chunks sit in far larger buffers: copy them.
     if (!this.#keeps) return this.#store(this.#kept, Buffer.from(chunk));
     const [first, last] = [chunk.indexOf(lineEnd) + 1, chunk.lastIndexOf(lineEnd) + 1];
     if (first > 0) this.#endLine(chunk.subarray(0, first), this.#keeps);
@@ -81,7 +78,7 @@ export class Output {
     if (last < chunk.length) this.#store(this.#begun, Buffer.from(chunk.subarray(last)));
   }
 
-  /** Call it once, after the last chunk. A last line without an end is kept whatever it is: it shows that something is lacking. */
+  /** Call it once, at the end. Keeps a last line without an end: it shows that something is missing. */
   finish(): string {
     return Buffer.concat([...this.#kept.splice(0), ...this.#begun.splice(0)]).toString();
   }
@@ -115,10 +112,7 @@ export class Output {
 
 const lineEnd = 10;
 
-/**
- * Keeps the entries of kube-proxy's sets, and those of sets of sets, which may name one of them. Other programs' sets may have
- * millions.
- */
+/** Keeps kube-proxy's sets and sets of sets. Other programs' sets may have millions of entries. */
 export function keepsSetLines(): KeepsLine {
   const whole = new Set<string>();
   return (line) => {
@@ -128,28 +122,28 @@ export function keepsSetLines(): KeepsLine {
   };
 }
 
-/** All chains and sets that kpc-apply may own have this in their names. */
+/** In the names of all chains and sets that kpc-apply may own. */
 const ownMark = 'KUBE-';
 
-/** How many characters the lines have that name nothing of kube-proxy's: they are there whatever becomes of its own. */
+/** Characters in lines that name nothing of kube-proxy's, so that stay whatever happens to its rules. */
 export function lengthOfOthers(text: string): number {
   let length = 0;
   for (const line of linesOf(text)) if (!line.includes(ownMark)) length += line.length + 1;
   return length;
 }
 
-/** Whether all rules of a chain are kept: of another program's, those that name nothing of kube-proxy's are not. */
+/** Whether a listing keeps all rules of a chain, also those that name nothing of kube-proxy's. */
 export function isKeptWhole(table: TableName, chain: string): boolean {
   return isBuiltInChain(table, chain) || chain.includes(ownMark);
 }
 
 /**
- * Keeps the rules of kube-proxy's chains, and those of the kernel's own, where the order counts. Of other programs' chains, which
- * may have a rule for each of millions of clients, it keeps the rules that name something of kube-proxy's, and others as far as there
- * is `room` for their bytes.
+ * Keeps the rules of kube-proxy's chains and, because order counts, of built-in chains. Of other chains, which may have
+ * a rule for each of millions of clients, keeps the rules that name kube-proxy's objects, and the rest while `room` has
+ * space.
  */
 export function keepsRuleLines(room: (bytes: number) => boolean = () => false): KeepsLine {
-  // A rule whose quoted comment goes on in the next line. What is in there may look like anything: all is kept from there on.
+  // Inside a quoted comment of several lines anything may appear: keep all of it.
   // Test: keeps all that follows a comment of several lines.
   let isQuoted = false;
   return (line) => {

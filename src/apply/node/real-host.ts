@@ -10,7 +10,6 @@ import type { ExaminedPath, Host, Listing } from './host.ts';
 import { mostRead, Output, Room, tooLarge } from './output.ts';
 import { runTool, startApart, toolMark, toolPath, usualLimits } from './run-tool.ts';
 
-/** The node that this process runs on. */
 export const realHost: Host = {
   pid: process.pid,
   toolMark,
@@ -47,10 +46,10 @@ export const realHost: Host = {
   uptime: () => uptime() * 1000,
 };
 
-/** Bytes: of a file that goes on for ever, nothing may be kept. */
+/** Bytes read of an endless file, nothing of which may be kept. */
 const mostScanned = 2 ** 32;
 
-/** Reads a file whose length is that of what others do. Throws a Failure for one that has no room. */
+/** Reads a file whose length others choose. Throws a Failure if it has no room. */
 async function readListing(path: string, { keeps, room = new Room(mostRead) }: Listing = {}): Promise<string> {
   const file = await fs.open(path);
   try {
@@ -72,7 +71,7 @@ function readUser(): Host['user'] {
   const uid = readId(SUDO_UID ?? PKEXEC_UID);
   return {
     uid: process.getuid?.() ?? -1,
-    // pkexec does not say of which group; -1 is no group.
+    // pkexec does not pass the group; -1 is no group.
     invoker: uid === undefined ? undefined : { uid, gid: readId(SUDO_GID) ?? -1 },
   };
 }
@@ -92,7 +91,7 @@ async function examinePath(path: string, from?: Parameters<typeof walkPath>[1]):
   };
 }
 
-/** Undefined if it fails with one of these. */
+/** Undefined for errors with these codes. */
 async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): Promise<T | undefined> {
   try {
     return await work();
@@ -102,7 +101,7 @@ async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): 
   }
 }
 
-/** With all folders above it. Of a file system that is read-only, Node says there that the folder is missing. */
+/** Creates the folder and all above. On a read-only file system Node reports the folder as missing. */
 async function makeFolder(path: string): Promise<void> {
   try {
     await fs.mkdir(path, { recursive: true, mode: 0o700 });

@@ -5,10 +5,7 @@ import { Failure, faultOf } from '../state/failure.ts';
 import { excerptOf, formatCommand, type Command, type CommandResult, type Patience } from './host.ts';
 import { mostSaid, Output, Room } from './output.ts';
 
-/**
- * Returns a handler of events that gives what `handler` throws to `fail`. Thrown out of a handler, an error ends the process, and
- * whoever waits for the event waits for ever.
- */
+/** Wraps an event handler so that its errors go to `fail`. Thrown from a handler, an error would end the process. */
 function guarded<Args extends readonly unknown[]>(
   fail: (error: unknown) => void,
   handler: (...args: Args) => void,
@@ -22,17 +19,17 @@ function guarded<Args extends readonly unknown[]>(
   };
 }
 
-/** How long a tool may take before it is taken to hang, in milliseconds. */
+/** Milliseconds until a tool counts as hung. */
 interface ToolLimits {
-  /** One that is fed what to change. The largest restore takes seconds. */
+  /** For a tool that gets changes on stdin. The largest restore takes seconds. */
   readonly fed: number;
-  /** One that only reads the node, and any other. */
+  /** For any other tool. */
   readonly unfed: number;
-  /** From its end until its output is closed. */
+  /** From its exit until its output is closed. */
   readonly closing: number;
 }
 
-/** When a tool that takes long is reported first, and how often after that. */
+/** When to report a slow tool first, and how often after that. */
 const waitingMilliseconds = 10_000;
 const waitingAgainMilliseconds = 60_000;
 
@@ -41,17 +38,14 @@ export const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, cl
 /** Where distributions keep the tools; not every PATH has them. */
 const toolFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];
 
-/** The folders of PATH that are absolute, and those of distributions after them. */
+/** The absolute folders of PATH, then those of distributions. */
 export function toolPath(): string {
   return [...new Set([...absoluteFolders(process.env['PATH']), ...toolFolders])].join(':');
 }
 
-/**
- * What programs get of the environment. Many variables make a program load other code (LD_PRELOAD, XTABLES_LIBDIR,
- * PERL5OPT, …), so nothing else is passed on. docs/security.md has the same.
- */
+/** Passes no other variables: many make a program load code (LD_PRELOAD, PERL5OPT, …). See docs/security.md. */
 function programEnvironment(): NodeJS.ProcessEnv {
-  // Where systemd-notify reports how watch is.
+  // Where systemd-notify sends watch's status.
   const { NOTIFY_SOCKET } = process.env;
   return { LC_ALL: 'C', PATH: toolPath(), ...(NOTIFY_SOCKET !== undefined && { NOTIFY_SOCKET }) };
 }
@@ -65,12 +59,12 @@ function toolEnvironment(): NodeJS.ProcessEnv {
 export const toolMark = `KPC_APPLY_RUN=${crypto.randomUUID()}`;
 
 /**
- * Runs a tool until its output is closed. Throws a Failure for one that never gets there: what it
- * printed until then may be a part only, and what it started may hold its output open for ever.
+ * Runs a tool until its output is closed. Throws a Failure for one that does not get there: its output may be
+ * incomplete, and its children may hold the output open forever.
  * Test: does not wait for ever for output that stays open, nor take what there is of it for all.
  *
- * What its output has no room for is dropped as it comes. A listing that is cut is of no use, so its tool is ended then; one that
- * changes something goes on. An error in a handler ends the tool and is thrown.
+ * Drops output beyond its room as it comes. Kills a listing tool then, since a cut listing is useless; a changing tool
+ * goes on. An error in a handler kills the tool and is thrown.
  * Test: an error in the handler of a line ends the tool, and is thrown.
  */
 export function runTool(
@@ -96,7 +90,7 @@ export function runTool(
       if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
       else reject(error);
     });
-    // It has not started, perhaps for want of open files, and has no pipes then: the error above says so.
+    // It has not started, maybe for lack of descriptors, and has no pipes; the error event reports it.
     // Test: says so where no more files may be open.
     if (child.pid === undefined) return;
     const finish = gather(child, command, giveUp);
@@ -107,7 +101,7 @@ export function runTool(
       else resolve({ kind: 'ended', status: status ?? undefined, signal: signal ?? undefined, ...finish() });
     };
     child.on('close', guarded(reject, close));
-    // A tool that ends before it has read everything says why on stderr; the broken pipe adds nothing to it.
+    // A tool that ends before reading all input explains that on stderr; ignore the broken pipe.
     child.stdin.on('error', () => {});
     child.stdin.end(command.stdin ?? '');
 
@@ -128,13 +122,13 @@ function spawnTool({ tool, args }: Command): ChildProcessWithoutNullStreams {
   return spawn(tool, args, {
     env: toolEnvironment(),
     stdio: ['pipe', 'pipe', 'pipe'],
-    // A process group of its own: it is ended with all that it has started, and not by what a terminal sends to ours.
+    // Its own process group: killed with all its children, and not by signals of our terminal.
     // Test: ends a tool that has had its time with all that it has started.
     detached: true,
   });
 }
 
-/** Gathers what a tool prints. `fail` gets errors of that. Returns what gives the texts in the end. */
+/** Collects a tool's output; returns what gives the texts in the end. `fail` gets errors. */
 function gather(
   { pid, stdout, stderr }: ChildProcessWithoutNullStreams,
   { room, keeps }: Command,
@@ -157,7 +151,7 @@ function gather(
   };
 }
 
-/** Ends a tool with all that it has started, unless that has left its process group. */
+/** Kills a tool and its children, unless they left its process group. */
 function endGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
@@ -167,7 +161,7 @@ function endGroup(pid: number | undefined): void {
   }
 }
 
-/** Says when a tool takes long, and gives it up when it takes too long. `fail` gets errors of that. Gives what ends it. */
+/** Reports a slow tool, and gives up on one that takes too long. Returns what stops the timers. `fail` gets errors. */
 function startTimers(
   { closing }: ToolLimits,
   { onWaiting, signal }: Patience,
@@ -207,14 +201,14 @@ function hang(command: Command, problem: string): Failure {
   );
 }
 
-/** How long a process may take to say its first word: Node takes seconds to start on a busy machine. */
+/** How long a process may take until its first output: Node takes seconds to start on a busy machine. */
 const firstWordMilliseconds = 60_000;
 
 export function startApart({ tool, args }: Command): Promise<void> {
   return new Promise((resolve, reject) => {
-    // This very Node also where its file has been moved or replaced since it was started.
+    // This very Node, even if its file has been moved or replaced.
     const file = tool === process.execPath ? '/proc/self/exe' : tool;
-    // In the root folder: a process that lives on keeps its folder's file system from being unmounted.
+    // A process that stays in a folder keeps that file system from being unmounted.
     const child = spawn(file, args, {
       argv0: tool,
       cwd: '/',

@@ -16,15 +16,15 @@ import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 import type { doingSchema } from '../state/schemas.ts';
 
-/** Base time limit of a tool while an operator may be cut off from the node, in milliseconds. */
+/** Base time limit in milliseconds while an operator may be cut off from the node. */
 export const shortLimit = 20_000;
 
-/** What a thousand lines of the node, and of the tool's input, add to it; and the longest limit. */
+/** Added per thousand lines of the node, and of the tool's input; and the longest limit. */
 const perThousandPresent = 200;
 const perThousandFed = 1000;
 const longestLimit = 180_000;
 
-/** How long an unconfirmed apply may be busy, in a file of its own for the standby processes. */
+/** How long an unconfirmed apply may be busy, in a file for the standby processes. */
 type Doing = Shaped<typeof doingSchema>;
 
 export function readDoing(host: Host, folder: StateFolder): Promise<Doing | undefined> {
@@ -33,22 +33,19 @@ export function readDoing(host: Host, folder: StateFolder): Promise<Doing | unde
 
 /** Work that must end soon. */
 interface Haste {
-  /** The node as it was read: its size decides how long tools may take. */
+  /** The node's reading: its size decides how long tools may take. */
   readonly reading: NodeReading;
   /** The unconfirmed apply, if it is one. */
   readonly unconfirmed?: string | undefined;
-  /** Whether a signal may cut tools short. It may not on the way back, to which a signal led. */
+  /** Whether a signal may cut tools short. Not on the way back, which a signal may have started. */
   readonly mayBeCut: boolean;
 }
 
-/**
- * The same host with short time limits for its tools, which grow with the size of the node. `announce` tells the
- * standby processes for how many milliseconds at most the work waits.
- */
+/** The same host with time limits that grow with the node. `announce` tells the standby processes the longest. */
 export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste) {
   const { settings: _, variants: __, ...texts } = reading;
   const present = Object.values(texts).reduce((sum, part) => sum + countLines(part ?? ''), 0);
-  // Several tools may read the node at once: the last to begin is the last to end.
+  // Several tools may run at once: the last to start sets the end.
   let writing = Promise.resolve();
   const announce = (milliseconds: number): Promise<void> => {
     if (unconfirmed === undefined) return writing;
@@ -75,15 +72,15 @@ function countLines(content: string): number {
 const pollMilliseconds = 200;
 const mostPolls = 25;
 
-/** A process of kpc-apply that made a change, as the snapshot of it has it. */
+/** A kpc-apply process that made a change, as its snapshot records it. */
 export interface Changer {
   readonly toolMark: string;
   readonly started?: string | undefined;
 }
 
 /**
- * Ends the tools that another process of kpc-apply started and that have outlived it: they would go on changing the node. Returns why
- * there may be more of them than it can see.
+ * Kills the tools that outlived another kpc-apply and would go on changing the node. Returns why some may be out of
+ * sight.
  * Test: %s ends the tools of an apply that was killed.
  */
 export async function endOrphans(host: Host, changer: Changer | undefined): Promise<Unseen | undefined> {
@@ -99,7 +96,7 @@ export async function endOrphans(host: Host, changer: Changer | undefined): Prom
   return unseen;
 }
 
-/** As endOrphans. Throws a Failure where some may be out of sight, unless the operator knows that none is. */
+/** As endOrphans; throws a Failure if some may be out of sight, unless `assumesAlone`. */
 export async function assertNoOrphans(host: Host, changer: Changer | undefined, assumesAlone: boolean): Promise<void> {
   const unseen = await endOrphans(host, changer);
   if (!unseen || assumesAlone) return;
@@ -107,7 +104,7 @@ export async function assertNoOrphans(host: Host, changer: Changer | undefined, 
   throw new Failure('not-ready', problem, adviseUnseen(unseen, 'no such tool'));
 }
 
-/** Bytes. What kpc-apply gives a tool is shorter. */
+/** Bytes. A tool's environment from kpc-apply is shorter. */
 const longestEnvironment = 2 ** 18;
 
 async function findMarked(
@@ -128,7 +125,7 @@ async function findMarked(
 }
 
 /**
- * Undefined for one that is too long: any process can declare gigabytes of its memory to be its environment (PR_SET_MM_MAP).
+ * Undefined if too long: a process can declare gigabytes of memory as its environment (PR_SET_MM_MAP).
  * Test: an environment of gigabytes is not read.
  */
 async function readEnvironment(host: Host, pid: number): Promise<string | undefined> {
@@ -140,10 +137,7 @@ async function readEnvironment(host: Host, pid: number): Promise<string | undefi
   }
 }
 
-/**
- * Whether a process that may not be looked at can be a tool of one that started then. Tools are root's, and younger. An LSM can hide
- * a process from root, too: one that was there before is no reason to refuse.
- */
+/** Whether an unreadable process can be a tool of one started then: tools are root's, and younger. */
 async function mayBeTool(host: Host, pid: number, started: string | undefined): Promise<boolean> {
   if (!(await isRoots(host, `${pid}`))) return false;
   const own = await readStartTime(host, pid);

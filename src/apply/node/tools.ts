@@ -1,4 +1,4 @@
-// The tools that a node has, which of the two iptables it uses, and what a run of one tells.
+// A node's tools, which iptables variant it uses, and how to read their output.
 import { families, type Family } from '../../kernel/family.ts';
 import { familyOfPlace, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { describeEnd, excerptOf, formatCommand, type Host, type Command } from './host.ts';
@@ -13,19 +13,16 @@ import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { Failure } from '../state/failure.ts';
 import { rightsAdvice } from './processes.ts';
 
-/**
- * The two programs that are called iptables. `legacy` keeps rules in tables of its own, `nft` in nftables; the rules of both
- * match, and neither program shows those of the other.
- */
+/** Two programs are called iptables. The rules of both match packets, and neither shows the other's. */
 export type Variant = 'nft' | 'legacy';
 
-/** The variant that a node's `iptables-save` and `ip6tables-save` are. */
+/** The variant of a node's `iptables-save` and `ip6tables-save`. */
 export type Variants = { readonly [F in Family]: Variant };
 
-/** What the tools begin with that read and write the rules of a family. */
+/** The prefix of the tools of a family. */
 export const toolNames: { readonly [F in Family]: string } = { ipv4: 'iptables', ipv6: 'ip6tables' };
 
-/** Asks the tools. Before 1.8 there was legacy alone, which did not say so. */
+/** Asks the tools. Before 1.8 there was only legacy, which did not name itself. */
 export async function readVariants(host: Host): Promise<Variants> {
   const [ipv4 = 'nft', ipv6 = 'nft'] = await Promise.all(
     families.map(async (family): Promise<Variant> => {
@@ -48,23 +45,22 @@ export function variantOf(place: RulesPlace, variants: Variants): Variant {
   return used === 'nft' ? 'legacy' : 'nft';
 }
 
-/** Where rules are that are at `place` with `from` in use, if `to` is in use. */
+/** The place, with `to` in use, of rules that are at `place` with `from` in use. */
 export function placeIn(place: RulesPlace, from: Variants, to: Variants): RulesPlace {
   const family = familyOfPlace(place);
   return variantOf(place, from) === to[family] ? family : `other ${family}`;
 }
 
-/** The tool of a place that ends with "save" or "restore": "iptables-save" for rules of the variant in use. */
+/** The save or restore tool of a place: "iptables-save" for the variant in use. */
 export function rulesTool(place: RulesPlace, verb: 'save' | 'restore', variants: Variants): string {
   const family = familyOfPlace(place);
   const infix = place === family ? '' : `${variantOf(place, variants)}-`;
   return `${toolNames[family]}-${infix}${verb}`;
 }
 
-/** A program that kpc-apply runs, and how to ask for its version. */
 export interface Tool {
   readonly name: string;
-  /** The name it has in a manifest's list of least versions; Debian's package, which most distributions name alike. */
+  /** Its name in a manifest's list of least versions: Debian's package, named alike in most distributions. */
   readonly family: string;
   readonly versionArgs: readonly string[];
   /** What is lost without it, if no mode needs it. */
@@ -98,13 +94,13 @@ export const tools: readonly Tool[] = [
 /** A version as numbers: "v1.8.9" → [1, 8, 9]. */
 export type Version = readonly number[];
 
-/** The first dotted number in a text. Undefined if there is none. */
+/** The first dotted number in a text, if any. */
 export function parseVersion(text: string): Version | undefined {
   const match = /(?<!\d)\d+(?:\.\d+)+/.exec(text) ?? /\d+/.exec(text);
   return match ? match[0].split('.').map(Number) : undefined;
 }
 
-/** Numbers that are not there count as 0: 1.8 is 1.8.0. */
+/** Missing numbers count as 0: 1.8 is 1.8.0. */
 export function compareVersions(a: Version, b: Version): number {
   for (let i = 0; i < Math.max(a.length, b.length); i++) {
     const difference = (a[i] ?? 0) - (b[i] ?? 0);
@@ -113,12 +109,12 @@ export function compareVersions(a: Version, b: Version): number {
   return 0;
 }
 
-/** What is wrong with what a tool printed: undefined for a list that is whole, as far as it shows. */
+/** What is wrong with a tool's output; undefined if it looks complete. */
 export type FindFault = (stdout: string, stderr: string) => string | undefined | Promise<string | undefined>;
 
 /**
- * Returns the output of a tool that reads the node. Throws a Failure if it is missing, fails, or reports success and has not
- * printed what it prints: nothing, half a list, another tool's. `nothing`: its error if there is nothing to read; gives ''.
+ * Returns the output of a tool that reads the node. Throws a Failure if the tool is missing or fails, or if its output
+ * is empty, incomplete or another tool's. `nothing`: its error when there is nothing to read; returns ''.
  */
 export async function readWith(
   host: Host,
@@ -151,7 +147,7 @@ export async function readWith(
   );
 }
 
-/** Gives the output. Throws a Failure for one that has a fault. */
+/** Returns the text, or throws a Failure if it has a fault. */
 export function assertWhole(command: Command, text: string, fault: string | undefined): string {
   if (fault === undefined) return text;
   throw new Failure(
@@ -162,19 +158,18 @@ export function assertWhole(command: Command, text: string, fault: string | unde
   );
 }
 
-/** Whether a tool's message says that it lacks the rights. */
 export function isRefusal(said: string): boolean {
   return /permission denied|not permitted|must be root/i.test(said);
 }
 
-/** Each line is one that the tool prints, and has its end. */
+/** Each line must match and have an end. */
 export function faultOfLines(lines: readonly string[], isPrinted: RegExp): string | undefined {
   const wrong = lines.findIndex((line, i) => !isPrinted.test(line) && !(line === '' && i === lines.length - 1));
   if (wrong >= 0) return `line ${wrong + 1} is not what it prints`;
   return lines.at(-1) === '' ? undefined : 'its last line has no end';
 }
 
-/** Of iptables-save or ip6tables-save: each table ends with COMMIT, and each list of tables with a comment. */
+/** For iptables-save and ip6tables-save: each table ends with COMMIT, each list of tables with a comment. */
 export function faultOfRules(text: string, family: Family): string | undefined {
   const lines = joinQuotedLines(text.split('\n'));
   const headers = lines.flatMap((line) => /^# Generated by (ip6?tables)\S* /.exec(line)?.[1] ?? []);
@@ -193,16 +188,13 @@ export function faultOfRules(text: string, family: Family): string | undefined {
   return faultOfLines(lines, /^(?:-A |[*#:]|COMMIT$|$|\[\d+:\d+\] -A )/);
 }
 
-/** Whether a table is in what iptables-save printed, or said to be hidden. */
+/** Whether iptables-save printed a table or says it is hidden. */
 export function mentionsTable(text: string, table: TableName): boolean {
   const mention = new RegExp(`^(?:\\*${table}$|[ \\t]*# Table \`${table}' )`);
   return joinQuotedLines(text.split('\n')).some((line) => mention.test(line));
 }
 
-/**
- * Where `ipset save` and `ipset list -t` differ in kube-proxy's sets: one of them was cut at the end of a line. Sets of other
- * programs may change at any time.
- */
+/** How `ipset save` and `ipset list -t` differ in kube-proxy's sets: one was cut at a line end. */
 export function faultBetweenSets(saved: string, listed: string): string | undefined {
   const counts = new Map<string, number>();
   for (const [, name = ''] of saved.matchAll(/^create (\S+) /gm)) counts.set(name, 0);
@@ -220,14 +212,14 @@ export function faultBetweenSets(saved: string, listed: string): string | undefi
   return undefined;
 }
 
-/** One of kube-proxy's sets that rules name, and that `ipset save` does not list: the kernel keeps a set that a rule names. */
+/** A kube-proxy set that rules name but `ipset save` lacks: the kernel keeps sets that rules name. */
 export function faultOfNamedSets(rules: string, saved: string): string | undefined {
   const names = [...rules.matchAll(/ --match-set (\S+) /g)].map(([, name = '']) => name);
   const lost = [...new Set(names)].find((name) => parseSetName(name) && !saved.includes(`create ${name} `));
   return lost && `rules match the set ${lost}, which it does not list`;
 }
 
-/** Where `ipvsadm -Sn` and /proc/net/ip_vs differ in how many virtual servers and real servers they list. */
+/** How `ipvsadm -Sn` and /proc/net/ip_vs differ in their numbers of virtual servers and real servers. */
 export function faultBetweenServers(printed: string, table: string): string | undefined {
   const count = (text: string, each: RegExp) => text.match(each)?.length ?? 0;
   const [servers, listed] = [count(printed, /^-A /gm), count(table, /^(?:TCP|UDP|SCTP|FWM) /gm)];
@@ -236,14 +228,14 @@ export function faultBetweenServers(printed: string, table: string): string | un
   return `it has ${servers} virtual servers with ${reals} real servers, and /proc/net/ip_vs ${listed} with ${listedReals}`;
 }
 
-/** Of `nft list table`: one table, with its last brace. */
+/** For `nft list table`: one table, with its last brace. */
 export function faultOfTable(text: string, family: Family): string | undefined {
   const head = `table ${nftFamily[family]} ${nftTableName} {`;
   if (!text.startsWith(`${head}\n`) && !text.startsWith(`${head} #`)) return `it does not begin with "${head}"`;
   return text.indexOf('\n}') === text.length - 3 && text.endsWith('\n}\n') ? undefined : 'the table has no end';
 }
 
-/** Of `ip -j addr`: each network has a link, if only lo. */
+/** For `ip -j addr`: each network has a link, at least lo. */
 export function faultOfLinks(text: string): string | undefined {
   try {
     const links = parseIpJson(text);
@@ -254,12 +246,11 @@ export function faultOfLinks(text: string): string | undefined {
   }
 }
 
-/** Whether a line is a flow, with both of its directions. */
 export function isFlow(line: string): boolean {
   return / src=[^\s=]+ dst=[^\s=]+ .* src=[^\s=]+ dst=[^\s=]+ /.test(line);
 }
 
-/** Of `conntrack -L`, which says on its standard error how many flows it has shown. */
+/** For `conntrack -L`, which reports on stderr how many flows it has shown. */
 export function faultOfFlows(flows: number, stderr: string): string | undefined {
   const shown = /: (\d+) flow entries have been shown/.exec(stderr)?.[1];
   return shown === `${flows}` ? undefined : `it has ${flows} flows, and reports ${shown ?? 'none'}`;

@@ -26,14 +26,11 @@ interface SourceOptions {
 
 interface SourceEnvironment {
   readonly host: Host;
-  /** `err` says what was read. */
+  /** `err` reports what was read. */
   readonly terminal: { readonly err: (text: string) => Promise<void> };
 }
 
-/**
- * Where one command has its bundle from: a folder, or a pack, which may be signed. Says on stderr which bundle it read, once for
- * each digest.
- */
+/** A command's bundle: a folder, or a pack, maybe signed. Reports each digest once, on stderr. */
 export class BundleSource {
   readonly #path: string;
   readonly #trust: SourceOptions['trust'];
@@ -51,15 +48,15 @@ export class BundleSource {
     this.#terminal = terminal;
   }
 
-  /** Gives files that were read before, as read does. */
+  /** Checks files that were read before, as read does. */
   async check(files: BundleFiles): Promise<BundleFiles> {
     return this.#trust.length === 0 ? files : this.#accept(files, await this.#assertTrusted(files));
   }
 
-  /** The files, with the signature if there is one. Throws a Failure for what --trust refuses: nothing of it has been parsed then. */
+  /** The files, with the signature if any. Throws a Failure if --trust refuses them, before any is parsed. */
   async read(): Promise<BundleFiles> {
     const path = this.#path;
-    // Other users can change a signed pack, but not without breaking its signature.
+    // Changing a signed pack breaks its signature, so its owner does not matter.
     if (this.#trust.length > 0) return this.#readSigned();
     const request = { host: this.#host, path, what: 'the bundle' };
     const { files, isPack } = await readTrusted(request, readFiles);
@@ -70,12 +67,12 @@ export class BundleSource {
     return files;
   }
 
-  /** The serial of what was read last, if its signature was checked. */
+  /** The serial last read, if its signature was checked. */
   serial(): number | undefined {
     return this.#serial;
   }
 
-  /** Keeps that serial: --trust refuses lower ones from then on. For once the node is on that bundle, to stay. */
+  /** Stores the serial, so that --trust refuses lower ones. Call it once the node is on that bundle for good. */
   async remember(): Promise<void> {
     const serial = this.#serial;
     if (serial === undefined || serial <= (await this.#readNewest())) return;
@@ -93,7 +90,7 @@ export class BundleSource {
     this.#said = text;
   }
 
-  /** Only a signature needs what the state folder holds. */
+  /** Only signatures need the state folder. */
   async #openFolder(): Promise<StateFolder> {
     return stateFolder(this.#stateDir, await readNetwork(this.#host, false));
   }
@@ -105,7 +102,7 @@ export class BundleSource {
     return newest?.serial ?? 0;
   }
 
-  /** The bundle that the node is on is no step back, also after a rollback to it. */
+  /** The bundle the node is on is no step back, even after a rollback to it. */
   async #assertNoStepBack(files: BundleFiles, found: number): Promise<void> {
     const [newest, last] = [await this.#readNewest(), await readLastBundle(this.#host, await this.#openFolder())];
     const least = Math.max(newest, last?.serial ?? 0);
@@ -114,7 +111,7 @@ export class BundleSource {
     throw refuse(`${this.#path} has serial ${found}, and this node had serial ${least} before`, advice);
   }
 
-  /** `files` are all files of a bundle, or only its signature and manifest. */
+  /** `files`: all files of a bundle, or only its signature and manifest. */
   async #assertTrusted(files: BundleFiles): Promise<Signature> {
     const readFrom = (file: string) => readTrusted({ host: this.#host, path: file, what: 'the keys in' }, readKeys);
     const keys = (await Promise.all(this.#trust.map(readFrom))).flat();
@@ -141,7 +138,7 @@ async function readPackAt(
   path: string,
   check?: (head: BundleFiles) => Promise<void>,
 ): Promise<BundleFiles | undefined> {
-  // A folder does without Node's zlib.
+  // A folder needs no zlib of Node.
   if (!(await isFile(path))) return undefined;
   const { readPack } = await import('../../bundle/pack/pack.ts');
   return readPack(path, check);

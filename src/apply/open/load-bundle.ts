@@ -20,10 +20,7 @@ interface Source {
   readonly read: () => Promise<BundleFiles>;
 }
 
-/**
- * Reads a bundle to compare the node with it. Throws a Failure that names all that is wrong with it: the bundle
- * may come from a pull request that no reviewer has looked at.
- */
+/** Reads a bundle to compare with. Throws a Failure with all faults: it may come from an unreviewed pull request. */
 export async function loadBundle(
   folder: string,
   source: Source = { read: () => readFolder(folder) },
@@ -38,10 +35,7 @@ export async function loadBundle(
   );
 }
 
-/**
- * As loadBundle, to bring the node to what the bundle says: a dump says what was there, and not for which Services. `known` is a
- * bundle that was loaded before: the same files are not checked again, which takes seconds for a large bundle.
- */
+/** As loadBundle, but refuses dumps, which lack Services. `known`: unchanged files are not checked again. */
 export async function loadBundleToApply(folder: string, source?: Source, known?: StoredBundle): Promise<StoredBundle> {
   const bundle = await loadBundle(folder, source, known);
   if (!bundle.manifest.dumped) return bundle;
@@ -83,14 +77,13 @@ function adviseOn(manifest: Manifest | undefined): string {
 /** A bundle that may be replaced or damaged at any time. */
 export type WatchedBundle = ReturnType<typeof watchBundle>;
 
-/** Who hears of the bundle. */
 interface Listener {
   readonly refused: (failure: Failure) => Promise<unknown>;
   readonly warn: (problem: string) => Promise<void>;
   readonly note: (text: string) => Promise<void>;
 }
 
-/** Follows the bundle in a folder. Reports a problem once, and once that the bundle is good again. */
+/** Follows the bundle in a folder. Reports a problem once, and once when it is over. */
 export function watchBundle(path: string, { host, folder }: Session, source: BundleSource, listener: Listener) {
   const kept = `${folder.path}/last-good-bundle.json`;
   const whole = resolve(path);
@@ -124,16 +117,16 @@ export function watchBundle(path: string, { host, folder }: Session, source: Bun
         if (wrong) await listener.note(`${path} is a good bundle again`);
         wrong = undefined;
       } catch (error) {
-        // If the stored bundle is bad too, still report the problem of the bundle itself.
+        // If the stored bundle is bad too, report the problem of the bundle itself.
         good ??= await recall().catch(() => undefined);
         await complain(explainError(error));
       }
       return good;
     },
-    /** Why the last good bundle is used instead; undefined if the bundle is good. */
+    /** Undefined if the bundle is good. */
     problem: (): Failure | undefined => wrong,
     serial: () => source.serial(),
-    /** Stores the bundle that was read last, for later watches: it has been applied. */
+    /** Stores the bundle read last, which has been applied, for later watches. */
     async keep(): Promise<void> {
       await source.remember();
       const files = good?.files;
@@ -158,10 +151,10 @@ async function statOf(path: string): Promise<string> {
   }
 }
 
-/** Returns a value that changes with any file of a bundle; '' if there is none. Does not read the files. */
+/** Changes with any file of a bundle, without reading them; '' if there is none. */
 export async function readBundleVersion(path: string): Promise<string> {
   try {
-    // The names of a bundle, not those of the folder: another user may have put one of any size in the place of a pack.
+    // Only names of bundle files: another user may have put a folder of any size in place of a pack.
     const names = (await stat(path)).isFile() ? [''] : [...knownNames].toSorted();
     const found = await Promise.all(names.map((name) => statOf(join(path, name))));
     return found.map((each, i) => `${names[i]} ${each}`).join('\n');

@@ -17,7 +17,7 @@ import {
   type SetId,
 } from '../../kube-proxy/ipvs-objects.ts';
 
-/** The chains of IPVS mode, and their sets, that close the addresses on kube-ipvs0 to all but Services. */
+/** The chains and sets of IPVS mode that close the addresses on kube-ipvs0 to all but Services. */
 export type AccessGuard = Pick<KernelState, 'iptables' | 'sets'>;
 
 const { table } = accessFilter;
@@ -39,22 +39,18 @@ const guardOwnership: Ownership = {
   sysctl: nothing,
 };
 
-/** The chains, jumps and sets of the guard that a state has. */
 export function guardOf(state: KernelState): KernelState {
   return restrictState(state, guardOwnership);
 }
 
-/** The rules of a state without the guard of an earlier IPVS mode. */
+/** The rules of a state without an earlier IPVS mode's guard. */
 export function withoutGuard({ iptables }: KernelState): KernelState['iptables'] {
   const chain: Ownership['chain'] = (name, of) => of !== table || !guardChains.has(name);
   return restrictState({ ...emptyState, iptables }, { ...guardOwnership, chain, jump: (rule) => !isGuardJump(rule) })
     .iptables;
 }
 
-/**
- * Closes these addresses to new connections for as long as they stay on the node after it has left IPVS mode, but for what their
- * virtual servers know. The rules of the new mode see connections to Services first, so those still pass.
- */
+/** Closes addresses that outlive IPVS mode to new connections, except to their virtual servers. */
 export function closeAddresses(
   present: KernelState,
   addresses: readonly string[],
@@ -89,14 +85,13 @@ export function closeAddresses(
   return { iptables, sets };
 }
 
-/** The set of IPVS mode that holds the ports of virtual servers that stay. Not that of cluster IPs, by which a node shows its mode. */
+/** The set for the ports of remaining virtual servers. Not that of cluster IPs, which marks a node as IPVS mode's. */
 const servedPorts = 'externalIP' satisfies SetId;
 
 /**
- * A flow that is never answered, as of a client that sends its logs over UDP, stays NEW to the kernel: what it sends goes on to
- * its virtual server. The first packet of a flow is confirmed only after this rule, so one that is refused never is. On lo
- * it is confirmed already, but the flows of the node itself get to IPVS before. To no port but a virtual server's: a flow can also
- * be known from a time when the address was not the node's, or of a client that has used its port before.
+ * A flow without answers, such as logs over UDP, stays NEW to the kernel and must still reach its virtual server. The
+ * kernel confirms a flow after this rule, so a refused one is never known. Lets them pass only to virtual servers'
+ * ports: a flow may be known from before the address was the node's.
  * Test: a flow that the kernel knows from before passes at no port but a virtual server's.
  */
 const passKnownFlows = (family: Family): Rule => ({
@@ -115,7 +110,7 @@ const guardJump: Rule = {
   ],
 };
 
-/** The set with these entries, as large as it is there or as the kernel makes it, and larger where they ask for it. */
+/** The set with these entries and its present or the kernel's default size, larger if needed. */
 function makeSet(present: KernelState, id: SetId, family: Family, entries: readonly SetEntry[]): IpSet {
   const made: Omit<IpSet, 'entries'> = {
     name: setName(id, family),
@@ -131,10 +126,7 @@ function isGuardJump(rule: Rule): boolean {
   return guardChains.has(jumpChain(rule) ?? '');
 }
 
-/**
- * A state with a guard besides. Its jumps come after those that the state has: a rule of iptables mode that refuses a
- * packet in its own way, or lets it in, comes first. Or before them, where they are what gives way.
- */
+/** Adds a guard after a state's jumps, so that iptables mode's refusals come first; or before rules being replaced. */
 export function addGuard(state: KernelState, guard: AccessGuard, where: 'before' | 'after'): KernelState {
   const iptables: { [F in Family]?: Tables } = { ...state.iptables };
   for (const family of families) {

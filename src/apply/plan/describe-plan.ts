@@ -15,14 +15,14 @@ import { objectKinds } from '../../kernel/state.ts';
 import type { DrainingServer } from '../state/record.ts';
 
 export const plannedChangeSchema = objectOf({
-  /** "namespace/name:port" of the bundle, or as rules' comments have it; the address of what the bundle does not know. */
+  /** The bundle's "namespace/name:port", or as in rules' comments; the address if unknown. */
   servicePort: optional(about('absent for what belongs to no Service', anyText)),
   action: oneOf('add', 'change', 'remove'),
   object: oneOf(...changedObjects),
   text: anyText,
 });
 
-/** One change of a plan, for people and for programs. */
+/** One change of a plan, for people and programs. */
 export type PlannedChange = Shaped<typeof plannedChangeSchema>;
 
 const actions = { added: 'add', changed: 'change', removed: 'remove' } as const satisfies Record<
@@ -30,7 +30,7 @@ const actions = { added: 'add', changed: 'change', removed: 'remove' } as const 
   PlannedChange['action']
 >;
 
-/** All changes of a plan, in the order of steps, each with its Service, if known. */
+/** All changes of a plan in order, each with its Service if known. */
 export function describePlan(plan: Plan): readonly PlannedChange[] {
   const { present, wanted, state } = plan;
   const owners = { from: findOwners([present, wanted]), to: findOwners([wanted, state, present]) };
@@ -39,7 +39,7 @@ export function describePlan(plan: Plan): readonly PlannedChange[] {
   );
 }
 
-/** How many things a plan changes, in the order of steps. */
+/** Counts a plan's changes, in the order of steps. */
 export function countPlan(plan: Plan): readonly ChangeCount[] {
   const { modules, settings } = plan;
   const ofNode: readonly ChangeCount[] = [
@@ -49,7 +49,7 @@ export function countPlan(plan: Plan): readonly ChangeCount[] {
   return [...ofNode.filter(({ number }) => number > 0), ...countChanges(plan.delta)];
 }
 
-/** What is not in the delta: modules and sysctls, which no tool's input holds. */
+/** Changes outside the delta: modules and sysctls. */
 function changesOfNode({ modules, settings }: Plan): readonly KernelChange[] {
   return [
     ...modules.map((name) => moduleChange(name, 'added')),

@@ -5,31 +5,26 @@ import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import type { Host } from '../node/host.ts';
 import { compareVersions, parseVersion, type Version } from '../node/tools.ts';
 
-/** What kube-proxy looks at on the node before it decides what no bundle can know. */
 export interface NodeFacts {
-  /** The kernel's release, as numbers. */
   readonly kernel: Version;
-  /** Processors that are online. */
   readonly cores: number;
-  /** Buckets of the connection tracking table; undefined if they cannot be read. */
+  /** Buckets of the conntrack table; undefined if unreadable. */
   readonly conntrackBuckets: number | undefined;
 }
 
-/** A value that a file in /proc/sys or /sys must have. */
 export interface RequiredSysctl {
-  /** The file that holds it. */
   readonly path: string;
   readonly name: string;
   readonly value: string;
   /** Why this value, if the node decided it: "32768 × 4 cores". */
   readonly reason?: string | undefined;
-  /** Set if a higher number stays as it is. */
+  /** Set if a higher number may stay. */
   readonly onlyRaises?: true | undefined;
-  /** What kpc-apply has set it to. Any other value is another program's, and stays. */
+  /** What kpc-apply set it to. Any other value is another program's, and stays. */
   readonly onlyFrom?: readonly string[] | undefined;
 }
 
-/** Whether a value is as a setting asks for: the same, or a higher number if that may stay. */
+/** Whether a value meets a setting: equal, or higher if that may stay. */
 export function isMet(
   { value, onlyRaises }: Pick<RequiredSysctl, 'value' | 'onlyRaises'>,
   found: string | undefined,
@@ -42,13 +37,12 @@ export const conntrackMax = 'net.netfilter.nf_conntrack_max';
 
 const conntrackBucketsName = 'nf_conntrack hashsize';
 
-/** kube-proxy's bound on nf_conntrack_max, which keeps a machine of many cores from giving all its memory away. */
+/** kube-proxy's bound on nf_conntrack_max, which saves memory on machines with many cores. */
 const conntrackMaxLimit = 1_048_576;
 
 const connReuseModeSince: Version = [4, 1];
 const connReuseModeFixed: Version = [5, 9];
 
-/** Reads them from /proc and /sys. */
 export async function readNodeFacts(host: Host): Promise<NodeFacts> {
   const [release, online, buckets] = await Promise.all([
     host.readFile('/proc/sys/kernel/osrelease'),
@@ -62,10 +56,7 @@ export async function readNodeFacts(host: Host): Promise<NodeFacts> {
   };
 }
 
-/**
- * What kube-proxy decides when it starts on a node: net.ipv4.vs.conn_reuse_mode by the kernel's version (NewProxier in
- * ipvs/proxier.go), and the connection tracking settings (setSysctls in conntrack/sysctls.go).
- */
+/** What kube-proxy decides on the node: conn_reuse_mode (NewProxier in ipvs/proxier.go) and conntrack (setSysctls). */
 export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly RequiredSysctl[] {
   const behaviours = behavioursOf(settings.release);
   return [...decideConnReuseMode(settings, facts), ...decideConntrack(settings.conntrack, facts, behaviours)];
@@ -123,18 +114,18 @@ function decideConntrackMax(
   return { value: conntrack.min, reason: `${product}, at least ${conntrack.min}` };
 }
 
-/** A sysctl from the bundle, or one that the node decides; `reason` explains the value. */
+/** A sysctl of the bundle or decided by the node; `reason` explains its value. */
 export function requireSysctl(name: string, value: number | string, reason?: string): RequiredSysctl {
   return { path: sysctlPath(name), name, value: `${value}`, reason };
 }
 
-/** The name of the setting in a file: a sysctl as sysctl(8) takes it, anything else by its path. */
+/** A setting's name: a sysctl as sysctl(8) names it, anything else by path. */
 export function settingName(path: string): string {
   if (path === conntrackBucketsPath) return conntrackBucketsName;
   return path.startsWith('/proc/sys/') ? path.slice('/proc/sys/'.length).replaceAll('/', '.') : path;
 }
 
-/** "0-3,6" in /sys/devices/system/cpu/online; kernels without it list their processors in /proc/cpuinfo. */
+/** "0-3,6" in /sys/devices/system/cpu/online; kernels without it list processors in /proc/cpuinfo. */
 async function readOnlineCores(host: Host): Promise<number> {
   const online = await host.readFile('/sys/devices/system/cpu/online');
   if (online === undefined) {

@@ -8,35 +8,31 @@ import type { BalancerFile } from '../state/state-files.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { mapLists } from '../state/owned-names.ts';
 
-/**
- * On what grounds things are kpc-apply's: owned are those that it made, by its record; adopted those that a kube-proxy
- * left, where --adopt says so. Both have names that kube-proxy gives. All others are foreign.
- */
+/** Owned: recorded as made here. Adopted: a kube-proxy's, with --adopt. Other objects are foreign. */
 export interface Claims {
   readonly owned: OwnedNames;
   /** In use when the node was read. */
   readonly variants: Variants;
-  /** Whether what a kube-proxy left is owned from now on. */
   readonly adopt: boolean;
-  /** Virtual servers in here that are not wanted are foreign in any case (--ipvs-exclude-cidrs). */
+  /** Unwanted virtual servers in these are always foreign (--ipvs-exclude-cidrs). */
   readonly excluded: readonly Network[];
-  /** Wanted addresses that no interface of a node has: connections to the node itself would go to endpoints. */
+  /** Wanted addresses that no interface of a node has: connections to the node itself would reach endpoints. */
   readonly clusterIPs?: ReadonlySet<string> | undefined;
-  /** The file of the balancer, where it is not kpc-apply's. */
+  /** The balancer's file, if not kpc-apply's. */
   readonly othersBalancer?: (BalancerFile & { readonly path: string }) | undefined;
 }
 
 export const conflictSchema = objectOf({
   kind: oneOf('virtual-server', 'set', 'chain', 'table', 'link', 'address', 'file'),
   name: text,
-  /** Not if a running program has it to itself: the kernel lets no other change it. */
+  /** Not if a running program owns it: the kernel then refuses changes by others. */
   adoptable: about('--adopt takes it over', boolean),
 });
 
-/** A thing that another program made. */
+/** An object that another program made. */
 export type Conflict = Shaped<typeof conflictSchema>;
 
-/** A thing of the kernel or beside it, as messages name it. */
+/** An object as messages name it. */
 type Named = Pick<Conflict, 'kind' | 'name'>;
 
 /** "virtual server TCP 10.96.0.1:80". */
@@ -46,60 +42,55 @@ export function describeConflict({ kind, name }: Named): string {
 
 /** What looks like kube-proxy's, and stays. */
 export interface Leftover extends Conflict {
-  /** Whether --adopt would not remove it, because rules or sets of other programs use it. */
+  /** Whether --adopt would keep it, because other programs' rules or sets use it. */
   readonly isUsed?: boolean | undefined;
-  /** Whether packets get there: a hook of the kernel leads to it. */
+  /** Whether packets get there. */
   readonly isInEffect: boolean;
-  /** Whether it is a chain of the variant of iptables that is not in use. */
+  /** Whether it is a chain of the unused iptables variant. */
   readonly isOfOtherVariant?: boolean | undefined;
 }
 
-/** Which part of a node's state may be changed, and what is in the way. */
+/** Which part of a node's state may be changed, and the conflicts. */
 export interface OwnershipDecision {
-  /** What is wanted, as far as it can be had beside what stays. */
+  /** What is wanted, as far as it fits beside what stays. */
   readonly wanted: KernelState;
-  /** What is owned and there, and what is wanted. */
+  /** What is owned and present, plus what is wanted. */
   readonly owned: OwnedNames;
   /** What the change may touch: all of `owned` but things that another program had made exactly as wanted. */
   readonly ownedDuring: OwnedNames;
-  /** Wanted things that are there as another program made them, and different. */
+  /** Wanted things that another program made differently. */
   readonly conflicts: readonly Conflict[];
-  /** What will be owned once the wanted state is there: all of it but what another program had made just so. */
+  /** Owned once the wanted state is reached: all of it but what another program had made just so. */
   readonly ownedAfter: OwnedNames;
-  /** Virtual servers on the node that are neither owned nor wanted: "TCP 10.96.0.1:80". */
+  /** Virtual servers neither owned nor wanted: "TCP 10.96.0.1:80". */
   readonly foreign: readonly string[];
   readonly leftovers: readonly Leftover[];
-  /** What is owned and not wanted, and stays because rules or sets of other programs use it. */
+  /** Owned and unwanted, but kept because other programs' rules or sets use it. */
   readonly used: readonly Named[];
 }
 
 type List = keyof OwnedNames;
 
-/** How things of one kind divide: by key, those that are there and those that are wanted. */
+/** How things of one kind are divided: present and wanted ones by key. */
 interface Division<T> {
   readonly present: ReadonlyMap<string, T>;
   readonly wanted: ReadonlyMap<string, T>;
   isOwned(item: T, key: string): boolean;
-  /** Why a wanted one that another program has made is a conflict; undefined if it is as wanted. */
+  /** Why another program's object conflicts with a wanted one; undefined if it is as wanted. */
   collide?(present: T, wanted: T, key: string): Conflict | undefined;
-  /** Takes note of one that is not wanted and not owned. */
   leave(item: T, key: string): void;
-  /**
-   * Names one that cannot be removed because of what stays; undefined if it can be. An owned one that is not wanted stays owned
-   * if it is by the record.
-   */
+  /** Names one in use by what stays, which cannot be removed. An owned one then stays owned if recorded. */
   nameUsed?(item: T, key: string): Named | undefined;
-  /** Takes note of a wanted one that is not there. */
   make?(item: T, key: string): void;
 }
 
-/** An OwnershipDecision while it is made: each kind of object adds its part. */
+/** An OwnershipDecision being made: each kind of object adds its part. */
 export class OwnershipDraft {
   readonly claims: Claims;
   readonly present: KernelState;
-  /** Which of what is there a kube-proxy made. */
+  /** Which present objects a kube-proxy made. */
   readonly evidence: KubeProxyEvidence;
-  /** Of iptables and links, not all that is wanted can be had beside what stays: that is left out here. */
+  /** Leaves out iptables rules and links that cannot be had beside what stays. */
   wanted: KernelState;
   readonly owned = emptyLists();
   readonly ownedDuring = emptyLists();
@@ -108,7 +99,7 @@ export class OwnershipDraft {
   readonly foreign: string[] = [];
   readonly leftovers: Leftover[] = [];
   readonly used: Named[] = [];
-  /** All iptables rules of other programs, and those of kpc-apply's that stay because of them. */
+  /** Other programs' iptables rules, and those of kpc-apply's that they keep in use. */
   readonly staying: Rule[] = [];
   readonly #ownedBefore: Readonly<Record<List, ReadonlySet<string>>>;
 
@@ -124,13 +115,13 @@ export class OwnershipDraft {
     return this.#ownedBefore[list].has(key);
   }
 
-  /** Something that is wanted, and that is not there or is owned. */
+  /** Something wanted that is missing or owned. */
   have(list: List, key: string): void {
     this.letGo(list, key);
     this.ownedAfter[list].add(key);
   }
 
-  /** Something owned that is not wanted. */
+  /** Something owned and no longer wanted. */
   letGo(list: List, key: string): void {
     this.owned[list].add(key);
     this.ownedDuring[list].add(key);

@@ -32,7 +32,7 @@ import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, chainKey, jumpKey, nftTableKey, nothingOwned, rulesKey } from '../state/owned-names.ts';
 import { describeConflict, OwnershipDraft, type Claims, type OwnershipDecision } from './ownership-draft.ts';
 
-/** Divides what is on a node, in view of what is wanted there, into owned and foreign. */
+/** Divides what is on a node into owned and foreign, given what is wanted. */
 export function decideOwnership(present: KernelState, wanted: KernelState, claims: Claims): OwnershipDecision {
   const decision = divideAll(present, wanted, claims);
   const { leftovers } = decision;
@@ -44,14 +44,12 @@ export function decideOwnership(present: KernelState, wanted: KernelState, claim
 
 function divideAll(present: KernelState, wanted: KernelState, claims: Claims): OwnershipDecision {
   const draft = new OwnershipDraft(present, wanted, claims);
-  // Conflicts are reported in this order. The kernel keeps a set that a rule uses. No program owns sysctls, timeouts
-  // and modules: the last one to set them is right.
+  // In the order in which to report conflicts. Sysctls, timeouts and modules have no owner: the last writer is right.
   for (const divide of [divideVirtualServers, divideRules, divideNftTables, divideSets, divideLinks, divideProxyPorts])
     divide(draft);
   return draft.finish();
 }
 
-/** The names of all that a state has. */
 export function ownedNamesIn(state: KernelState, variants: Variants): OwnedNames {
   return decideOwnership(emptyState, state, { owned: nothingOwned, variants, adopt: false, excluded: [] }).ownedAfter;
 }
@@ -84,12 +82,11 @@ function divideVirtualServers(draft: OwnershipDraft): void {
   });
 }
 
-/** "TCP 10.96.0.1:80". */
 function describeServer({ protocol, address, port }: VirtualServer): string {
   return `${protocol} ${joinHostPort(address.text, port)}`;
 }
 
-/** A table is one owner's with all that is in it: of those that kpc-apply did not make, a kube-proxy's or another program's. */
+/** A table has one owner for all its content: kpc-apply, a kube-proxy or another program. */
 function divideNftTables(draft: OwnershipDraft): void {
   const { claims, present, wanted, leftovers, evidence } = draft;
   const keyOf = ({ family, name }: NftTable) => nftTableKey(family, name);
@@ -97,7 +94,7 @@ function divideNftTables(draft: OwnershipDraft): void {
   draft.divide('nftTables', {
     present: keyed(present.nftables, keyOf),
     wanted: keyed(wanted.nftables, keyOf),
-    // A table that a program has to itself is that program's, even where the record has one of that name.
+    // A table that a program holds exclusively is that program's, whatever the record says.
     isOwned: (table, key) =>
       isKubeProxyTable(table.name) &&
       !isOwnedByProgram(table) &&
@@ -134,13 +131,13 @@ function divideSets(draft: OwnershipDraft): void {
   });
 }
 
-/** The sets that the rules that stay name, and the sets of sets. */
+/** The sets that the staying rules name, and the sets in sets. */
 function listNeededSets({ present, staying }: OwnershipDraft): ReadonlySet<string> {
   const needed = new Set<string>();
   for (const { args } of staying) {
     for (const arg of args) {
       if (arg.kind === 'match-set') needed.add(arg.set);
-      // Options that kpc does not read, and the target SET, name theirs as a word.
+      // Unread options and the target SET name sets as plain words.
       else if (arg.kind === 'other') for (const word of arg.words) needed.add(word);
       else if (arg.kind === 'jump' && arg.target.kind === 'other')
         for (const word of arg.target.words) needed.add(word);
@@ -152,10 +149,7 @@ function listNeededSets({ present, staying }: OwnershipDraft): ReadonlySet<strin
   return needed;
 }
 
-/**
- * A link that kpc-apply made is its own with all addresses on it. On one that was there before, only the addresses are
- * that it put there.
- */
+/** A link that kpc-apply made is owned with all its addresses; on another, only the addresses it added. */
 function divideLinks(draft: OwnershipDraft): void {
   const { claims, present, wanted, conflicts, leftovers, evidence } = draft;
   const isLeft = (link: Link) => evidence.link(link) === 'certain';
@@ -176,7 +170,7 @@ function divideLinks(draft: OwnershipDraft): void {
     if (twin.kind !== undefined && link.kind !== undefined && twin.kind !== link.kind) {
       conflicts.push({ kind: 'link', name: link.name, adoptable: false });
     }
-    // An address that is there, and not owned, is left out: it is as it is wanted, and stays.
+    // An address present and not owned is as wanted, and stays.
     const bound = new Set(keysOf(twin));
     for (const key of keysOf(link)) if (!bound.has(key) || draft.owns('addresses', key)) draft.have('addresses', key);
     beside.push({ ...link, kind: twin.kind });
@@ -197,8 +191,7 @@ function divideLinks(draft: OwnershipDraft): void {
     }
   }
   draft.wanted = { ...wanted, links: beside };
-  // Cluster IPs that are addresses of the node itself, whatever the bundle lists as its addresses. A dummy link does not
-  // count: kube-ipvs0 is one, and so is that of a DNS cache, which answers at a cluster IP on purpose.
+  // Cluster IPs that are the node's own, except on dummy links such as kube-ipvs0 and that of a DNS cache.
   for (const { name, addresses } of present.links.filter(({ kind }) => kind !== 'dummy')) {
     for (const { address } of addresses.filter((each) => claims.clusterIPs?.has(each.address.text))) {
       conflicts.push({ kind: 'address', name: `${address.text} of ${name}`, adoptable: false });
@@ -206,7 +199,7 @@ function divideLinks(draft: OwnershipDraft): void {
   }
 }
 
-/** Proxy ports are those of one file, which is one owner's with all that is in it. */
+/** Proxy ports share one file, with one owner. */
 function divideProxyPorts(draft: OwnershipDraft): void {
   const { wanted, conflicts, leftovers } = draft;
   const file = draft.claims.othersBalancer;
@@ -219,7 +212,7 @@ function divideProxyPorts(draft: OwnershipDraft): void {
   draft.wanted = { ...wanted, proxyPorts: [] };
 }
 
-/** Divides chains, and the jumps to them from the kernel's own chains. */
+/** Divides chains, and jumps to them from built-in chains. */
 function divideRules(draft: OwnershipDraft): void {
   for (const key of draft.claims.owned.besideKubelet) draft.have('besideKubelet', key);
   for (const place of rulesPlaces) {
@@ -236,7 +229,7 @@ function divideRules(draft: OwnershipDraft): void {
   }
 }
 
-/** The rules of one place are shared here, with a kubelet where one has left a trace. */
+/** The rules of one place, shared with a kubelet if it has left a trace. */
 interface KubeletNode {
   readonly draft: OwnershipDraft;
   readonly place: RulesPlace;
@@ -266,7 +259,7 @@ function divideTables(node: KubeletNode, there: Tables, asked: Tables): void {
   const rules = rulesOf(there);
 
   const isMyJump = (jump: PlacedRule, key: string) => isOwnJump(node, jump, key, chains.get(targetOf(jump)));
-  // A jump that is there as it is wanted, and is not owned, stays where it is.
+  // A jump as wanted and not owned stays where it is.
   const wantedJumps = [...rulesOf(asked)].filter(([key, jump]) => {
     const twin = rules.get(key);
     return wantedChains.has(targetOf(jump)) && (!twin || isMyJump(twin, key));
@@ -285,7 +278,7 @@ function divideTables(node: KubeletNode, there: Tables, asked: Tables): void {
   for (const [key, placed] of candidates) {
     if (!isOwned(placed, key)) for (const rule of listRules(placed)) staying.push(rule);
   }
-  // The list grows during the loop: a chain that stays keeps the chains that it jumps to.
+  // The loop lengthens the list: a staying chain keeps the chains it jumps to.
   for (const rule of staying) {
     draft.staying.push(rule.rule);
     const target = candidates.get(targetOf(rule));
@@ -311,7 +304,6 @@ function divideTables(node: KubeletNode, there: Tables, asked: Tables): void {
   });
 }
 
-/** The kernel's own chains of some tables, or all others. */
 function listChains(tables: Tables, areBuiltIn: boolean): readonly PlacedChain[] {
   return tableNames.flatMap((table) =>
     [...(tables[table]?.values() ?? [])].flatMap((chain) =>
@@ -325,9 +317,9 @@ function listRules({ table, chain }: PlacedChain): readonly PlacedRule[] {
 }
 
 /**
- * kubelet and kube-proxy share KUBE-FIREWALL, and each adds its rule if it is missing (EnsureRule). In a chain that
- * is not owned, only a rule that was missing is owned; all others stay. Up to 1.26, kubelet has a second rule in it.
- * Returns what is wanted with the rules that stay.
+ * kubelet and kube-proxy share KUBE-FIREWALL, each adding its own rule if missing (EnsureRule). In a foreign chain only
+ * a rule that was missing is owned. Up to 1.26, kubelet has a second rule. Returns what is wanted with the staying
+ * rules.
  */
 function addToShared(node: KubeletNode, there: Chain | undefined, wanted: Tables): Tables {
   const table = 'filter';
@@ -396,15 +388,12 @@ function ownsRule({ draft }: KubeletNode, key: string, isShared: boolean): boole
   return draft.owns('jumps', key) && (!isShared || draft.owns('besideKubelet', key));
 }
 
-/** Notes that kpc-apply makes, or made, this chain or rule beside a kubelet that lacks it. */
+/** Notes that kpc-apply makes or made this beside a kubelet that lacked it. */
 function noteKubelet({ draft, trace }: KubeletNode, key: string, table: TableName, name: string): void {
   if (mayKubeletMake(trace, table, name)) draft.have('besideKubelet', key);
 }
 
-/**
- * Whether a chain whose name kubelet and kube-proxy share is now kubelet's, or holds another program's rules: then
- * neither the chain nor the jumps to it are removed. An empty chain is not kubelet's.
- */
+/** Whether a chain of a shared name is now kubelet's or has others' rules: it then stays, with the jumps to it. */
 function isKubelets({ draft, key: own, trace }: KubeletNode, table: TableName, { name, rules }: Chain): boolean {
   if (rules.length === 0) return false;
   if (classifyChain(table, name) === 'shared' && !rules.every(isLocalnetRule)) return true;

@@ -21,9 +21,8 @@ import type { Claims, OwnershipDecision } from './ownership-draft.ts';
 import { boundAddresses, serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import type { DrainingServer } from '../state/record.ts';
 
-/** What a node should be like. */
 export interface WantedNode {
-  /** The tools' part: sysctls and modules are in the two lists below. */
+  /** The tools' part; sysctls and modules are in the lists below. */
   readonly state: KernelState;
   readonly settings: readonly RequiredSysctl[];
   readonly modules: readonly string[];
@@ -31,57 +30,52 @@ export interface WantedNode {
 
 export interface NodeState {
   readonly state: KernelState;
-  /** File → value. */
   readonly settings: Readonly<Record<string, string>>;
   readonly modules: ModuleIndex;
   /** In use when its rules were read. */
   readonly variants: Variants;
-  /** Only asked of what goes. */
+  /** Only needed for what is removed. */
   readonly traffic: OpenTraffic;
 }
 
-/** A setting that has another value, or none yet. */
+/** A setting with another value, or none yet. */
 export interface SysctlChange {
   readonly setting: RequiredSysctl;
   readonly from: string | undefined;
 }
 
-/** Everything that is to change on a node, as data. */
 export interface Plan {
   readonly modules: readonly string[];
   readonly settings: readonly SysctlChange[];
-  /** Settings that another program has changed since kpc-apply did: they stay as they are. */
+  /** Settings that another program changed after kpc-apply: left alone. */
   readonly leftSettings: readonly SysctlChange[];
   readonly delta: KernelDelta;
   /** Real servers that keep their connections until these end. */
   readonly draining: readonly DrainingServer[];
   /** Open connections to real servers that drain. */
   readonly kept: number;
-  /** Open connections that end with the real server or virtual server that they go through. */
+  /** Open connections that end with their real server or virtual server. */
   readonly cut: number;
-  /**
-   * Where iptables rules take over from IPVS: the state in which they have, and all virtual servers and their addresses
-   * are still there, as well guarded as before. Undefined if nothing of IPVS is there to be left.
-   */
+  /** The state when iptables rules have replaced IPVS and its addresses are still guarded; undefined without IPVS. */
   readonly takeover: KernelState | undefined;
-  /** Which part of the way this is: all of it, or what comes before or after the state of `takeover`. */
+  /** All of the way, or the part before or after the state of `takeover`. */
   readonly stage: 'whole' | 'before takeover' | 'after takeover';
-  /** When the node left IPVS, as DrainTerms has it, where addresses are still left of that. */
+  /** Uptime in ms when the node left IPVS, while addresses of that remain. */
   readonly leftIpvs: number | undefined;
   readonly ownership: OwnershipDecision;
   readonly variants: Variants;
-  /** What is owned, as it is. */
+  /** The part of the node's present state that kpc-apply owns. */
   readonly present: KernelState;
   /** The state that is wanted in the end. */
   readonly wanted: KernelState;
-  /** The state that the delta leads to, of what is owned: what is wanted, and what drains. */
+  /** The owned state after the change: the wanted objects plus those still draining. */
   readonly state: KernelState;
 }
 
 /** When a plan is made, and how long real servers may drain. */
 export interface DrainTerms extends Omit<DrainPolicy, 'leavesIpvs'> {
   readonly known: readonly DrainingServer[];
-  /** When the node left IPVS for rules, in milliseconds since it booted, where something is still left of that. */
+  /** Uptime in ms when the node switched from IPVS to rules; unset once cleanup is finished. */
   readonly leftIpvs: number | undefined;
 }
 
@@ -123,10 +117,7 @@ export function makePlan(node: NodeState, target: WantedNode, claims: Claims, te
   };
 }
 
-/**
- * What guards the addresses that are owned, where the node leaves IPVS for rules; undefined if there is nothing to
- * leave. It is wanted for a while, so it may be changed, but is not what will be owned in the end.
- */
+/** What guards addresses while the node leaves IPVS for rules, if any remain. Not owned in the end. */
 function planGuard(
   { state, variants }: NodeState,
   target: WantedNode,
@@ -149,7 +140,7 @@ function planGuard(
   return { ownership: { ...bare, owned, ownedDuring, conflicts }, guard };
 }
 
-/** Whether a state serves by rules of iptables or nftables and has no part in IPVS: it lacks kube-ipvs0, which IPVS mode always has. */
+/** Whether rules of iptables or nftables alone serve this state: it lacks kube-ipvs0, which IPVS mode always has. */
 export function servesByRulesAlone({ iptables, nftables, virtualServers, links }: KernelState): boolean {
   return (
     (Object.values(iptables).some(hasRules) || nftables.length > 0) && virtualServers.length === 0 && links.length === 0
@@ -186,9 +177,9 @@ function planIpvs(
 }
 
 /**
- * The addresses of virtual servers that stay for their connections: a packet to an address that is not the node's own
- * never gets to IPVS. And those that the node's own connections come from: one to an address of its own comes from that address. If there are none, the link goes, unless
- * it is another program's.
+ * Keeps the addresses of remaining virtual servers, because IPVS sees only packets to the node's own addresses; and
+ * those the node's own connections come from, since one to an own address comes from that address. Without any, the
+ * link goes, unless foreign.
  */
 function keepAddresses(
   present: readonly Link[],
@@ -202,16 +193,13 @@ function keepAddresses(
   });
 }
 
-/** What of a plan can be done before connections are looked at again. Virtual servers stay until rules replace them. */
+/** What can be done before connections are looked at again. Virtual servers stay until rules replace them. */
 export function withoutRelease(plan: Plan): Plan {
   const { takeover, present } = plan;
   return takeover ? { ...plan, stage: 'before takeover', delta: diffStates(present, takeover), state: takeover } : plan;
 }
 
-/**
- * What is left of a plan once the rest of it is done: to let go of what has no connections by then. New ones go elsewhere
- * from now on, so that none can come between the look and what is done upon it.
- */
+/** What is left to do: remove what has no connections. New ones already go elsewhere, so none can start in between. */
 export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms): Plan {
   const { takeover, wanted } = plan;
   const present = takeover ?? plan.state;
@@ -241,12 +229,12 @@ function isLeft({ setting: { onlyFrom }, from }: SysctlChange): boolean {
   return onlyFrom !== undefined && (from === undefined || !onlyFrom.includes(from));
 }
 
-/** Whether the node is as it should be; real servers that still drain count as such. */
+/** Whether the node is as it should be, draining real servers included. */
 export function isEmptyPlan(plan: Plan): boolean {
   return plan.modules.length === 0 && plan.settings.length === 0 && isEmptyDelta(plan.delta);
 }
 
-/** Addresses that are left of IPVS mode for now, after rules have taken over. */
+/** Addresses left of IPVS mode after rules took over. */
 export function listLeftAddresses({ leftIpvs, state }: Plan): readonly string[] {
   return leftIpvs === undefined ? [] : boundAddresses(state);
 }

@@ -23,16 +23,14 @@ import type { RequiredSysctl } from './node-decisions.ts';
 import { listStages, type Plan } from './plan.ts';
 import type { Command } from '../node/host.ts';
 
-/** One thing to do on the node. */
 export type Step =
-  /** Runs a tool. `what` is what it does, or how the changes go on its standard input differ from others of the tool. */
+  /** Runs a tool. `what`: what it does, or how its input differs from that tool's other inputs. */
   | { readonly kind: 'run'; readonly command: Command; readonly what: string }
-  /** Writes a file of the kernel. */
   | { readonly kind: 'write'; readonly setting: RequiredSysctl }
-  /** Has nginx check a configuration with these ports, puts it into its place, and has the balancer read it. */
+  /** Has nginx check a configuration with these ports, puts it in place and reloads the balancer. */
   | { readonly kind: 'balance'; readonly proxyPorts: readonly ProxyPort[] };
 
-/** Tools that make many changes from one text on their standard input. */
+/** Tools that make many changes from one text on stdin. */
 const restoreCommands = {
   ipset: { tool: 'ipset', args: ['restore'] },
   nft: { tool: 'nft', args: ['-f', '-'] },
@@ -40,7 +38,6 @@ const restoreCommands = {
   ip: { tool: 'ip', args: ['-batch', '-'] },
 } as const satisfies Readonly<Record<string, Command>>;
 
-/** Makes what is new, or takes away what goes. */
 function restore(tool: keyof typeof restoreCommands, phase: 'add' | 'remove', stdin: string): readonly Step[] {
   return feed(restoreCommands[tool], phase, stdin);
 }
@@ -51,13 +48,12 @@ function feed(command: Command, phase: 'add' | 'remove', stdin: string): readonl
     : [{ kind: 'run', command: { ...command, stdin }, what: phase === 'remove' ? ', removals' : '' }];
 }
 
-/** When the rules of a plan change: before the virtual servers change, once new ones are there, or once old ones are gone. */
+/** When a plan's rules change: before the virtual servers, after new ones are added, or after old ones are removed. */
 type RulesMoment = 'before IPVS' | 'between' | 'after IPVS';
 
 /**
- * If no rules at all are wanted, they go after the virtual servers, as does what guarded addresses that no rule
- * needs any more. Where iptables mode gives way to IPVS, its rules serve until the virtual servers are there: they see a
- * packet before IPVS does, so nothing is served twice.
+ * If no rules are wanted, they go after the virtual servers, as does the guard of addresses. When IPVS replaces
+ * iptables mode, the rules serve until the virtual servers exist: rules see a packet first, so nothing is served twice.
  */
 function chooseMoment({ state, delta, stage }: Pick<Plan, 'state' | 'delta' | 'stage'>): RulesMoment {
   if (stage === 'after takeover') return 'after IPVS';
@@ -75,7 +71,7 @@ function chooseMoment({ state, delta, stage }: Pick<Plan, 'state' | 'delta' | 's
 function changeRules(at: RulesMoment, { present, state, delta, stage, variants }: Plan): readonly Step[] {
   const restoreRules = (deltas: KernelDelta['iptables'], places: readonly RulesPlace[] = families): readonly Step[] =>
     places.flatMap((place) =>
-      // --wait: another program may hold the lock of the tables for a moment.
+      // --wait: another program may hold the tables' lock for a moment.
       feed(
         { tool: rulesTool(place, 'restore', variants), args: ['--noflush', '--wait', '10'] },
         'add',
@@ -87,14 +83,14 @@ function changeRules(at: RulesMoment, { present, state, delta, stage, variants }
   const moment = chooseMoment({ state, delta, stage });
   if (moment !== 'between') return moment === at ? [...restoreRules(delta.iptables), ...others] : others;
   if (at === 'after IPVS') return others;
-  // An address must not be there before what closes it to all but Services.
+  // An address must not exist before the rules that close it to all but Services.
   // Test: no address is open at any moment, with %i connections, there and back.
   const guarded = settleTables(present.iptables, addGuard(present, guardOf(state), 'before').iptables);
   const [from, to] = at === 'before IPVS' ? [present.iptables, guarded] : [guarded, state.iptables];
   return restoreRules(diffFamilyTables(from, to));
 }
 
-/** One transaction for each family changes what packets meet. What packets cannot meet yet comes first, for both families. */
+/** One transaction per family changes what packets meet; both families first prepare the rest. */
 function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly Step[] {
   const stages = families.map((family) => formatNftStages(deltas.filter((delta) => familyOf(delta) === family)));
   return [...stages.flatMap((inputs) => inputs.slice(0, -1)), ...stages.flatMap((inputs) => inputs.slice(-1))].flatMap(
@@ -102,7 +98,7 @@ function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): 
   );
 }
 
-/** A port is served before a rule leads to it, and until none does any more. */
+/** Serves a port before rules lead to it, until none does. */
 function balance(phase: 'add' | 'remove', { delta: { proxyPorts }, present, state }: Plan): readonly Step[] {
   if (!proxyPorts.some(({ to }) => (to === undefined) === (phase === 'remove'))) return [];
   const ports = phase === 'add' ? withAdditions(present.proxyPorts, state.proxyPorts) : state.proxyPorts;
@@ -115,9 +111,9 @@ export function listSteps(plan: Plan): readonly Step[] {
 }
 
 /**
- * Adds things before what uses them: modules, settings, sets, rules (masquerade rules before anything can be routed),
- * virtual servers, addresses. Removes things in reverse order, once everything new is there. Rules change in one piece,
- * old and new at once: see chooseMoment.
+ * Adds things before what uses them: modules, settings, sets, rules (masquerade rules before anything is routed),
+ * virtual servers, addresses. Removes in reverse order once everything new exists. Rules change in one piece: see
+ * chooseMoment.
  */
 function listStageSteps(plan: Plan): readonly Step[] {
   const { modules, settings, delta } = plan;
@@ -149,16 +145,13 @@ function listStageSteps(plan: Plan): readonly Step[] {
   ];
 }
 
-/**
- * How many transactions of nftables the kernel has counted if these steps of a plan, and nothing else, have changed the rules
- * to what the plan leads to. Undefined if the count proves no such thing.
- */
+/** How many transactions the kernel counts if only these steps change the rules; undefined if that proves nothing. */
 export function countNftTransactions(
   { delta, present, state, variants }: Plan,
   steps: readonly Step[],
 ): number | undefined {
   const isOf = (tool: string) => steps.filter((step) => step.kind === 'run' && step.command.tool === tool).length;
-  // Where iptables is the nft variant, it makes transactions, too.
+  // With the nft variant, iptables makes transactions too.
   if (rulesPlaces.some((place) => isOf(rulesTool(place, 'restore', variants)) > 0)) return undefined;
   const transactions = isOf(restoreCommands.nft.tool);
   if (transactions === 0) return 0;
@@ -170,8 +163,8 @@ export function countNftTransactions(
 }
 
 /**
- * The kernel does not count a transaction that changes nothing, such as adding elements that another program has just added.
- * That program's own must not pass for it. To add a rule is a change in any case, and to remove what is gone fails.
+ * The kernel does not count a transaction without effect, such as adding elements that another program just added: that
+ * program's own would then pass for it. Adding a rule always counts, and removing what is gone fails.
  * Test: a transaction that may have changed nothing counts for nothing: another may have come in its place.
  */
 function isSurelyCounted(delta: NftTableDelta): boolean {
@@ -182,11 +175,11 @@ function isSurelyCounted(delta: NftTableDelta): boolean {
   });
 }
 
-/** The parts of a node, as they are read, in which these plans change anything. */
+/** The parts of a node, as read, that these plans change. */
 export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   const parts = plans.flatMap(({ delta }): readonly ReadingPart[] => [
     ...rulesPlaces.filter((place) => (delta.iptables[place] ?? []).length > 0),
-    // Both, so that they are read at one moment.
+    // List both families in one call, so the two readings match.
     ...(delta.nftables.length > 0 ? families.map((family) => `nft ${family}` as const) : []),
     ...(delta.ipvsTimeouts ? (['ipvs timeouts'] as const) : []),
     ...delta.sets.map(() => 'ipset' as const),
@@ -196,13 +189,12 @@ export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   return new Set(parts);
 }
 
-/** The tool that a step needs; undefined if it needs none. */
 export function toolOf(step: Step): string | undefined {
   if (step.kind === 'run') return step.command.tool;
   return step.kind === 'balance' ? 'nginx' : undefined;
 }
 
-/** A step in a few words: "ipset: 12 lines". */
+/** "ipset: 12 lines". */
 export function describeStep(step: Step): string {
   if (step.kind === 'write') return `set ${step.setting.name} to ${step.setting.value}`;
   if (step.kind === 'balance') return `give the balancer ${count(step.proxyPorts.length, 'proxy port')}`;

@@ -1,9 +1,7 @@
 import type { FailureCode } from '../../base/failure-codes.ts';
 import { hasCode, isSystemError } from '../../base/system-errors.ts';
 
-/**
- * Why something could not be done, for people: what happened and what to do about it. `code` is stable, for programs.
- */
+/** Why something could not be done, for people, with what to do about it. `code` is stable, for programs. */
 export class Failure extends Error {
   readonly code: FailureCode;
   readonly advice: string;
@@ -19,12 +17,12 @@ export class Failure extends Error {
   }
 }
 
-/** The error that nothing caught and that has aborted the work, if one has: an operator's signal gives no reason. */
+/** The uncaught error that aborted the work, if any: an operator's signal gives no reason. */
 export function faultOf(signal: AbortSignal | undefined): Failure | undefined {
   return signal?.reason instanceof Failure ? signal.reason : undefined;
 }
 
-/** Any error as a Failure: what the operating system refused, and what was not foreseen. */
+/** Any error as a Failure: the system's refusals and unforeseen ones. */
 export function explainError(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isSystemError(error)) {
@@ -34,7 +32,7 @@ export function explainError(error: unknown): Failure {
   return new Failure('internal-error', text, 'this is a bug in kpc-apply: report it with this line and the command');
 }
 
-/** The system's own words, with the file where they leave it out. */
+/** The system's message, with the file if it leaves that out. */
 function nameFile({ message, path }: NodeJS.ErrnoException): string {
   return path === undefined || message.includes(path) ? message : `${message} '${path}'`;
 }

@@ -13,22 +13,21 @@ import {
   type StateMark,
 } from './record.ts';
 
-/** How many states are kept to go back to. */
+/** How many earlier states are kept. */
 const mostStates = 5;
 
-/** What asks for a change. It decides the state that the node has afterwards. */
 export type ChangeOrigin =
   | { readonly kind: 'apply' | 'watch'; readonly bundle: BundleMark }
   | { readonly kind: 'cleanup'; readonly bundle?: undefined }
   | { readonly kind: 'rollback'; readonly to: StateMark; readonly bundle?: undefined };
 
-/** The states of a node, as far as they are known. */
+/** The known states of a node. */
 export interface History {
-  /** The state that the node is in. Undefined before the first change. */
+  /** The node's state. Undefined before the first change. */
   readonly present: StateMark | undefined;
   /** The state before the last change, if it was kept. */
   readonly before: number | undefined;
-  /** States to go back to, the last one first. */
+  /** States to go back to, the latest first. */
   readonly states: readonly Snapshot[];
   /** States whose file cannot be read, and why. */
   readonly damaged: ReadonlyMap<number, Failure>;
@@ -38,7 +37,6 @@ function statePath(folder: StateFolder, id: number): string {
   return `${folder.path}/state-${id}.json`;
 }
 
-/** The ids of all states that have a file, of whatever boot, in no order. */
 async function listIds(host: Host, folder: StateFolder): Promise<readonly number[]> {
   const names = await host.list(folder.path);
   return names.flatMap((name) => {
@@ -48,7 +46,7 @@ async function listIds(host: Host, folder: StateFolder): Promise<readonly number
 }
 
 /**
- * No node makes so many. A file with a higher number is none of kpc-apply's, and must not lead to ids that no file can have.
+ * No node makes so many. A file with a higher number is not kpc-apply's, and must not lead to ids no file can have.
  * Test: a file that only looks like a state does not lead to ids that are never pruned.
  */
 const highestId = 1_000_000_000;
@@ -84,17 +82,14 @@ async function readState(host: Host, folder: StateFolder, id: number): Promise<S
   throw new Failure('bad-state-folder', `${path} is damaged: it holds another state`, 'remove it');
 }
 
-/**
- * A state, with all that has been changed or made since it was left: by the changes after it, too. Throws a Failure if it is not
- * kept, or a file with what was changed since is damaged.
- */
+/** A state, with all that later changes did. Throws a Failure if its file or one of theirs is missing or damaged. */
 export function findState({ states, damaged, before }: History, id: number): Snapshot {
   const problem = damaged.get(id) ?? (id === before ? undefined : [...damaged.values()][0]);
   if (problem) throw problem;
   const found = states.find(({ state }) => state.id === id);
   if (!found) throw new Failure('bad-usage', `there is no state ${id} to go back to`, adviseOnStates(states));
   const since = states.filter(({ state }) => state.id >= id);
-  // The oldest comes last: a setting that no change of it concerned is as the states that were made next found it.
+  // The oldest comes last: a setting it did not record is as the next states found it.
   const settings = Object.assign({}, ...since.map(({ reading }) => reading.settings));
   return {
     ...found,
@@ -104,7 +99,6 @@ export function findState({ states, damaged, before }: History, id: number): Sna
   };
 }
 
-/** The settings that several changes have made. */
 export function joinSettingsMade(changes: readonly Pick<Snapshot, 'settingsMade'>[]): SettingsMade {
   const all = new Map<string, Set<string>>();
   for (const { settingsMade } of changes) {
@@ -115,7 +109,7 @@ export function joinSettingsMade(changes: readonly Pick<Snapshot, 'settingsMade'
   return Object.fromEntries([...all].map(([path, values]) => [path, [...values]]));
 }
 
-/** What to do where a plain rollback has nothing to go back to, or a state is not kept. */
+/** Advice if a rollback has nothing to undo or the state is not kept. */
 export function adviseOnStates(states: readonly Snapshot[]): string {
   if (states.length === 0) return 'no earlier state is kept, as after a reboot: apply the bundle that you want';
   return `"kpc-apply rollback --to ID" goes to one of these: ${states.map(({ state }) => nameState(state)).join('; ')}`;
@@ -135,13 +129,13 @@ export function describeState({ since, command, bundle }: StateMark): string {
   return `${what}, ${how}${when}`;
 }
 
-/** Milliseconds since 1970 → "2026-01-31T12:00:00Z". A time that no calendar has is not known. */
+/** Milliseconds since 1970 → "2026-01-31T12:00:00Z". A time outside the calendar is unknown. */
 export function formatTime(milliseconds: number): string {
   const date = new Date(milliseconds);
   return Number.isNaN(date.getTime()) ? 'at an unknown time' : `${date.toISOString().slice(0, 19)}Z`;
 }
 
-/** Whether a change keeps the node in the state that it is in: `watch` repairs what others changed, or ends what drained. */
+/** Whether a change keeps the node's state: `watch` repairs others' changes or ends drains. */
 export function isRepair(origin: ChangeOrigin, present: StateMark): boolean {
   return origin.kind === 'watch' && origin.bundle.digest === present.bundle?.digest;
 }
@@ -159,10 +153,7 @@ async function pruneStates(host: Host, folder: StateFolder, most = mostStates): 
   for (const id of ids.toSorted((a, b) => b - a).slice(most)) await host.remove(statePath(folder, id));
 }
 
-/**
- * Ends a change that is to stay. The record first: if the journal is still there afterwards, the next apply finds that
- * nothing is left to do. The journal becomes the state that was replaced; a repair replaces none.
- */
+/** Commits a change: the record first, then the journal becomes the replaced state; a repair replaces none. */
 export async function commit(
   host: Host,
   folder: StateFolder,
@@ -177,8 +168,7 @@ export async function commit(
 }
 
 /**
- * Writes to the state folder what a change needs. If there is no space, what only saves time gives way, and then earlier
- * states do.
+ * Writes to the state folder what a change needs. Without space it removes what only saves time, then earlier states.
  * Test: gives way to a journal for which there is no space.
  */
 export async function makingSpace(host: Host, folder: StateFolder, write: () => Promise<void>): Promise<void> {

@@ -6,27 +6,23 @@ import { formatTime } from './history.ts';
 import { readJson, readRecord, writeJson, type BundleMark } from './record.ts';
 import type { lastCommandSchema } from './schemas.ts';
 
-/**
- * A command that left the node in the state that it was in, and after which nothing has changed the node. A rollback has nothing
- * to undo then: it would undo the command before.
- */
+/** A command after which the node is unchanged. A plain rollback must not undo the command before it. */
 export type LastCommand = Shaped<typeof lastCommandSchema>;
 
 type Work = () => Promise<ChangeOutcome>;
 
-/** Keeps a note of a command until the next change of the node. Nothing else depends on it. */
 export async function noteCommand({ host, folder }: Session, note: Omit<LastCommand, 'bootId' | 'at'>): Promise<void> {
   const last: LastCommand = { ...note, bootId: folder.network.bootId, at: host.now() };
   await writeJson(host, folder.lastCommand, last).catch(() => undefined);
 }
 
-/** A node that kpc-apply never changed has nothing to undo anyway. */
+/** A node that kpc-apply never changed has nothing to undo. */
 async function isKnown({ host, folder }: Session): Promise<boolean> {
   const names = await host.list(folder.path).catch((): readonly string[] => []);
   return names.includes('record.json');
 }
 
-/** Does what a command is for, and keeps a note of it unless that changed the node. */
+/** Runs a command, and keeps a note of it unless it changed the node. */
 export async function noting(session: Session, command: string, work: Work): Promise<ChangeOutcome> {
   try {
     const outcome = await work();
@@ -41,10 +37,7 @@ export async function noting(session: Session, command: string, work: Work): Pro
   }
 }
 
-/**
- * The same for one round of watch, of which there are many: it counts as a command as long as it fails to bring the node to a new
- * bundle.
- */
+/** As noting, for a round of watch: it counts as a command while it fails to apply a new bundle. */
 export async function notingRound(session: Session, bundle: BundleMark, work: Work): Promise<ChangeOutcome> {
   const { host, folder } = session;
   const command = `watch ${bundle.folder}`;
@@ -55,7 +48,7 @@ export async function notingRound(session: Session, bundle: BundleMark, work: Wo
   return outcome;
 }
 
-/** The last command, if it did not change the node, and it was in this boot. */
+/** The last command of this boot, if it did not change the node. */
 export async function readLastCommand({ host, folder }: Session): Promise<LastCommand | undefined> {
   const advice =
     'remove it; kpc-apply then does not know the last command, so check "kpc-apply rollback --dry-run" first';

@@ -8,13 +8,12 @@ import { hidesProcesses, readStartTime } from '../node/processes.ts';
 import { readJson, writeJson } from './record.ts';
 import type { claimSchema, processSchema } from './schemas.ts';
 
-/** One process of one boot of the kernel: process ids come again. */
 type ProcessIdentity = Shaped<typeof processSchema>;
 
-/** "out of sight": in another PID namespace, as a container's processes are, or the node's to a container; or hidden by /proc. */
+/** "out of sight": in another PID namespace, as a container's and the node's are to each other, or hidden by /proc. */
 type Whereabouts = 'running' | 'gone' | 'out of sight';
 
-/** The identity of this process, for findProcess of a later one. */
+/** This process's identity, for findProcess of a later one. */
 export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
   const [started, bootId, namespace, network] = await Promise.all([
     readStartTime(host, host.pid),
@@ -39,16 +38,14 @@ function readNamespace(host: Host, kind: 'pid' | 'net'): Promise<string | undefi
   return host.readLink(`/proc/self/ns/${kind}`);
 }
 
-/** What a holder of the lock says about itself. */
 type Claim = Shaped<typeof claimSchema>;
 
-/** How long a claim counts whose process is out of sight: only waiting for a confirmation takes longer. */
+/** How long a claim of an unseen process counts: only waiting for a confirmation takes longer. */
 const unseenMilliseconds = 10 * 60_000;
 
 /**
- * Where claims to this node are laid down: what kpc-apply changes belongs to a network namespace, whatever state folder
- * it is told to use. A folder of root's and not an abstract socket of the namespace: any user may bind such a socket's
- * name and hold up root with it, and Node cannot ask the kernel whose it is. /run is empty after a boot.
+ * Where claims to this node are: kpc-apply changes a network namespace, whatever the state folder. A folder of root's
+ * rather than an abstract socket, which any user could bind to block root. /run is empty after a boot.
  */
 async function lockFolder(host: Host): Promise<string> {
   const namespace = await readNamespace(host, 'net');
@@ -56,13 +53,13 @@ async function lockFolder(host: Host): Promise<string> {
 }
 
 /**
- * Does some work while no other kpc-apply works on the same node or with the same state folder. Fails with "busy" at
- * once where one does. The state folder has claims of its own, for it may be shared by containers with a /run each; a
- * claim of another network keeps nobody out.
+ * Does some work while no other kpc-apply works on this node or state folder; fails with "busy" at once otherwise. The
+ * state folder has its own claims because containers with a /run each may share it; a claim of another network blocks
+ * nobody.
  *
- * Node has no flock(2), so each contender lays down a claim of its own name before it looks for others: of two that
- * come at the same moment at least one sees the other, and both giving way is the worst that can happen. A claim whose
- * process is gone has no owner, and since its name never comes again, taking it away cannot hit the wrong one.
+ * Node has no flock(2), so each contender writes a claim of its own name, then looks for others: of two at the same
+ * moment at least one sees the other, and at worst both give way. A dead process's claim can be removed safely because
+ * its name is never reused.
  * Test: of two that come at once, never both get in.
  */
 export async function withLock<T>(host: Host, folder: string, command: string, work: () => Promise<T>): Promise<T> {
@@ -91,13 +88,13 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
     }
     return await work();
   } finally {
-    // A claim that stays has no owner once this process has ended, and what was done is not undone by it.
+    // A remaining claim has no owner once this process has ended, and does not undo the work.
     // Test: what was done is done, also where the claim cannot be taken away.
     for (const path of laid) await host.remove(path).catch(() => undefined);
   }
 }
 
-/** Another kpc-apply that works in this network, with whatever state folder. */
+/** Another kpc-apply working in this network, with any state folder. */
 export async function findHolder(host: Host, folder: string): Promise<Claim | undefined> {
   for (const { claims } of await claimPlaces(host, folder)) {
     const { holder } = await lookAtClaims(host, claims);
@@ -106,7 +103,7 @@ export async function findHolder(host: Host, folder: string): Promise<Claim | un
   return undefined;
 }
 
-/** The folders with claims, and what to do where none can be laid down in them. */
+/** The folders for claims, and advice if one cannot be written. */
 async function claimPlaces(host: Host, folder: string) {
   return [
     { claims: await lockFolder(host), remedy: 'run it as root, and make sure that /run is writable' },
@@ -117,7 +114,7 @@ async function claimPlaces(host: Host, folder: string) {
   ];
 }
 
-/** The other kpc-apply that holds the lock, if one does, and the claims without an owner that come before its own. */
+/** The other holder of the lock, if any, and the ownerless claims before its own. */
 async function lookAtClaims(
   host: Host,
   claims: string,
@@ -143,7 +140,7 @@ async function isHeld(host: Host, claim: Claim): Promise<boolean> {
   return place === 'running';
 }
 
-/** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */
+/** Undefined for any other file: a claim appears whole or not at all. */
 async function readClaim(host: Host, path: string): Promise<Claim | undefined> {
   try {
     return await readJson(host, path, claimCheck, '');

@@ -5,20 +5,15 @@ export const ownedLists = [
   'sets',
   /** chainKey. */
   'chains',
-  /** Rules in chains that are not owned: jumps in the kernel's own, and kube-proxy's rule in a kubelet's KUBE-FIREWALL: jumpKey. */
+  /** By jumpKey: rules in chains not owned, such as jumps, or kube-proxy's rule in a kubelet's KUBE-FIREWALL. */
   'jumps',
-  /** Links, with all addresses on them. */
   'links',
-  /** Addresses on a link that is another program's: addressKey. */
+  /** By addressKey: addresses on another program's link. */
   'addresses',
-  /**
-   * Of the chains and rules, those that a kubelet makes too, and that kpc-apply made although there was a kubelet: it had
-   * none. Where a kubelet came later, it has taken them for its own.
-   */
+  /** Chains and rules that kubelet also makes, missing when kpc-apply made them. A later kubelet takes them over. */
   'besideKubelet',
-  /** Tables of nftables, with all that is in them: nftTableKey. */
+  /** By nftTableKey: nftables tables with their content. */
   'nftTables',
 ] as const;
 
-/** Names of things in a kernel that are kpc-apply's. */
 export type OwnedNames = Readonly<Record<(typeof ownedLists)[number], readonly string[]>>;

@@ -9,16 +9,12 @@ import type { Ownership } from '../../kernel/state.ts';
 import { variantOf, type Variants } from '../node/tools.ts';
 import { ownedLists, type OwnedNames } from './owned-lists.ts';
 
-/** Something for each of the lists. */
 export function mapLists<T>(make: (list: keyof OwnedNames) => T): Readonly<Record<keyof OwnedNames, T>> {
-  // Each list has its entry.
   return Object.fromEntries(ownedLists.map((list) => [list, make(list)])) as Record<keyof OwnedNames, T>;
 }
 
-/** A node with nothing of kpc-apply's. */
 export const nothingOwned: OwnedNames = mapLists(() => []);
 
-/** The names in either of two lists, for each list. */
 export function joinOwned(a: OwnedNames, b: OwnedNames): OwnedNames {
   return mapLists((list) => [...new Set([...a[list], ...b[list]])]);
 }
@@ -31,12 +27,11 @@ export function withoutOwned(all: OwnedNames, gone: OwnedNames): OwnedNames {
   });
 }
 
-/** Whether nothing on the node is kpc-apply's. */
 export function isNothingOwned(owned: OwnedNames): boolean {
   return ownedLists.every((list) => owned[list].length === 0);
 }
 
-/** "nft ipv4": the place of rules, whatever variant of iptables is in use. Keys of chains and jumps begin with it. */
+/** "nft ipv4": the place of rules, whatever iptables variant is in use; prefix of chain and jump keys. */
 export function rulesKey(place: RulesPlace, variants: Variants): string {
   return `${variantOf(place, variants)} ${familyOfPlace(place)}`;
 }
@@ -56,7 +51,7 @@ export function nftTableKey(family: Family, name: string): string {
   return `${nftFamily[family]} ${name}`;
 }
 
-/** "nft ipv4 nat PREROUTING -m comment …": `chain` is the one that the rule is in. */
+/** "nft ipv4 nat PREROUTING -m comment …": `chain` holds the rule. */
 export function jumpKey(place: string, table: TableName, chain: string, rule: Rule): string {
   return `${chainKey(place, table, chain)} ${ruleMeaning(rule)}`;
 }
@@ -66,7 +61,7 @@ export function addressKey(link: Link['name'], { address, prefixLength }: LinkAd
   return `${link} ${address.text}/${prefixLength}`;
 }
 
-/** What these names cover of a state that was read with these variants of iptables in use. */
+/** What these names cover of a state read with these variants in use. */
 export function ownershipOf(owned: OwnedNames, variants: Variants): Ownership {
   const has = mapLists((list) => new Set(owned[list]));
   const partlyOwned = new Set(owned.addresses.map((key) => key.slice(0, key.indexOf(' '))));

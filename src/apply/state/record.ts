@@ -18,25 +18,22 @@ import type {
 /** Where the state folder is unless --state-dir names another. */
 export const defaultStateFolder = '/var/lib/kpc';
 
-/** A bundle that was applied. */
 export type BundleMark = Shaped<typeof bundleSchema>;
 
-/** A state of the node, from one change to the next: what a person sees of it, and what distinguishes it from others. */
+/** A state of the node between two changes: what people see of it and what tells it from others. */
 export type StateMark = Shaped<typeof stateSchema>;
 
 /** A TCP real server that has left the bundle but not the kernel. */
 export type DrainingServer = Shaped<typeof drainingSchema>;
 
-/** What kpc-apply made on this node, and so may change and take away. It holds for one network of one boot of the kernel. */
+/** What kpc-apply made on this node and may remove. It holds for one network of one boot. */
 export type OwnershipRecord = Shaped<typeof recordSchema>;
 
-/** The values that kpc-apply wrote, by the path of the setting. */
 export type SettingsMade = Readonly<Record<string, readonly string[]>>;
 
 /**
- * The files that kpc-apply keeps for one network, most of them in a folder of that network: the state folder itself is that of the
- * node's first one. A journal is there from before the first change until the last check; then it becomes one of the states to go
- * back to, see history.ts.
+ * The files of one network; the state folder itself belongs to the node's first, others have a folder in it. A journal
+ * exists from before the first change until the last check, then becomes an earlier state: see history.ts.
  */
 export function stateFolder(base: string, network: NodeNetwork) {
   const path = network.mark === undefined ? base : `${base}/network-${network.inode}-${network.mark}`;
@@ -46,9 +43,9 @@ export function stateFolder(base: string, network: NodeNetwork) {
     base,
     path,
     ...filesIn(path),
-    /** The highest serial of a signed bundle that the node was on: a network made anew does not lower it. */
+    /** The highest serial of an applied signed bundle: a new network does not lower it. */
     newestSerial: `${base}/newest-serial.json`,
-    /** See state-files.ts. nginx is told this path, so it is the same for each network. */
+    /** nginx is told this path, so all networks share it. See state-files.ts. */
     balancer: `${base}/balancer.conf`,
     balancerRecord: `${base}/balancer.json`,
   } as const;
@@ -71,13 +68,9 @@ function filesIn(path: string) {
   } as const;
 }
 
-/** The paths of these files. */
 export type StateFolder = ReturnType<typeof stateFolder>;
 
-/**
- * A state of the node to go back to: what the tools printed, and what was kpc-apply's then. Raw output and not parsed
- * values: it outlives changes of this program, and a person can read it.
- */
+/** A state to go back to: raw output, which later versions and people can read, and what was owned. */
 export type Snapshot = Shaped<typeof snapshotSchema>;
 
 const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded';
@@ -88,7 +81,7 @@ export function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, h
   return bootId === here.bootId && network?.inode === here.inode && network.mark === here.mark;
 }
 
-/** The record of this network: one of another, or of an earlier boot, speaks of rules that are elsewhere or gone. */
+/** This network's record. One of another network or boot is about rules that are elsewhere or gone. */
 export async function readRecord(host: Host, folder: StateFolder): Promise<OwnershipRecord> {
   const { bootId, ...network } = folder.network;
   const record = await readJson(host, folder.record, recordCheck, adoptAdvice);
@@ -97,21 +90,21 @@ export async function readRecord(host: Host, folder: StateFolder): Promise<Owner
     : { bootId, network, owned: nothingOwned, draining: [] };
 }
 
-/** The bundle that the node is recorded to be on, or was on before it booted. Undefined where the record is damaged, too. */
+/** The bundle recorded last, also from before a boot. Undefined if the record is damaged. */
 export async function readLastBundle(host: Host, folder: StateFolder): Promise<BundleMark | undefined> {
   const record = await readJson(host, folder.record, recordCheck, adoptAdvice).catch(() => undefined);
   return record?.state?.bundle;
 }
 
-/** A snapshot that is kept as a state to go back to; undefined if there is none, or it is not of this network. */
+/** A kept earlier state; undefined if there is none, or it is of another network. */
 export async function readSnapshot(host: Host, folder: StateFolder, path: string): Promise<Snapshot | undefined> {
   const snapshot = await readJson(host, path, snapshotCheck, path === folder.journal ? adoptAdvice : stateAdvice);
   return snapshot && isOfNetwork(snapshot.record, folder.network) ? snapshot : undefined;
 }
 
 /**
- * The journal of an apply in this network that did not finish; undefined if there is none, or it is of an earlier boot. Throws a
- * Failure for one of this boot that is not known to be of this network: only there can it be put back, so nothing may take its place.
+ * The journal of an unfinished apply in this network; undefined if there is none or it is of an earlier boot. Throws a
+ * Failure for one of this boot that may be another network's: only there can it be put back, so nothing may replace it.
  * Test: a journal that names no network stops each change, and stays.
  */
 export async function readJournal(host: Host, folder: StateFolder): Promise<Snapshot | undefined> {
@@ -129,7 +122,7 @@ export async function readJournal(host: Host, folder: StateFolder): Promise<Snap
   );
 }
 
-/** The record, and that in the journal, of whatever network and boot. Undefined for one that is damaged, too. */
+/** The record and the journal's record, of any network and boot. Undefined if damaged. */
 async function readBinding(host: Host, { record, journal }: ReturnType<typeof filesIn>) {
   return {
     record: await readJson(host, record, recordCheck, '').catch(() => undefined),
@@ -137,7 +130,7 @@ async function readBinding(host: Host, { record, journal }: ReturnType<typeof fi
   };
 }
 
-/** A file of the state folder; undefined if there is none. Throws a Failure for one that the check does not accept. */
+/** A file of the state folder; undefined if missing. Throws a Failure if the check refuses it. */
 export async function readJson<T>(host: Host, path: string, check: Check<T>, advice: string): Promise<T | undefined> {
   const damaged = (why: string) => new Failure('bad-state-folder', `${path} is damaged: ${why}`, advice);
   try {
@@ -147,13 +140,12 @@ export async function readJson<T>(host: Host, path: string, check: Check<T>, adv
     if ('value' in reading) return reading.value;
     throw damaged(reading.wrong);
   } catch (error) {
-    // What the parser says quotes the text, and that may be of another file altogether.
+    // The parser's message quotes the text, which may be of an unrelated file.
     if (error instanceof SyntaxError) throw damaged('it is not JSON');
     throw error instanceof UnreadableFile ? damaged(error.reason) : error;
   }
 }
 
-/** Writes a file of the state folder as one line of JSON. */
 export function writeJson(host: Host, path: string, value: object): Promise<void> {
   return host.replaceFile(path, `${JSON.stringify(value)}\n`);
 }
@@ -162,7 +154,7 @@ interface Place extends Awaited<ReturnType<typeof readBinding>> {
   readonly path: string;
 }
 
-/** All folders with a record or a journal, whole enough to say whose it is. */
+/** Folders with a record or journal that says whose it is. */
 async function listPlaces(host: Host, { base }: StateFolder): Promise<readonly Place[]> {
   const names = (await host.list(base)).filter((name) => /^network-\d+-kpc-[\da-f]{16}$/.test(name));
   const places: Place[] = [];
@@ -172,10 +164,7 @@ async function listPlaces(host: Host, { base }: StateFolder): Promise<readonly P
   return places;
 }
 
-/**
- * What the state folder holds of other networks of this boot, where a command may be meant for them: each apply that did not finish,
- * and each record while this network has none.
- */
+/** Unfinished applies in other networks of this boot, and records if this network has none. */
 export async function describeOtherNetworks(host: Host, folder: StateFolder): Promise<readonly string[]> {
   const { network: here } = folder;
   const places = await listPlaces(host, folder);

@@ -23,16 +23,16 @@ export const bundleSchema = objectOf({
   folder: text,
   /** SHA-256 of its manifest, which has the checksums of all its files. */
   digest: text,
-  /** The serial of its signature, where that was checked. */
+  /** The serial of its signature, if checked. */
   serial: optional(wholeNumber(0)),
 });
 
 export const stateSchema = objectOf({
-  /** Of this state and no other, as long as any state is kept: later ones have higher ids. */
+  /** Later states have higher ids. */
   id: wholeNumber(0),
-  /** The state before the last change: the one that a rollback goes to. Undefined if none is known. */
+  /** The state a rollback goes to, before the last change. Undefined if unknown. */
   replaced: optional(wholeNumber(0)),
-  /** Milliseconds since 1970, at which it was made. Undefined, as the next two, for what kpc-apply found. */
+  /** Milliseconds since 1970. Undefined, like the next two, for what kpc-apply found. */
   since: optional(amount),
   /** The command that made it. */
   command: optional(oneOf('apply', 'watch', 'cleanup')),
@@ -40,19 +40,19 @@ export const stateSchema = objectOf({
 });
 
 export const drainingSchema = objectOf({
-  /** virtualServerKey and realServerKey of src/kernel. */
+  /** Key by virtualServerKey and realServerKey. */
   virtualServer: text,
   realServer: text,
   /** Milliseconds since 1970, for people. */
   since: amount,
-  /** In milliseconds since the node booted, the clock that draining is measured by. */
+  /** Milliseconds since boot, the clock of draining. */
   sinceBoot: amount,
 });
 
-/** What a file of the state folder is true of. */
+/** Whom a file of the state folder belongs to. */
 const bindingFields = {
   bootId: text,
-  /** The network of that boot. Undefined in a record of a kpc-apply that did not note it: it may be of any network. */
+  /** Undefined in the record of an older kpc-apply, which may be of any network. */
   network: optional(objectOf({ inode: text, mark: optional(text) })),
 };
 
@@ -64,22 +64,20 @@ const ownedNamesSchema = objectOf<OwnedNames>(
   },
 );
 
-/** On-disk form of a record. */
 export const recordSchema = objectOf({
   ...bindingFields,
   owned: ownedNamesSchema,
-  /** Real servers at weight 0 that wait for their connections to end. */
   draining: listOf(drainingSchema),
-  /** When the node left IPVS for rules, in milliseconds since it booted, while addresses of that are still there. */
+  /** Uptime in ms when the node left IPVS for rules, while addresses of that remain. */
   leftIpvs: optional(amount),
   /** The state that the node is in; undefined before the first change. */
   state: optional(stateSchema),
-  /** The Service ports of UDP, without endpoints: flows to one that goes may stay. Undefined where no bundle tells them. */
+  /** UDP Service ports, without endpoints: flows to removed ones may remain. Undefined if no bundle says. */
   udpPorts: optional(listOf(servicePortSchema)),
 });
 
 /**
- * A way back writes these files: whatever a snapshot says, they are kernel settings of the network.
+ * A rollback writes these files, so only kernel settings of the network are accepted, whatever a snapshot says.
  * Test: where state-1.json %s, rollback says what to do instead.
  */
 function byPath<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> {
@@ -91,7 +89,7 @@ function byPath<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> {
 }
 
 /**
- * Marks our own child processes, which a later kpc-apply may kill: it must not collide with another program's variable.
+ * Marks our own child processes, which a later kpc-apply may kill; must not collide with another program's variable.
  * Test: ends nothing for a mark that is not one of kpc-apply.
  */
 const toolMarkSchema = matching('a mark of kpc-apply', /^KPC_APPLY_RUN=[\da-f-]{36}$/);
@@ -120,21 +118,21 @@ export const snapshotSchema = objectOf({
     balancer: optional(text),
   }),
   record: recordSchema,
-  /** What has been changed or made since, at most: it is put back or taken away. */
+  /** What may have been changed or made since: a rollback puts it back or removes it. */
   touched: ownedNamesSchema,
-  /** The settings that have been changed since, and all values that they got. */
+  /** Settings changed since, with all values they got. */
   settingsMade: byPath(listOf(text)),
   /** Identifies the tools of the process that made the change: see Host. */
   toolMark: toolMarkSchema,
-  /** When that process started, see readStartTime: its tools are younger. An earlier version did not note it. */
+  /** When that process started, see readStartTime: its tools are younger. Older versions did not note it. */
   started: optional(matching('a number of ticks', /^\d{1,20}$/)),
 });
 
 export const balancerRecordSchema = objectOf({
   ...bindingFields,
-  /** SHA-256 of the texts that kpc-apply wrote, or is about to write. */
+  /** Texts that kpc-apply wrote, or is about to write. */
   written: listOf(text),
-  /** SHA-256 of what --adopt found: as long as the file holds that, it is not kpc-apply's. */
+  /** SHA-256 of what --adopt found: while the file holds that, it is not kpc-apply's. */
   found: optional(text),
 });
 
@@ -147,7 +145,6 @@ export const knownTablesSchema = objectOf({
 
 export const lastCommandSchema = objectOf({
   bootId: text,
-  /** "apply /root/shop". */
   command: text,
   /** Milliseconds since 1970. */
   at: amount,
@@ -156,15 +153,14 @@ export const lastCommandSchema = objectOf({
   reason: optional(text),
 });
 
-/** The content of each file that represents a process. */
 const processFields = {
   pid: wholeNumber(1),
   /** Clock ticks from boot to its start. */
   started: text,
   bootId: text,
-  /** Its PID namespace ("pid:[4026531836]"): the same id is of another process in another. Undefined where unknown. */
+  /** Its PID namespace ("pid:[4026531836]"): ids are unique in it only. Undefined if unknown. */
   namespace: optional(text),
-  /** Its network namespace ("net:[4026531840]"). Undefined where unknown. */
+  /** Its network namespace ("net:[4026531840]"). Undefined if unknown. */
   network: optional(text),
 };
 
@@ -173,7 +169,7 @@ export const processSchema = objectOf(processFields);
 export const claimSchema = objectOf({
   ...processFields,
   command: text,
-  /** When it was laid down, in milliseconds since the node booted. */
+  /** Uptime in ms when it was written. */
   since: optional(amount),
 });
 
@@ -183,10 +179,10 @@ export const unconfirmedSchema = objectOf({
   ...processFields,
   /** Unique to this apply until the node reboots. */
   id: text,
-  /** Its question, once the change is made. It holds all that is needed to keep the change: the process may be gone by then. */
+  /** Its question, once the change is made. Holds all that is needed to keep the change if the process is gone. */
   question: optional(
     objectOf({
-      /** Milliseconds since the node booted. */
+      /** Uptime in ms. */
       deadline: amount,
       /** The record to write if the change is kept. */
       record: recordSchema,
@@ -197,14 +193,11 @@ export const unconfirmedSchema = objectOf({
 export const doingSchema = objectOf({
   /** Of the apply. */
   id: text,
-  /** When it has ended if all is well, in milliseconds since the node booted. */
+  /** Uptime in ms by which it ends if all is well. */
   until: amount,
 });
 
 export const serialSchema = objectOf({ serial: wholeNumber(0) });
 
-/**
- * The last good bundle as stored in the state folder: its files, which are checked like any other bundle's, and the
- * folder that it was read from. Another folder's last good bundle is not used.
- */
+/** The last good bundle: its files, checked like any bundle's, and its folder. Another folder's is not used. */
 export const keptSchema = objectOf({ folder: text, files: mapOf(text) });

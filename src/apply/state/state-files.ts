@@ -1,4 +1,4 @@
-// Files of the state folder besides the record: kube-proxy's tables as they were last known, and the balancer's file.
+// Files of the state folder besides the record: kube-proxy's last known tables, and the balancer's file.
 import { knownTables as knownTablesCheck, balancerRecord as balancerRecordCheck } from '#checks';
 import type { Shaped } from '../../base/json/schema.ts';
 import { isLaterBy, type NftGeneration } from '../node/nft-generation.ts';
@@ -9,10 +9,10 @@ import { hashHex } from '#hash';
 import { UnreadableFile } from '../../base/read-file.ts';
 import { formatBalancer, parseBalancer } from '../../kernel/balancer/balancer.ts';
 
-/** kube-proxy's tables of nftables as `nft list` would print them, and the generation of the rules that this is true of. */
+/** kube-proxy's tables as `nft list` would print them, and the generation for which that holds. */
 export type KnownTables = Omit<Shaped<typeof knownTablesSchema>, 'bootId'>;
 
-/** The tables, if the rules are still of the generation in which kpc-apply last knew them. */
+/** The stored tables, if the rules are still of their generation. */
 export async function recallTables(
   host: Host,
   folder: StateFolder,
@@ -24,12 +24,12 @@ export async function recallTables(
   return isStill ? known : undefined;
 }
 
-/** Remembers them. This saves the next command a listing and no more, so it may fail. */
+/** Stores the tables; may fail, since they only save a listing. */
 export async function rememberTables(host: Host, folder: StateFolder, known: KnownTables): Promise<void> {
   try {
     await writeJson(host, folder.tables, { bootId: folder.network.bootId, ...known });
   } catch {
-    // Of another generation, it would only take the space that the next journal needs.
+    // Outdated, it would only take space that the next journal needs.
     // Test: what is known saves time and no more: without space for it an apply lists, and ends well.
     await host.remove(folder.tables).catch(() => undefined);
   }
@@ -37,16 +37,15 @@ export async function rememberTables(host: Host, folder: StateFolder, known: Kno
 
 type BalancerRecord = Shaped<typeof balancerRecordSchema>;
 
-/** The file that nginx runs with in userspace mode. It outlives a reboot, and so does what is recorded of it. */
+/** nginx's file in userspace mode. It outlives a reboot, and so does its record. */
 export interface BalancerFile {
   readonly text: string;
-  /** Whether it holds what kpc-apply wrote there, in this network or before the node booted. */
+  /** Whether it holds what kpc-apply wrote, in this network or before a boot. */
   readonly isOwned: boolean;
-  /** Whether --adopt takes it over: it is just as kpc-apply would write it, and no other network's. */
+  /** Whether --adopt takes it over: kpc-apply would write the same, and no other network owns it. */
   readonly isAdoptable: boolean;
 }
 
-/** Undefined if there is no such file. */
 export async function readBalancerFile(host: Host, folder: StateFolder): Promise<BalancerFile | undefined> {
   let content: string | undefined;
   try {
@@ -69,10 +68,7 @@ function readBalancerRecord(host: Host, folder: StateFolder): Promise<BalancerRe
   return readJson(host, folder.balancerRecord, balancerRecordCheck, '').catch(() => undefined);
 }
 
-/**
- * Replaces the file, once `check` has accepted the new text in a file beside it. The record knows both texts from before the
- * replacement on, so that a file is known whenever this is killed.
- */
+/** Replaces the file if `check` accepts the new text. Both texts are recorded first, in case this is killed. */
 export async function replaceBalancerFile(
   host: Host,
   folder: StateFolder,
@@ -86,7 +82,7 @@ export async function replaceBalancerFile(
   await host.renameFile(next, folder.balancer);
 }
 
-/** Records the file as it is: --adopt takes it over without a change. */
+/** Records the file as it is: --adopt takes it over unchanged. */
 export async function claimBalancerFile(host: Host, folder: StateFolder): Promise<void> {
   const file = await readBalancerFile(host, folder);
   if (!file || file.isOwned) return;
@@ -105,7 +101,7 @@ async function recordBalancer(host: Host, folder: StateFolder, content: string):
   const found = file?.isOwned ? record?.found : present;
   const hashes = [...(file?.isOwned && present !== undefined ? [present] : []), hashHex(content)];
   const { bootId, ...network } = folder.network;
-  // What is put back is again what was found.
+  // What was put back is again what was found.
   // Test: that --adopt took over is not kpc-apply's once it is put back.
   const written = hashes.filter((hash) => hash !== found);
   await writeJson(host, folder.balancerRecord, { bootId, network, written, found } satisfies BalancerRecord);

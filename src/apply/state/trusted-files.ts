@@ -3,7 +3,7 @@ import { renameInError } from '../../base/system-errors.ts';
 import type { ExaminedPath, Host } from '../node/host.ts';
 import { Failure } from './failure.ts';
 
-/** Whose files root trusts: root's, and for a bundle also those of the person who became root to run this. */
+/** Whose files root trusts: root's, and for a bundle also the sudo user's. */
 interface Trusted {
   readonly owners: ReadonlySet<number>;
   readonly groups: ReadonlySet<number>;
@@ -11,7 +11,7 @@ interface Trusted {
 
 const root: Trusted = { owners: new Set([0]), groups: new Set([0]) };
 
-/** The deepest that kpc-apply itself puts files: lock/ID in the state folder. A bundle has no folders. */
+/** The deepest files of kpc-apply: lock/ID in the state folder. A bundle has no folders. */
 const depths = { state: 2, bundle: 1 };
 
 /** Throws a Failure if anyone but root could change what is in the state folder. */
@@ -29,9 +29,9 @@ export async function assertTrustedState(host: Host, folder: string): Promise<vo
 }
 
 /**
- * Reads a bundle, or the keys that sign one. Throws a Failure if anyone but root or the sudo user could change it, or could have
- * put it there. `read` gets the path of what was examined, and errors name it as people do. An unprivileged run cannot harm
- * others, so nothing is checked.
+ * Reads a bundle, or the keys that sign one. Throws a Failure if anyone but root or the sudo user could change or have
+ * placed it. `read` gets the examined path; errors name the original. An unprivileged run cannot harm others, so
+ * nothing is checked.
  * Test: reads the folder that was examined, not one that has taken its place.
  */
 export async function readTrusted<T>(
@@ -40,7 +40,7 @@ export async function readTrusted<T>(
 ): Promise<T> {
   if (host.user.uid !== 0) return read(path);
   const { uid, gid } = host.user.invoker ?? { uid: 0, gid: 0 };
-  // A group of the same number is the user's own, as useradd makes it; one like "users" has others in it.
+  // A group with the user's number is the user's own, as useradd makes it; one like "users" has others in it.
   const trusted = { owners: new Set([0, uid]), groups: new Set([0, gid === uid ? gid : 0]) };
   const examined = await host.examine(path);
   try {
@@ -48,7 +48,7 @@ export async function readTrusted<T>(
     if (exposure) {
       throw new Failure('bad-bundle', `other users can change ${what} ${path}: ${exposure.text}`, exposure.advice);
     }
-    // Of what is not there, or is no file, this says so.
+    // For what is missing or no file, this throws the error.
     const content = await read(examined.path);
     if (examined.levels.some(({ isParent }) => !isParent)) return content;
     throw new Failure('bad-bundle', `${what} ${path} was not there before it was read`, 'run the command again');
@@ -64,7 +64,7 @@ interface Exposure {
   readonly advice: string;
 }
 
-/** How others could change a file, or a folder and what is in it. A folder that others can change may hold anything: it is not listed. */
+/** How others could change a file, or a folder and its content. Does not list a folder that others can change. */
 async function findExposure(
   host: Host,
   { levels, path, examine }: ExaminedPath,
@@ -91,7 +91,7 @@ const sticky = 0o1000;
 const groupMayWrite = 0o020;
 const allMayWrite = 0o002;
 
-/** In a folder like /tmp no user may move what is another's. The volume of a ConfigMap is mounted read-only, with mode 777. */
+/** In a folder like /tmp users cannot move others' files. A ConfigMap's volume is read-only, with mode 777. */
 function isSafeToWrite({ mode, isParent, isReadOnly }: PathLevel): boolean {
   return isReadOnly || (isParent && (mode & sticky) !== 0);
 }
@@ -99,7 +99,7 @@ function isSafeToWrite({ mode, isParent, isReadOnly }: PathLevel): boolean {
 function describeExposure(level: PathLevel, trusted: Trusted): Exposure | undefined {
   const { path, owner, group, mode } = level;
   if (!trusted.owners.has(owner)) {
-    // Of a link too: not of what it leads to.
+    // -h: changes a link itself, not its target.
     const advice = `check what it holds, then run "chown -h root ${path}"`;
     return { text: `${path} belongs to user ${owner}`, advice };
   }
@@ -119,8 +119,8 @@ function showMode(mode: number): string {
 }
 
 /**
- * Whom an access control list lets write. If a path has one, the mode shows the list's mask in place of the group's rights
- * (acl(5)), so only a path that its group seems to write to can have such an entry. Node cannot read the list.
+ * Whom an access control list lets write. With one, the mode shows the list's mask in place of the group's rights
+ * (acl(5)), so only a path that seems group-writable can have such an entry. Node cannot read the list.
  * Test: a list of rights behind the mode.
  */
 async function findGrant(host: Host, level: PathLevel, trusted: Trusted): Promise<Exposure | undefined> {

@@ -1,9 +1,9 @@
 import { row, type Lists, type Numbers, type Texts, type Weighing } from './rows.ts';
 
-/** The bundle or golden that was to be the same, of this node of several, and the command that writes it again, if one can. */
+/** The bundle or golden that differs, its node among several, and the command that rewrites it, if any. */
 type Golden = Texts<'folder'> & { readonly node?: string | undefined; readonly accept?: string | undefined };
 
-/** What differs in lines, and how many more lines there are. */
+/** What differs, in lines, and the number of further lines. */
 type Differing = Lists<'what'> & Numbers<'more'>;
 
 const byGolden: Weighing<{ readonly golden: Golden | undefined }> = {
@@ -11,18 +11,17 @@ const byGolden: Weighing<{ readonly golden: Golden | undefined }> = {
   weigh: ({ golden }) => (golden ? 'error' : 'note'),
 };
 
-/** What answers find, for the formats that show it in a pull request. */
 export const answerFindings = {
-  /** What an answer rests on, in words. */
+  /** What an answer assumes. */
   'answer-assumes': row<Lists<'of'>>('note'),
-  /** `golden`: undefined where two sides are compared, neither of which has to be like the other. */
+  /** `golden` is undefined when comparing two sides, neither of which is the reference. */
   'service-differs': row<Texts<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
     byGolden,
   ),
-  /** What belongs to no Service, or a folder as a whole. */
+  /** What belongs to no Service, or to a folder as a whole. */
   'state-differs': row<Differing & { readonly golden: Golden | undefined }>(byGolden),
   'unexpected-packet': row<Texts<'packet'> & Lists<'faults'>>('error'),
-  /** `nodes`: those on which it was found; empty where one was asked. */
+  /** `nodes`: where it was found; empty if one node was asked about. */
   'packets-differ': row<Texts<'cause' | 'effect'> & Lists<'ways' | 'services' | 'nodes' | 'advice'>>({
     among: ['error', 'warning', 'note'],
     weigh: ({ effect }) =>

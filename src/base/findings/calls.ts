@@ -1,6 +1,6 @@
 import { byProblem, row, warningIf, type Lists, type None, type Texts } from './rows.ts';
 
-/** Why a folder is left alone that a bundle, a golden or those of a fleet were to be written into. */
+/** Why a bundle, a golden or a fleet is not written into a folder. */
 export type FolderFault =
   | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
   | { readonly kind: 'is-a-bundle' | 'is-a-golden' | 'is-no-golden' | 'is-a-file' }
@@ -8,7 +8,7 @@ export type FolderFault =
 
 export type FolderProblem = FolderFault & { readonly folder: string };
 
-/** Why a flag has no effect beside another one. */
+/** Why a flag has no effect beside another. */
 export type IdleBeside =
   | 'whole-lists'
   | 'always-rules'
@@ -20,7 +20,7 @@ export type IdleBeside =
   | 'prints-tests'
   | 'prints-file';
 
-/** Flags that have no effect, and why. `path` is the input, `of` what it is. */
+/** Flags without effect, and why. `path` is the input, `of` its kind. */
 export interface IdleFlags {
   readonly flags: readonly string[];
   readonly because:
@@ -45,22 +45,20 @@ export interface IdleFlags {
       };
 }
 
-/** What asks for something else than what kpc can do with its input: its words, its flags, or the files that it names. */
+/** Requests that kpc cannot do with its input: words, flags, files. */
 export const callFindings = {
   'bad-call': byProblem<{
-    // What is not named.
+    // Missing arguments.
     'no-input': { readonly takes: 'manifests' | 'any' | 'cluster' | 'both-sides' };
     'no-manifests': Texts<'what'>;
     'no-tests': None;
     'no-packet': { readonly lacks: 'packet' | 'sender' | 'destination' };
     'no-pack': None;
-    /** Several nodes need one. */
     'no-folder': None;
     'no-node': None;
-    /** `first`: the one side that is named. */
+    /** `first`: the side that was given. */
     'no-side': { readonly first?: string | undefined };
-    /** Nothing in the input is what was asked for. */
-    // What is named, and cannot be.
+    // Arguments that cannot be used.
     'several-subjects': Lists<'words'>;
     'unknown-side': Lists<'names'> & { readonly meant: string | undefined };
     'unknown-code': Texts<'name'> & { readonly meant?: string | undefined };
@@ -78,7 +76,7 @@ export const callFindings = {
     'flag-of-other-action': Lists<'flags'> & Texts<'action'>;
     'output-of-check': Texts<'output'>;
     'jobs-of-binary': None;
-    /** What is wrong with its value, as its parser says. */
+    /** The reason is its parser's. */
     value: Texts<'reason'>;
     /** A command line that cannot be parsed. */
     usage: Texts<'reason'> & { readonly help?: string | undefined };
@@ -92,7 +90,7 @@ export const callFindings = {
     folder: { readonly wrong: FolderProblem };
     'no-bundle': Texts<'folder'> & Lists<'problems'>;
     'not-a-folder': Texts<'path'>;
-    /** To verify. `reason`: why it cannot be read, if that is so. */
+    /** For verify. `reason`: why it cannot be read, if so. */
     'neither-bundle-nor-pack': Texts<'path'> & {
       readonly is: 'missing' | 'golden' | 'other' | 'unreadable';
       readonly reason?: string;
@@ -104,14 +102,13 @@ export const callFindings = {
     'is-there': Lists<'paths'>;
     'leads-away': Texts<'path'> & { readonly to: 'git' | 'outside' };
     'unsafe-name': Texts<'path'>;
-    // Programs.
     'program-failed': Texts<'call' | 'tool' | 'said'> & {
       readonly how: 'no-program' | 'too-large' | 'too-slow' | 'failed';
-      /** How long it may take, in seconds. */
+      /** Its time limit in seconds. */
       readonly limit: number;
     };
   }>('error'),
-  /** `lists`: what they are to kpc. Without what `isNeeded` nothing is done; without the rest, what depends on it is not known. */
+  /** `lists`: what was asked of the cluster. If a needed one is missing, nothing is done. */
   'unread-cluster': row<Lists<'kinds' | 'lists'> & { readonly isNeeded: boolean }>(
     warningIf(({ isNeeded }) => !isNeeded),
   ),

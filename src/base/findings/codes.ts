@@ -26,7 +26,7 @@ const rows = {
 /** The code of a finding: stable, and documented in docs/codes.md. */
 export type FindingCode = keyof typeof rows;
 
-/** Codes of other tables that kpc lint has rules for: they are of valid input. */
+/** Codes of other tables, for valid input, that kpc lint has rules for. */
 const alsoLinted = [
   'no-endpoints-given',
   'selects-nothing',
@@ -52,19 +52,18 @@ export type ArgumentsOf<Code extends FindingCode> = {
   [C in Code]: (typeof rows)[C] extends Row<infer Arguments> ? Arguments : never;
 }[Code];
 
-/** How severe a finding would be. */
 export function severityOf<Code extends FindingCode>(code: Code, details: ArgumentsOf<Code>): Severity {
   const { severity } = rows[code] as Row<ArgumentsOf<Code>>;
   return typeof severity === 'string' ? severity : severity.weigh(details);
 }
 
-/** How severe the findings of a code can be, the worst first. */
+/** How severe a code's findings can be, the worst first. */
 export function severitiesOf(code: FindingCode): readonly Severity[] {
   const { severity } = rows[code];
   return typeof severity === 'string' ? [severity] : severity.among;
 }
 
-/** Whether its findings that are no errors say how manifests are compiled, and nothing about them. */
+/** Whether its findings, unless errors, are about how manifests are compiled and not about the manifests. */
 export function isOfCompiling(code: FindingCode): boolean {
   return (rows[code] as Row<unknown>).isOfCompiling === true;
 }

@@ -3,7 +3,7 @@ import type { Found } from './fields.ts';
 
 export type Flag = Texts<'flag'>;
 
-/** `command`: whose flags they are; undefined for those of any command. */
+/** `command`: whose flags these are; undefined for those of all commands. */
 export interface UnknownFlag {
   readonly name: string;
   readonly command?: string | undefined;
@@ -11,46 +11,44 @@ export interface UnknownFlag {
 }
 
 export interface NotShown {
-  /** Of the messages that are left out. */
+  /** The severity of the omitted messages. */
   readonly severity: Severity;
   readonly count: number;
-  /** Their code, where they are of one code and one file. */
+  /** Their code, if all are of one code and file. */
   readonly of?: string | undefined;
 }
 
-/** A name that nothing has, and the names that are spelled like it. */
+/** An unknown name, and names spelled like it. */
 export interface Unknown {
   readonly name: string;
   readonly near: readonly string[];
 }
 
-/** Problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */
+/** Problems with kpc's own flags, kpc.yaml, and the packets of kpc trace and kpc test. */
 export const commandLineFindings = {
   'bad-expectation': byProblem<{
     nothing: None;
     missing: { readonly field: 'from' | 'to' | 'expect' | 'inputs' };
     rivals: None;
-    /** A word that `source` does not take; `known` are those that it takes besides addresses. */
+    /** `known`: the words that `source` accepts besides addresses. */
     'unknown-source': Texts<'value'> & Lists<'known'>;
     'unknown-verdict': Texts<'value'> & Lists<'known'> & { readonly near?: string | undefined };
     'idle-source': None;
     'no-endpoints': None;
-    /** Another mode, release or node than the input has: `known`, if it shows it. */
+    /** Another mode, release or node than the input's, which is `known` if the input shows it. */
     'other-input': Texts<'field' | 'kind'> & { readonly known?: string | undefined };
-    /** The library reads no file. */
+    /** The library reads no files. */
     'no-file': Texts<'field' | 'option'>;
-    /** What is wrong, as whatever reads the field says. */
     refused: Texts<'field'> & { readonly error: Cited };
     'not-tests': Lists<'fields'>;
   }>('error'),
   'bad-kpc-yaml': byProblem<{
     'link-outside': None;
     'several-documents': None;
-    // Of the file, or of a command's section in it.
     'no-mapping': Texts<'of'> & { readonly found: Found };
     'unknown-flag': UnknownFlag;
     value: Flag & { readonly found: Found; readonly expected: 'boolean' | 'list' | 'one' | 'ignores' };
-    // An entry of a list, as "ignore[0]".
+    // An entry of a list: "ignore[0]".
     lacks: Texts<'entry' | 'field'>;
     'unknown-field': Texts<'entry' | 'name'> & { readonly meant?: string | undefined };
     'unknown-code': Texts<'code'> & { readonly meant?: string | undefined };
@@ -58,19 +56,17 @@ export const commandLineFindings = {
     'replaces-outside': Flag;
     'replaces-git': Flag;
     'reads-outside': Flag;
-    /** In the words of the flag's parser. */
     refused: Flag & Texts<'reason'>;
   }>('error'),
   'not-shown': row<NotShown>({ among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity }),
-  // The question is understood, and nothing has the name or address that it asks for.
+  // The question is valid, but nothing has this name or address.
   'not-found': byProblem<{
-    // In the words of kpc describe.
     'nothing-found': Texts<'reason'> & { readonly help?: string | undefined };
     'no-sender': Unknown & { readonly from: string; readonly kinds: readonly string[] };
     'no-such-port': Texts<'to'>;
     'no-such': Unknown & { readonly kind: string; readonly files?: string };
     'no-port': Texts<'service' | 'port'> & Lists<'ports'>;
-    // `hosts`: those that DNS has for the endpoints of the headless Service.
+    // `hosts`: DNS names of the headless Service's endpoints.
     'no-host': Unknown & Texts<'service'> & Lists<'hosts'>;
     'no-ingress-of-host': Texts<'request'>;
   }>('error'),

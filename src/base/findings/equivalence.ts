@@ -3,7 +3,7 @@ import type { GateFault } from '../../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { row, type By, type Lists, type None, type Numbers, type Texts } from './rows.ts';
 
-/** The mode after the change; undefined if nothing shows it. */
+/** The mode after the change; undefined if unknown. */
 interface After {
   readonly to: ProxyMode | undefined;
 }
@@ -22,7 +22,7 @@ export type PreparationArguments = By<
     'set-mode': { readonly mode: ProxyMode };
     'nft-version': None;
     'kube-proxy-version': None;
-    /** `nodes`: those that are known to be older, each with its kernel; empty if no version is known to be. */
+    /** `nodes`: older ones, each with its kernel; empty if no version is known. */
     kernel: Texts<'oldest'> & Lists<'nodes'>;
     'announce-external-ips': After & Lists<'addresses'>;
     'announce-load-balancer-ips': After & Lists<'addresses'>;
@@ -38,7 +38,7 @@ export type PreparationArguments = By<
   }
 >;
 
-/** The steps that the input shows to be needed: something is lost without them. Of the others only the nodes can tell. */
+/** Steps that the input shows to be needed. Only the nodes can tell about others. */
 const required: ReadonlySet<string> = new Set([
   'gate',
   'leave-mode',
@@ -47,7 +47,6 @@ const required: ReadonlySet<string> = new Set([
   'masquerade-setting',
 ]);
 
-/** What kpc migrate asks for before a change. */
 export const equivalenceFindings = {
   preparation: row<PreparationArguments>({
     among: ['warning', 'note'],

@@ -3,8 +3,8 @@ import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { row, warningIf, type Texts } from './rows.ts';
 
 /**
- * A value of the input as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type. `written` is how the
- * file has a number that is not whole, or not the one that JavaScript makes of it.
+ * A value of the input as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type.
+ * `written`: a number as the file has it, if JavaScript would print it differently.
  */
 export type Found =
   | { readonly type: 'empty' | 'list' | 'mapping' }
@@ -12,7 +12,6 @@ export type Found =
   | { readonly type: 'number'; readonly value: number; readonly written?: string }
   | { readonly type: 'boolean'; readonly value: boolean };
 
-/** Classifies a value of YAML or JSON. A missing value counts as empty. */
 export function foundOf(value: unknown): Found {
   if (Array.isArray(value)) return { type: 'list' };
   switch (typeof value) {
@@ -31,26 +30,26 @@ export interface Misspelled {
   /** "spec.ports[0]", "a Service", "the configuration". */
   readonly owner: string;
   readonly name: string;
-  /** What reads the object and ignores the field; undefined if nothing does. */
+  /** What reads the object and ignores the field, if anything. */
   readonly reader?: 'Kubernetes' | 'kube-proxy' | 'kpc' | undefined;
-  /** The field that may be meant, if it belongs elsewhere with the way to it. */
+  /** The field that may be meant, with its path if it belongs elsewhere. */
   readonly meant?: string | undefined;
-  /** The object lacks the field that is meant, and is wrong without it. */
+  /** The misspelled field is required. */
   readonly isNeeded?: true | undefined;
 }
 
-/** kube-proxy reads some settings in one mode only: in the other modes a wrong value is a warning. */
+/** kube-proxy reads some settings in one mode only: in others a wrong value is a warning. */
 interface OfOneMode {
-  /** The mode to compile for, if that mode ignores the setting. */
+  /** The mode compiled for, if it ignores the setting. */
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
 export interface WrongValue extends OfOneMode, Texts<'field'> {
   readonly found: Found;
-  /** The types of JSON that it may have; undefined for one of a few strings. */
+  /** The JSON types it may have; undefined for one of a few strings. */
   readonly types?: readonly string[] | undefined;
   readonly expected?: string | undefined;
-  /** Why it is refused, where its form does not show it, or what follows. */
+  /** Why it is refused, if not for its form, or what follows. */
   readonly because?: string | undefined;
   /** Whether kube-proxy starts with it and makes its rules anyway. */
   readonly isWarning?: boolean | undefined;
@@ -75,12 +74,11 @@ export const nameForms: Readonly<Record<NameRule | 'label-value', string>> = {
     'letters, digits, dashes, underscores and dots, 63 characters at most, with a letter or digit at both ends',
 };
 
-/** What is wrong with single fields, whatever object they belong to. */
 export const fieldFindings = {
   'bad-value': row<WrongValue>(warningIf(({ isWarning, ignoredIn }) => isWarning === true || ignoredIn !== undefined)),
   // `owner` is "the Service" or "ports[0]".
   'missing-field': row<Texts<'owner' | 'field' | 'expected'>>('error'),
   'unknown-field': row<Misspelled>(warningIf(({ isNeeded }) => !isNeeded)),
-  // `single` is the one address that may be meant, if a network has host bits set. `isRefused`: by API servers.
+  // `single`: the one address that may be meant if a network has host bits set. `isRefused`: by API servers.
   'odd-address': row<OddAddress>('warning'),
 };

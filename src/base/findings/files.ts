@@ -16,17 +16,17 @@ export interface UnrenderedTemplate {
   /** How many templates the chart or folder has; this is the first. */
   readonly count: number;
   readonly mark: string;
-  /** The folder of the Helm chart that it is a part of. */
+  /** The folder of its Helm chart. */
   readonly chart?: string | undefined;
-  /** The folder that the user named, if the template is below it. */
+  /** The folder named by the user, if above the template. */
   readonly folder?: string | undefined;
-  /** Whether the result lacks it already. */
+  /** Whether it is excluded already. */
   readonly isLeftOut: boolean;
-  /** What renders a chart, with its own name and its folder: "helm template web charts/web". */
+  /** The command that renders a chart, with its name and folder: "helm template web charts/web". */
   readonly render?: string | undefined;
   /** What reads manifests: "kpc compile -f -". */
   readonly into: string;
-  /** How to leave the chart out; undefined if no pattern for it is safe in a shell. */
+  /** How to exclude the chart; undefined if no pattern is safe in a shell. */
   readonly exclude?: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export type FileNames = Lists<'files'>;
 /** `words`: of YAML that only the full parser reads. */
 export type TooLong = Numbers<'most'> & { readonly of: Bounded };
 
-/** `more` other kustomizations lack something, too; `folderWord` is what to build, for `into` to read. */
+/** `more` other kustomizations lack something too; `folderWord` is what to build, for `into` to read. */
 export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>, Texts<'folderWord' | 'into'> {
   readonly isShown: boolean;
 }
@@ -44,7 +44,6 @@ export type OfFolder = Texts<'folder'>;
 
 export type Render = Texts<'tool' | 'said' | 'pipe'>;
 
-/** What keeps a text from being read as YAML or JSON. */
 export type SyntaxCode =
   | 'alias-bomb'
   | 'bad-json'
@@ -66,17 +65,14 @@ export type FileProblem = By<
     missing: None;
     'no-text': Texts<'what'>;
     'no-git': None;
-    /** In the words of git. */
     'no-repository': Texts<'said'>;
     'no-revision': Texts<'revision'> & { readonly near?: string | undefined };
     'whole-revision': Texts<'revision'>;
     'git-failed': Texts<'said'>;
-    /** In the words of the operating system. */
     system: Texts<'reason'>;
   }
 >;
 
-/** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
 export const fileFindings = {
   'empty-file': row<{ readonly isFolder?: true }>('warning'),
   'not-rendered': byProblem<{
@@ -92,10 +88,10 @@ export const fileFindings = {
   // `fields` change objects, in `more` other kustomizations too. `folderWord` is what to build, for `into` to read.
   kustomized: row<Lists<'fields'> & Numbers<'more'> & Texts<'folderWord' | 'into'>>('warning'),
   'left-out': byProblem<{
-    /** `error` is the first one, and `more` the number of the others. */
+    /** `error` is the first, `more` the number of others. */
     part: { readonly error: Cited } & Numbers<'files' | 'more'>;
     all: Numbers<'files' | 'partial' | 'objects'>;
-    /** Nothing is left out, but could be. */
+    /** Nothing is excluded, but could be. */
     advice: Numbers<'files' | 'all'>;
   }>(severityBy('problem', 'warning', { advice: 'note' })),
   'skipped-files': row<FileNames>('note'),
@@ -104,7 +100,7 @@ export const fileFindings = {
   'alias-bomb': row<Numbers<'copies' | 'values'>>('error'),
   'bad-json': row<Texts<'reason'>>('error'),
   'not-closed': row<Texts<'language' | 'sign'> & Numbers<'line'>>('error'),
-  // `lines` are those around it, where the parser says so; what only kubectl reads in another way has none.
+  // `lines`: the surrounding ones, if the parser gives them; none for what only kubectl reads differently.
   'bad-yaml': row<Texts<'reason'> & { readonly lines?: string }>('error'),
   'duplicate-key': row<{ readonly times: number } | { readonly isTwoObjects: true }>('error'),
   'merge-conflict': row<None>('error'),
@@ -119,26 +115,22 @@ export const fileFindings = {
     'no-table': Lists<'tables'>;
     'stray-lines': Numbers<'lines'>;
   }>('note'),
-  /** How an input was taken, and what it does not show. */
+  /** How an input was read, and what it does not show. */
   reading: byProblem<{
-    /** Of a dump, in a sentence. */
     dump: Texts<'text'>;
     'may-hold-more': Texts<'file'>;
     'manifests-left-out': { readonly error: Cited };
     'follows-release': Texts<'release'>;
-    /** Two sides of two releases. */
     'two-releases': Texts<'from' | 'fromRelease' | 'to' | 'toRelease'>;
-    /** As what an input was read, in a sentence. */
+    /** What an input was read as, in a sentence. */
     'read-as': Texts<'text'>;
-    /** One side shows it, and the other is taken to be alike. */
     'taken-as-other': Texts<'text'>;
-    /** Services that kube-proxy skips on both sides of a comparison. */
     'skipped-on-both': Lists<'services'>;
     'taken-as-subject': Texts<'word'>;
     'misnamed-file': Texts<'file'>;
   }>(severityBy('problem', 'note', { 'may-hold-more': 'warning', 'manifests-left-out': 'warning' })),
   'nodes-folder': row<Texts<'path' | 'example'> & { readonly of: 'bundles' | 'dumps' }>('error'),
-  // `beside` is another input that was given.
+  // `beside`: another given input.
   'no-manifests': row<Texts<'path' | 'what'> & { readonly beside?: string | undefined }>('error'),
   'nothing-to-check': byProblem<{
     missing: OfFolder;
@@ -149,11 +141,11 @@ export const fileFindings = {
   }>('error'),
   'second-listing': row<Texts<'output'> & Lists<'differences'>>('warning'),
   unreadable: row<Texts<'path' | 'reason'>>('error'),
-  // `expected` is the tool whose output its name promises; `reason` is why it cannot be read as text at all.
+  // `expected`: the tool that its name promises; `reason`: why it is no text.
   'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: string; readonly isCutOff?: true }>(
     'warning',
   ),
-  // `more` other lines cannot be read for the same reason.
+  // `more` other lines are unreadable for the same reason.
   'unread-line': row<Texts<'reason'> & Numbers<'more'>>('warning'),
   // `isAll`: nothing else of the dump can be read.
   'unread-output': row<Texts<'output' | 'reason'> & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),

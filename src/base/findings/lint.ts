@@ -2,46 +2,44 @@ import type { Family } from '../../kernel/family.ts';
 import type { Release, Behaviour } from '../../kube-proxy/releases.ts';
 import { row, byProblem, severityBy, type By, type None, type Texts, type Numbers, type Lists } from './rows.ts';
 
-/** The nodes on which something holds, of all `of` nodes of the input. */
+/** The nodes on which something holds, of `of` nodes in the input. */
 export interface OnNodes extends Lists<'nodes'>, Numbers<'of'> {}
 
 export type OfService = Texts<'service'>;
 
-/** What asks for hints, and is without effect. */
 export type Asking = OfService & Texts<'field'>;
 
-/** A Service of which no endpoint takes connections. */
+/** A Service without an endpoint that takes connections. */
 export interface Unready extends Numbers<'endpoints'> {
   readonly publishes: boolean;
-  /** What it selects, if it has no endpoints at all: "Deployment default/web". */
+  /** What it selects, if it has no endpoints: "Deployment default/web". */
   readonly owner?: string | undefined;
   readonly isScaledToZero: boolean;
   readonly unused?: Unused | undefined;
 }
 
-/** Why kube-proxy skips all slices of a Service: the types of their addresses, or ports without numbers. */
+/** Why kube-proxy skips all slices of a Service: their address types, or ports without numbers. */
 export type Unused = { readonly by: 'address-type'; readonly types: readonly string[] } | { readonly by: 'port' };
 
 export interface RangedPort extends Numbers<'nodePort'>, Texts<'range'> {
   readonly what: 'node port' | 'health check node port';
-  /** Whether nothing names the range. */
+  /** Whether the range is a default that nothing names. */
   readonly isUsual: boolean;
 }
 
-/** What names a Service, and which one, as "namespace/name". */
+/** The object that names a missing Service ("namespace/name"). */
 export interface Missing extends Texts<'owner' | 'missing'> {
-  /** A Service of the input with much the same name. */
+  /** A Service of the input with a similar name. */
   readonly near?: string | undefined;
-  /** An object of another program's kind that may make it. */
+  /** An object of another program that may create it. */
   readonly maker?: string | undefined;
 }
 
-/** Whether nothing may be wrong with it. */
+/** Whether nothing need be wrong with it. */
 export function isIdle({ owner, isScaledToZero }: Unready): boolean {
   return isScaledToZero && owner !== undefined;
 }
 
-/** Rules of kpc lint: what is valid, but does not do what it seems to say. */
 export const lintFindings = {
   'local-without-endpoint': row<
     By<
@@ -49,7 +47,7 @@ export const lintFindings = {
       {
         internal: OfService & OnNodes;
         'internal-tainted': OfService & OnNodes;
-        /** Where its Pods run is not known, but there are fewer than nodes. */
+        /** Its Pods' nodes are unknown, but there are fewer Pods than nodes. */
         'internal-few': OfService & Numbers<'pods' | 'among'>;
         external: OfService & Texts<'way'> & OnNodes;
         unplaced: OfService & Texts<'way'>;
@@ -80,7 +78,7 @@ export const lintFindings = {
   >('warning'),
   'cluster-ip-endpoint': row<OfService & Texts<'address' | 'holder'>>('warning'),
   'unused-slice-port': row<OfService & Texts<'port'> & Lists<'ports'>>('warning'),
-  // `ports`: each as "30080/TCP"; empty if the API server has not given them yet.
+  // `ports`: each as "30080/TCP"; empty before the API server assigns them.
   'open-node-port': row<OfService & Lists<'ports'>>('warning'),
   'unbound-source-ranges': byProblem<{
     'ip-mode-proxy': OfService & Texts<'address'>;

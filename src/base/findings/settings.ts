@@ -7,7 +7,7 @@ import { row, ofCompiling, byProblem, severityBy, type None, type Texts, type Nu
 /** A flag, or a field of the configuration, and what was written there. */
 export type WrittenSetting = Texts<'name' | 'value'>;
 
-/** `name` is undefined if no flag or field is meant, but the mode that is compiled for. */
+/** `name` is undefined if the compiled mode is meant, not a flag or field. */
 export interface ModeOfRelease {
   readonly name?: string | undefined;
   readonly mode: ProxyMode;
@@ -26,27 +26,23 @@ export interface UnknownAddresses {
   readonly listensOnAll: boolean;
 }
 
-/**
- * `picked` is the value of --nodeport-addresses; `addresses` are the node's known addresses. `areAll`: whether
- * --host-addresses gives all of them.
- */
+/** `picked`: --nodeport-addresses; `addresses`: the node's known ones; `areAll`: by --host-addresses. */
 export type UnreachableNodePorts = Texts<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
 
-/** `ofNodes`: whether kpc compiles for many nodes, some of which may have no endpoints for it. */
+/** `ofNodes`: whether kpc compiles for many nodes, some of which may lack endpoints. */
 export type LocalhostNodePort = Texts<'servicePort'> &
   Numbers<'nodePort'> & { readonly families: readonly Family[]; readonly ofNodes: boolean };
 
-/** Problems with kube-proxy's flags and configuration and the nodes to compile for, and what kpc chose by default. */
 export const settingFindings = {
   'bad-feature-gate': row<GateFault>('error'),
-  /** `node` is '' if none is named; `version` is what its object reports, '' if nothing. */
+  /** `node`: '' if none is named; `version`: as its object reports it, or ''. */
   'bad-kubernetes-version': row<Texts<'flag' | 'node' | 'version'>>('error'),
   'bad-mode': byProblem<{
     'not-in-release': ModeOfRelease;
     'gate-off': ModeOfRelease;
   }>('error'),
   'covered-addresses': row<Texts<'network' | 'socket'>>('warning'),
-  // `named` is what leaves the mode to kube-proxy.
+  // `named`: what leaves the mode to kube-proxy.
   'default-mode': ofCompiling<{ readonly named: 'empty-flag' | 'configuration' | 'nothing' }>('note'),
   'ipvs-ends': row<None>('warning'),
   userspace: byProblem<{
@@ -65,7 +61,6 @@ export const settingFindings = {
   }>('error'),
   'bad-prune': row<None>('error'),
   'localhost-node-port': row<LocalhostNodePort>('warning'),
-  // `nodes` counts the nodes to compile for.
   'no-host-addresses': row<Texts<'path'> & Numbers<'nodes'> & Lists<'without'>>('note'),
   'no-service-cidrs': ofCompiling<None>('note'),
   'no-node': byProblem<{
@@ -77,7 +72,7 @@ export const settingFindings = {
   // `names` is empty if no node is named.
   'no-pod-cidr': row<Lists<'names'>>('error'),
   'unknown-node': row<UnknownFlagNode>('error'),
-  // `nodes` are the Nodes that the Pods name; empty if no Pod names one.
+  // `nodes`: the Nodes that the Pods name; empty if none.
   'unknown-node-of-pod': row<Lists<'pods' | 'nodes'>>('warning'),
   // `of` is "clusterCIDR", or "podCIDRs" of the Node.
   'wrong-family': row<Texts<'of' | 'node'> & Lists<'cidrs'> & { readonly family: Family }>(

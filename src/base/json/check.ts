@@ -1,4 +1,4 @@
-// Checks values that JSON gave, and parses files of JSON so that each fault has its line.
+// Checks values from JSON, and parses JSON files so that each fault has its line.
 import { parseJson, TooLong } from '../bounds.ts';
 import { quotePrintable } from '../printable.ts';
 import { findRepeatedKeys, locateInJson } from './locate.ts';
@@ -9,44 +9,38 @@ type Step = string | number;
 
 declare const described: unique symbol;
 
-/** The check of a schema, and of each part of it. The module #checks has them: scripts/checks-module.mjs makes it. */
+/** The check of a schema or a part of it. scripts/checks-module.mjs makes them for the module #checks. */
 export interface Check<T = unknown> {
   /** Made by ajv. */
   readonly accepts: (value: unknown) => boolean;
-  /** What completes "must be …" in an error. */
   readonly expected: string;
-  /** The same, for a value of the right type that its own predicate refuses. */
+  /** As `expected`, for a value of the right type that its own predicate refuses. */
   readonly toPass?: string;
-  /** Empty for any. */
   readonly types: readonly JsonType[];
-  /** The strings, numbers or booleans that it allows, if they are few. */
+  /** The strings, numbers or booleans allowed, if few. */
   readonly values?: readonly unknown[];
   readonly fields?: Readonly<Record<string, Check>>;
   readonly required?: readonly string[];
-  /** No fields are allowed but these. */
+  /** No other fields are allowed. */
   readonly isClosed?: true;
-  /** The check of what other fields hold. */
   readonly others?: Check;
   readonly items?: Check;
-  /** The field that chooses one of the variants. */
+  /** The field that selects a variant. */
   readonly tag?: string;
   readonly variants?: Readonly<Record<string, Check>>;
-  /** Never set: it carries the type. */
   readonly [described]?: () => T;
 }
 
-/** What is wrong with a value, or with one inside it. */
 export interface Fault {
   readonly problem: 'wrong' | 'missing' | 'unknown';
-  /** From the checked value. For an unknown field it ends at the field's object. */
+  /** From the checked value. For an unknown field, the path of its object. */
   readonly path: readonly Step[];
   readonly check: Check;
-  /** Completes "must be …". */
   readonly expected: string;
-  /** Whether its object may do without the value. */
+  /** Whether its object may lack the value. */
   readonly isOptional: boolean;
   readonly value: unknown;
-  /** The name of a field that should not be there; '' otherwise. */
+  /** The unknown field; '' otherwise. */
   readonly name: string;
 }
 
@@ -54,27 +48,26 @@ export interface Fault {
 interface Faults {
   readonly found: Fault[];
   readonly most: number;
-  /** Where the value at hand is. */
   readonly path: Step[];
 }
 
-/** The faults of a value, `most` at most. Unknown fields are faults only where no others are allowed. */
+/** The faults of a value, at most `most`. Unknown fields are faults only in closed objects. */
 export function findFaults(check: Check, value: unknown, most: number = Infinity): readonly Fault[] {
   const faults: Faults = { found: [], most, path: [] };
   if (!check.accepts(value)) explain(check, value, faults, false);
   return faults.found;
 }
 
-/** The value with its type, or what is wrong with it. */
+/** The typed value, or what is wrong with it. */
 export type Reading<T> = { readonly value: T } | { readonly wrong: string };
 
-/** Checks a value. `wrong` is its first fault, with the path of the field: "settings.ipvs.excludeCIDRs[0] must be a CIDR". */
+/** Checks a value. `wrong` is its first fault with the field's path: "settings.ipvs.excludeCIDRs[0] must be a CIDR". */
 export function readChecked<T>(check: Check<T>, value: unknown): Reading<T> {
   const [fault] = findFaults(check, value, 1);
   return fault === undefined ? { value: value as T } : { wrong: describeFault(fault) };
 }
 
-/** Parses and checks JSON text. `wrong` never quotes text that is not JSON: it may be another file altogether. */
+/** Parses and checks JSON. `wrong` never quotes text that is not JSON: it may be an unrelated file. */
 export function parseChecked<T>(check: Check<T>, content: string): Reading<T> {
   let value: unknown;
   try {
@@ -85,7 +78,7 @@ export function parseChecked<T>(check: Check<T>, content: string): Reading<T> {
   return readChecked(check, value);
 }
 
-/** Adds what is wrong with a value that the check does not accept: each part of it is checked again. */
+/** Adds a refused value's faults by checking each part again. */
 function explain(check: Check, value: unknown, faults: Faults, isOptional: boolean): void {
   const { found, most } = faults;
   const before = found.length;
@@ -98,7 +91,7 @@ function explain(check: Check, value: unknown, faults: Faults, isOptional: boole
 
 function explainItems({ items }: Check, list: readonly unknown[], faults: Faults): void {
   if (items === undefined) return;
-  // Not a callback for each item: a list may be long, and most of it right.
+  // No callback for each item: a list may be long and mostly right.
   for (let i = 0; i < list.length && faults.found.length < faults.most; i++) {
     if (!items.accepts(list[i])) explainBelow(items, list[i], faults, i, false);
   }
@@ -106,7 +99,7 @@ function explainItems({ items }: Check, list: readonly unknown[], faults: Faults
 
 function explainFields(check: Check, object: Readonly<Record<string, unknown>>, faults: Faults): void {
   const { fields = {}, required = [], others, isClosed, tag } = variantFor(check, object);
-  // What JSON and YAML hold inherits no field.
+  // Values from JSON and YAML inherit no fields.
   for (const name in object) {
     if (faults.found.length >= faults.most) return;
     const { [name]: value } = object;
@@ -127,7 +120,7 @@ function explainFields(check: Check, object: Readonly<Record<string, unknown>>, 
   }
 }
 
-/** The check of the variant that an object's tag names; without one, it is the tag that is wrong. */
+/** The check of the variant named by the tag; without one, the tag is wrong. */
 function variantFor(check: Check, object: Readonly<Record<string, unknown>>): Check {
   const { tag, variants } = check;
   if (tag === undefined || variants === undefined) return check;
@@ -145,7 +138,6 @@ function note({ found, most, path }: Faults, fault: Omit<Fault, 'path' | 'name'>
   if (found.length < most) found.push({ name: '', ...fault, path: [...path] });
 }
 
-/** Whether a value is of a type that the check knows. */
 function isOfType({ types }: Check, value: unknown): boolean {
   if (types.length === 0) return true;
   if (Array.isArray(value)) return types.includes('array');
@@ -153,7 +145,6 @@ function isOfType({ types }: Check, value: unknown): boolean {
   return types.some((type) => type === typeof value || (type === 'integer' && Number.isInteger(value)));
 }
 
-/** A fault in a sentence. */
 function describeFault({ problem, path, check, expected, value, name }: Fault): string {
   const at = writePath(path);
   if (problem === 'missing') return `${at} is missing`;
@@ -162,9 +153,7 @@ function describeFault({ problem, path, check, expected, value, name }: Fault): 
   return `${at === '' ? 'it' : at} must be ${expected}`;
 }
 
-/**
- * Quotes a key that is not a plain word: it comes from the input, and could otherwise end the line or look like a path.
- */
+/** Quotes a key that is not a plain word: it is input, and could end the line or look like a path. */
 function writePath(path: readonly Step[]): string {
   let out = '';
   for (const step of path) {
@@ -179,13 +168,10 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The faults of one file that are reported. */
+/** Most faults reported for one file. */
 const mostFaults = 50;
 
-/**
- * Parses and checks a JSON file. `problems` are all that is wrong with it, a line each: "manifest.json:3:14: node must be an object".
- * They never quote text that is not JSON: it may be another file altogether.
- */
+/** Parses and checks JSON. `problems`: "manifest.json:3:14: node must be an object"; never quotes unrelated files. */
 export function parseFile<T>(
   check: Check<T>,
   file: string,

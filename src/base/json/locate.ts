@@ -1,9 +1,9 @@
 // Where the parts of a JSON text are.
 
 /**
- * The offset behind the text in double quotes that begins at `start`, in which a backslash hides the sign behind it; undefined if
- * nothing ends it. Takes no memory: a regular expression remembers each turn of a loop of choices, and V8 throws a RangeError for a
- * text of some million signs. Test: a text in quotes may have any length.
+ * The offset after the text in double quotes at `start`, with backslash escapes; undefined if it does not end. A loop,
+ * because a regular expression remembers each choice, and V8 throws a RangeError for millions of
+ * characters. Test: a text in quotes may have any length.
  */
 export function endOfQuoted(text: string, start: number): number | undefined {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
@@ -16,22 +16,21 @@ export function endOfQuoted(text: string, start: number): number | undefined {
 
 const backslash = 0x5c;
 
-/** Whether a position is wanted for the value of a field or for its key. */
 export type PositionOf = 'value' | 'key';
 
-/** Finds the offset of a field of a document, or of the nearest field above it that is written down. */
+/** Finds the offset of a field, or of the nearest field above it that is written. */
 export type FieldLocator = (path: readonly (string | number)[], of: PositionOf) => number;
 
-/** A key that comes more than once in one object, and the offset where it comes the second time. */
+/** A key that repeats in one object, and the offset of its second occurrence. */
 export interface RepeatedKey {
   readonly second: number;
   times: number;
 }
 
-/** Such keys in the JSON value in a stretch of a text; to JSON.parse, the last counts. */
+/** Finds repeated keys in a stretch of JSON; JSON.parse uses the last. */
 export function findRepeatedKeys(text: string, start: number, end: number): readonly RepeatedKey[] {
   const repeated = new Set<RepeatedKey>();
-  /** The keys of the objects around the place, with how often each comes if that is more than once; of a list, none. */
+  /** The keys of the surrounding objects, with repeats; none for lists. */
   const around: Map<string, RepeatedKey | undefined>[] = [];
   const sign = /["{}[\]]/g;
   const colon = /[ \t\r\n]*:/y;
@@ -59,16 +58,13 @@ export function findRepeatedKeys(text: string, start: number, end: number): read
   return [...repeated];
 }
 
-/** A field of an object or an item of a list: the offsets of its key (an item has none) and of its value. */
+/** The offsets of a field's key (none for a list item) and value. */
 interface Entry {
   readonly key: number;
   readonly value: number;
 }
 
-/**
- * Finds the offsets of fields of the JSON value that starts at `start`, or of the nearest field above that is written down.
- * The text is known to be valid there. What was looked into once is remembered, so that many errors cost one scan.
- */
+/** Finds offsets of fields in valid JSON at `start`, or of the nearest written field above. Scans once. */
 export function locateInJson(text: string, start: number): FieldLocator {
   const known = new Map<number, Entries>();
   return (path, of) => {
@@ -84,7 +80,6 @@ export function locateInJson(text: string, start: number): FieldLocator {
   };
 }
 
-/** What is in an object, by its keys, or where the items of a list begin. */
 type Entries = ReadonlyMap<string, Entry> | readonly number[];
 
 function entryAt(entries: Entries, step: string | number): Entry | undefined {
@@ -93,7 +88,7 @@ function entryAt(entries: Entries, step: string | number): Entry | undefined {
   return value === undefined ? undefined : { key: value, value };
 }
 
-/** What the object or list at `start` holds. Of a key that is there twice, the last counts. */
+/** The content of the object or list at `start`. The last of repeated keys counts. */
 function entriesOf(text: string, start: number): Entries {
   const entries = new Map<string, Entry>();
   const items: number[] = [];
@@ -110,7 +105,7 @@ function entriesOf(text: string, start: number): Entries {
   return isObject ? entries : items;
 }
 
-/** The offset after the JSON value that starts at `start`. */
+/** The offset after the JSON value at `start`. */
 export function skipValue(text: string, start: number): number {
   const sign = /[{[]/.test(text.charAt(start)) ? /["{}[\]]/g : /["}\],\s]/g;
   let depth = 0;
@@ -127,7 +122,6 @@ export function skipValue(text: string, start: number): number {
   return text.length;
 }
 
-/** The offset after the JSON string that starts at `start`; the text's end if it does not end. */
 function skipString(text: string, start: number): number {
   return endOfQuoted(text, start) ?? text.length;
 }

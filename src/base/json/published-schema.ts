@@ -3,13 +3,9 @@ import type { Schema } from './schema.ts';
 /** A JSON Schema (draft 7), for schemas/ and for editors. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Keyed by name. */
 type Definitions = Map<string, JsonSchema>;
 
-/**
- * The schema that others read: without what only kpc's own checks know. It refuses unknown fields even where the check allows them,
- * and a named schema is defined once.
- */
+/** The schema for other readers: refuses unknown fields, and defines a named schema once. */
 export function publishedSchema(schema: Schema): JsonSchema {
   const definitions: Definitions = new Map();
   const published = publish(schema, definitions);
@@ -27,7 +23,7 @@ function publish({ $id, description, ...schema }: JsonSchema, definitions: Defin
   return description === undefined ? own : { ...own, description };
 }
 
-/** Keywords that say something to kpc alone. */
+/** Keywords that only kpc knows. */
 const ownKeywords: ReadonlySet<string> = new Set(['expected', 'passes', 'toPass', 'format', 'discriminator']);
 
 function publishKeywords(schema: JsonSchema, definitions: Definitions): JsonSchema {
@@ -49,7 +45,6 @@ function publishKeywords(schema: JsonSchema, definitions: Definitions): JsonSche
   };
 }
 
-/** What every whole number of JavaScript is within says nothing. */
 function isBound(bound: unknown): boolean {
   return bound !== undefined && Math.abs(Number(bound)) < Number.MAX_SAFE_INTEGER;
 }

@@ -1,11 +1,11 @@
-// The words in which JSON is declared: each makes a JSON Schema and the TypeScript type of what it accepts. scripts/checks-module.mjs
-// makes checks of the schemas when a program is built, by ajv; published-schema.ts makes the files of schemas/ of them.
+// Declares JSON: a JSON Schema with its TypeScript type. The build makes ajv checks of them
+// (scripts/checks-module.mjs).
 import * as typebox from '@sinclair/typebox';
 import type { TSchema, TUnsafe } from '@sinclair/typebox';
 
 /**
- * A JSON Schema, and the type of what it accepts. Beside the keywords of JSON Schema it may have `expected`, which completes
- * "must be …" in an error; `passes`, a predicate of src/checks/predicates.ts; and `toPass`, which completes "must be …" for that.
+ * A JSON Schema and the type it accepts. Further keywords: `expected`, completing "must be …" in an error; `passes`, a
+ * predicate of src/checks/predicates.ts; `toPass`, completing "must be …" for that.
  */
 export type Schema<T = unknown> = TUnsafe<T>;
 
@@ -20,24 +20,22 @@ export function worded<T>(expected: string, schema: Schema<T>): Schema<T> {
   return { ...schema, expected, description: expected };
 }
 
-/** Adds what people who read the schema should know. */
+/** Adds a description for readers of the schema. */
 export function about<T>(description: string, schema: Schema<T>): Schema<T> {
   return { ...schema, description };
 }
 
-/** Defines a schema once in each published one, under a name. */
+/** Names a schema, so that each published one defines it once. */
 export function named<T>($id: string, schema: Schema<T>): Schema<T> {
   return { ...schema, $id };
 }
 
 export const text: Schema<string> = typebox.String({ expected: 'a string' });
 
-/** A string that a predicate of src/checks/predicates.ts accepts, which has this name. */
 export function textThat<T extends string = string>(expected: string, format: string): Schema<T> {
   return typebox.Unsafe<T>(typebox.String({ expected, description: expected, format }));
 }
 
-/** A string that matches a pattern. */
 export function matching(expected: string, pattern: RegExp): Schema<string> {
   return typebox.String({ expected, description: expected, pattern: pattern.source });
 }
@@ -76,7 +74,6 @@ export const anything: Schema = typebox.Unsafe({ expected: 'anything' });
 
 export const anyObject: Schema<object> = typebox.Unsafe({ type: 'object', expected: 'an object' });
 
-/** Null, or what the schema takes. */
 export function nullable<T>(inner: Schema<T>): Schema<T | null> {
   const { description, ...bare } = inner;
   const none = { type: 'null' };
@@ -97,7 +94,7 @@ export function optional<T>(inner: Schema<T>): Schema<T | undefined> {
   return typebox.Optional(inner as Schema<T | undefined>);
 }
 
-/** Adds a predicate of src/checks/predicates.ts to a schema; `toPass` completes "must be …". */
+/** Adds a predicate of src/checks/predicates.ts; `toPass` completes "must be …". */
 export function narrowed<T>(inner: Schema<T>, toPass: string, passes: string): Schema<T> {
   return { ...inner, passes, toPass };
 }
@@ -106,7 +103,6 @@ export function listOf<T>(items: Schema<T>, expected = 'a list'): Schema<readonl
   return typebox.Unsafe(typebox.Array(items, { expected }));
 }
 
-/** An object with arbitrary keys. */
 export function mapOf<T, K extends string = string>(
   values: Schema<T>,
   expected = 'an object',
@@ -114,24 +110,21 @@ export function mapOf<T, K extends string = string>(
   return typebox.Unsafe({ type: 'object', expected, additionalProperties: values });
 }
 
-/** The type of an object with these fields; a field that may be undefined may be missing. */
+/** The type of an object with these fields; one that may be undefined may be missing. */
 type ObjectOf<F extends Schemas> = Flat<
   { readonly [K in keyof F as undefined extends Shaped<F[K]> ? never : K]: Shaped<F[K]> } & {
     readonly [K in keyof F as undefined extends Shaped<F[K]> ? K : never]?: Shaped<F[K]>;
   }
 >;
 
-/**
- * An object with a schema for each field. Its type follows from the fields unless T is given. The check allows other fields, the
- * published schema does not.
- */
+/** An object with a schema for each field. The check allows other fields, the published schema does not. */
 export function objectOf<F extends Schemas>(fields: F): Schema<ObjectOf<F>>;
 export function objectOf<T>(fields: { readonly [K in keyof T]-?: Schema<T[K]> }): Schema<T>;
 export function objectOf(fields: Schemas): Schema {
   return objectWith(fields, { expected: 'an object' });
 }
 
-/** The schema, with no fields in any of its objects but those that it names. */
+/** The schema, with no unknown fields in any of its objects. */
 export function closed<T>(schema: Schema<T>): Schema<T> {
   return closeAll(schema) as Schema<T>;
 }
@@ -145,12 +138,12 @@ function closeAll(part: unknown): unknown {
   return 'properties' in copy && !('additionalProperties' in copy) ? { ...copy, additionalProperties: false } : copy;
 }
 
-/** An object with further fields, which another of its fields decides. */
+/** An object with further fields, which depend on another field. */
 export function openOf<F extends Schemas>(fields: F): Schema<ObjectOf<F> & { readonly [field: string]: unknown }> {
   return objectWith(fields, { expected: 'an object', additionalProperties: true });
 }
 
-/** An object with these fields. With `additionalProperties: false`, the check allows no others. */
+/** With `additionalProperties: false`, the check allows no other fields. */
 export function objectWith<T>(
   fields: Schemas,
   options: { readonly expected: string; readonly additionalProperties?: boolean },
@@ -169,7 +162,7 @@ export function variantOf<Tag extends string, V extends Schemas>(
   return typebox.Unsafe({ anyOf: forms, expected: 'an object', discriminator: { propertyName: tag } });
 }
 
-/** A union. What is checked must be of alternatives that differ in their JSON types. */
+/** A union. To be checkable, its alternatives must differ in JSON type. */
 export function anyOf<V extends readonly Schema[]>(expected: string, ...schemas: V): Schema<Shaped<V[number]>> {
   return typebox.Unsafe({ anyOf: schemas, expected, description: expected });
 }

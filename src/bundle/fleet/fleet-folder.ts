@@ -17,7 +17,7 @@ import { basename, dirname, join } from 'node:path';
 
 export interface NodeFiles {
   readonly files: BundleFiles;
-  /** SHA-256 by name, of the files that other nodes may share. */
+  /** SHA-256 by name, of files that other nodes may share. */
   readonly digests: Manifest['files'];
 }
 
@@ -29,21 +29,20 @@ export type NodeDifference =
   | { readonly kind: 'unreadable'; readonly reason: string };
 
 /**
- * A folder with a bundle for each node, in a folder of the node's name. Files of the same content are hard links to one
- * file: to programs that read or copy them they are plain files. A node's folder is replaced whole, so after a kill
- * the next run finds folders that are done, leaves them alone, and writes the others.
+ * A folder with a bundle folder per node. Equal files are hard links to one file; readers see plain files. A node's
+ * folder is replaced whole, so after a kill the next run skips finished folders and writes the rest.
  */
 export class FleetFolder {
   readonly folder: string;
   /** SHA-256 → a file with that content. */
   readonly #paths: Map<string, string>;
-  /** Files that were read and found to have the content of that SHA-256, so that their links need no reading. */
+  /** Files read and found to have this SHA-256, so that their links need no reading. */
   readonly #verified = new Map<string, string>();
 
-  /** What was in the folder when it was first looked at: whether it is itself a bundle, and the few names with a dot first. */
+  /** The folder when first looked at: whether it is itself a bundle, and the few dot names. */
   #found: Promise<{ readonly isBundle: boolean; readonly hidden: readonly string[] }> | undefined;
 
-  /** `links` come from another FleetFolder of the same folder. */
+  /** `links`: from another FleetFolder of the same folder. */
   constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
     this.folder = folder;
     this.#paths = new Map(links);
@@ -53,15 +52,12 @@ export class FleetFolder {
     return this.#paths;
   }
 
-  /**
-   * Makes the node's folder hold the bundle, unless it already does. `inputs` is the SHA-256 of the bundle's inputs:
-   * with it, no bundle is made if the folder still holds, byte by byte, what was last made of them.
-   */
+  /** Makes the node's folder hold the bundle. With `inputs`, their SHA-256, only if those or the folder changed. */
   async write(node: string, make: () => NodeFiles, inputs?: string): Promise<WrittenNode | FolderProblem> {
     try {
       const { isBundle, hidden } = await (this.#found ??= this.#look());
       if (isBundle) return { kind: 'is-a-bundle', folder: this.folder };
-      // Remove what a killed run left of this node only: another run may be writing other nodes.
+      // Only of this node: another run may be writing other nodes.
       for (const entry of hidden.filter((name) => isRemainOf(node, name))) {
         removeTree(join(this.folder, entry));
       }
@@ -85,10 +81,7 @@ export class FleetFolder {
     );
   }
 
-  /**
-   * Whether the node's folder holds what was last made of the inputs. Its stamp says so of the manifest, and the manifest of
-   * the other files. What cannot be read is made again.
-   */
+  /** Whether the folder holds what was last made of the inputs: a stamp vouches for the manifest, that for the rest. */
   async #isMadeOf(node: string, inputs: string): Promise<boolean> {
     const target = join(this.folder, node);
     try {
@@ -116,16 +109,16 @@ export class FleetFolder {
     return true;
   }
 
-  /** A file beside the nodes' folders, for a bundle's own folder holds what the node needs and no more. */
+  /** Beside the nodes' folders: a bundle's folder holds only what the node needs. */
   #stampPath(node: string): string {
-    // A node may be called services.json, which a reader of folders would take for manifests.
+    // A node may be called services.json, which readers would take for manifests.
     return join(this.folder, stamps, `${node}~`);
   }
 
   async #write(node: string, bundle: NodeFiles): Promise<WrittenNode | FolderProblem> {
     const target = join(this.folder, node);
     if ((await this.compare(node, bundle, 1)).kind === 'same') return 'unchanged';
-    // Not flushed to the disk file by file: what a power cut left short is found, and written again, by the next run.
+    // Not flushed file by file: the next run finds and rewrites what a power cut left short.
     const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
     const problem = await replaceFolder(target, bundle.files, place);
     if (problem) return problem;
@@ -135,7 +128,7 @@ export class FleetFolder {
     return 'written';
   }
 
-  /** Compares the node's folder with the bundle, byte by byte; stops after `limit` files that differ. */
+  /** Compares the node's folder with the bundle, byte by byte, up to `limit` differing files. */
   async compare(node: string, bundle: NodeFiles, limit = Number.POSITIVE_INFINITY): Promise<NodeDifference> {
     const target = join(this.folder, node);
     try {
@@ -162,7 +155,7 @@ export class FleetFolder {
       : this.#holds(target, name, digest);
   }
 
-  /** Makes a file: a link to one with the same content if there is one, and where the file system takes it. */
+  /** Makes a file, as a link to one with the same content if possible. */
   async #place(path: string, text: string, { digests }: NodeFiles, name: string): Promise<void> {
     const digest = digests[name as BundleFileName];
     const known = digest === undefined ? undefined : this.#paths.get(digest);
@@ -170,7 +163,7 @@ export class FleetFolder {
       try {
         return await link(known, path);
       } catch {
-        // Gone, or linked as often as can be, or no links here at all: the next one may link to the new file.
+        // Gone, too many links, or no links here: the next one may link to the new file.
         this.#paths.delete(digest);
       }
     }
@@ -194,13 +187,13 @@ export class FleetFolder {
     });
   }
 
-  /** The names of the folders, of those that `isMeant` selects, that hold a bundle or golden and nothing else. */
+  /** The names of folders among those that `isMeant` selects that hold only a bundle or golden. */
   async list(isMeant: (name: string) => boolean): Promise<readonly string[]> {
     const folders = (await this.#entries()).filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
     const own: string[] = [];
     for (const { name } of folders.filter((entry) => isMeant(entry.name))) {
       const path = join(this.folder, name);
-      // What may not be read is another program's, such as a file system's lost+found.
+      // An unreadable one is another program's, such as lost+found.
       const files = await readdir(path).catch((): string[] => []);
       if (files.some((file) => heads.has(file)) && (await listStrangers(path)).length === 0) own.push(name);
     }
@@ -213,10 +206,9 @@ export class FleetFolder {
   }
 }
 
-/** Every folder has the one of its form. */
 const heads: ReadonlySet<string> = new Set([bundleHead, goldenHead]);
 
-/** Where the stamps of the nodes' folders are. No node has a name that begins with a dot. */
+/** Where the nodes' stamps are: no node name begins with a dot. */
 const stamps = '.compiled';
 
 const longestStamp = 64;
@@ -231,14 +223,14 @@ function hashOf(...parts: readonly (string | Buffer)[]): string {
   return hash.digest('hex');
 }
 
-/** Identifies a file and its content: another file, or the same one written again, has another. A further link changes nothing. */
+/** Identifies a file and its content: changes when it is written again, not with a further link. */
 function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
 }
 
 /**
- * The SHA-256 of all that a node's bundle is made of: of the same, the same program makes the same bundle. services.json holds
- * all that is compiled of Services and endpoints: kpc-apply compiles a bundle again from that, the node and the settings.
+ * The SHA-256 of all inputs of a node's bundle: from the same inputs, the same program makes the same bundle. services.json has all
+ * of Services and endpoints: kpc-apply compiles again from it, the node and the settings.
  */
 export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {
   const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, assumed } = inputs;

@@ -7,9 +7,9 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   return value;
 });
 
-/** The checksum of gzip (RFC 1952) over bytes, after those of which `sum` is the checksum. */
+/** gzip's checksum (RFC 1952) over bytes, continuing from `sum`. */
 export function crc32(bytes: Uint8Array, sum: number): number {
-  // Node has had its own since version 20.15 and 22.2.
+  // Node has its own since 20.15 and 22.2.
   const { crc32: native } = zlib as Partial<typeof zlib> & { readonly crc32?: typeof crc32 };
   return native ? native(bytes, sum) : crc32InScript(bytes, sum);
 }
@@ -21,11 +21,11 @@ export function crc32InScript(bytes: Uint8Array, sum: number): number {
   return ~value >>> 0;
 }
 
-/** What gzip writes before and after the compressed bytes: here no name, comment or time, and an unknown system; then checks. */
+/** What gzip writes around compressed bytes: here no name, comment or time, and an unknown system. */
 const gzipHead = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
 const gzipTail = 8;
 
-/** The unit of an archive: each header is one, and contents are padded to it. */
+/** The unit of an archive: a header is one, and contents are padded to it. */
 const block = 512;
 
 /** Offsets and lengths in a header: ustar, POSIX.1-1988. */
@@ -33,7 +33,7 @@ const nameLength = 100;
 const size = { start: 124, end: 135 };
 const checksum = { start: 148, length: 8 };
 
-/** Why bytes are not read: writeArchive would not write them, they were damaged on the way, or `admit` refuses what they hold. */
+/** Why bytes are not read: writeArchive would not write them, they are damaged, or `admit` refuses them. */
 export type ArchiveProblem = 'other' | 'damaged' | 'too-large' | 'not-signed';
 
 export class ArchiveError extends Error {
@@ -45,22 +45,18 @@ export class ArchiveError extends Error {
   }
 }
 
-/**
- * Files as a gzipped tar archive, in their order. Each is a regular file of root's that all users may read, and of the first moment
- * of 1970: the same files give the same bytes.
- */
+/** Files as a gzipped tar archive, root's, readable by all and from 1970: equal files give equal bytes. */
 export function writeArchive(files: ReadonlyMap<string, string>): Buffer {
   return compress(writeTar(files));
 }
 
-/** Gzips bytes with the head that kpc writes, whatever the system. */
+/** Gzips with kpc's head, on any system. */
 export function compress(bytes: Uint8Array): Buffer {
   const packed = gzipSync(bytes, { level: 9 });
   gzipHead.copy(packed);
   return packed;
 }
 
-/** The archive before it is compressed. */
 export function writeTar(files: ReadonlyMap<string, string>): Buffer {
   const parts = [...files].flatMap(([name, text]) => {
     const content = Buffer.from(text);
@@ -92,9 +88,9 @@ export function isGzip(bytes: Buffer): boolean {
 }
 
 /**
- * The files of an archive, in its order; each is unpacked when it is asked for, after `admit` has let its name and size pass. Throws an
- * ArchiveError unless writeArchive would write such an archive, up to the choices of the compression. So no link, folder,
- * path, owner, odd header or text that is no UTF-8 comes through, and each reader of tar finds the same files.
+ * The files of an archive in order, each unpacked when requested, after `admit` accepts its name and size. Throws an
+ * ArchiveError unless writeArchive would write it, up to compression choices. So no link, folder, path, owner, odd
+ * header or non-UTF-8 text gets through, and all readers of tar find the same files.
  */
 export async function* readArchive(
   packed: Buffer,
@@ -138,7 +134,7 @@ class Unpacked {
     this.#engine.end(packed.subarray(gzipHead.length));
   }
 
-  /** The next bytes. Throws an ArchiveError if there are not as many. */
+  /** The next bytes. Throws an ArchiveError if there are fewer. */
   async take(count: number): Promise<Buffer> {
     const taken = Buffer.allocUnsafe(count);
     let at = 0;
@@ -151,7 +147,7 @@ class Unpacked {
     return taken;
   }
 
-  /** Throws an ArchiveError unless this was all, and gzip's checks are right. */
+  /** Throws an ArchiveError unless this was all and gzip's checks match. */
   async end(): Promise<void> {
     if (this.#piece.length > 0 || (await this.#next())) throw new ArchiveError('other');
     const tail = this.#packed.subarray(gzipHead.length + this.#engine.bytesWritten);

@@ -4,20 +4,20 @@ import type { BundleFiles } from '../make-bundle.ts';
 import { ArchiveError, isGzip, readArchive, writeArchive, type ArchiveProblem } from './archive.ts';
 import { bytesOf, readSignature, signatureFile } from './signature.ts';
 
-/** The most bytes of a pack. Rules shrink to a tenth; this is in memory before anything is known of the pack. */
+/** Most bytes of a pack, held in memory before it is checked. Rules shrink to a tenth. */
 export const largestPack = 2 ** 25;
 
-/** The most bytes of the files that come before a signature is checked. */
+/** Most bytes of the files that come before the signature check. */
 const largestOf = new Map([
   [signatureFile, 4096],
-  // A few lines for each health check, of which the largest clusters have some thousands.
+  // A few lines per health check; the largest clusters have thousands.
   ['manifest.json', 2 ** 23],
 ]);
 
-/** The files that a pack may hold, in their order: what the rest must agree with comes first. */
+/** The files of a pack in order: what others must agree with comes first. */
 const packNames: readonly string[] = [...new Set([signatureFile, 'manifest.json', ...[...knownNames].toSorted()])];
 
-/** Whether an archive that begins with a file of this name may be a pack. */
+/** Whether an archive that begins with this file may be a pack. */
 export function beginsPack(name: string): boolean {
   return packNames.includes(name);
 }
@@ -37,9 +37,9 @@ export function isPackable(files: BundleFiles, pack: Buffer): boolean {
 }
 
 /**
- * The files of a pack, with its signature; undefined if the file is none that gzip wrote. `check` gets the signature and the
- * manifest, which has the SHA-256 of all other files, before more is unpacked; what it throws ends the reading. Throws an
- * UnreadableFile for what packFiles would not write, and as soon as sizes in the archive add up to more than was signed.
+ * The files of a pack, with its signature; undefined if gzip did not write it. `check` gets signature and manifest,
+ * which has the SHA-256 of other files, before more is unpacked; what it throws ends the reading. Throws an
+ * UnreadableFile for what packFiles would not write, and once sizes exceed what was signed.
  */
 export async function readPack(
   path: string,
@@ -48,7 +48,7 @@ export async function readPack(
   return unpack(path, readRegularFile(path, largestPack), check);
 }
 
-/** As readPack, for the bytes of a file that messages call `path`. */
+/** Like readPack, but takes bytes; `path` is only for messages. */
 export async function unpack(
   path: string,
   packed: Buffer,

@@ -5,30 +5,29 @@ import { openRegularFile, UnreadableFile } from '../../base/read-file.ts';
 
 const block = 512;
 
-/** Bytes that an archive may unpack to: more is looked through by nobody, or is made to fill a disk. */
+/** Most bytes that an archive may unpack to: a larger one is made to fill a disk. */
 const largestArchive = 2 ** 31;
 const mostEntries = 200_000;
 
 /** Bytes of a name that does not fit into a header. */
 const longestName = 2 ** 14;
 
-/** Line ends in the files that are kept, empty lines included: they take a byte each. */
+/** Line ends in kept files, with empty lines, which take a byte each. */
 const mostLineEnds = 10 * mostLines;
 
-/** A file of an archive, by its path there, and its bytes if they were asked for. */
+/** A file of an archive: its path there, and its bytes if requested. */
 export interface TarFile {
   readonly path: string;
   readonly bytes: Buffer;
 }
 
-/** Whether a file is kept; or to read no further. */
+/** Whether to keep a file, or to stop reading. */
 type Wants = (path: string, bytes: number) => boolean | 'stop';
 
 /**
- * Reads the regular files of a tar archive, gzipped or not, of the forms that GNU tar, BSD tar and Python write. Nothing is written to a disk, and no
- * link, device or path outside of the archive is followed: an entry that is not a regular file is passed over. `wants` gets each file's path and
- * size before its content is kept, and may end the reading. What is no archive has no files. Throws an UnreadableFile for an archive that is
- * damaged, cut off or has too much in it.
+ * Reads the regular files of a tar archive as GNU tar, BSD tar or Python writes it, gzipped or not. Writes nothing to
+ * disk and skips links, devices and outside paths. `wants` gets each file's path and size first, and may end the
+ * reading. Anything but an archive has no files. Throws an UnreadableFile for a damaged, cut-off or too large archive.
  */
 export async function readTar(
   source: string,
@@ -48,7 +47,7 @@ export async function readTar(
   }
 }
 
-/** Takes as many of the next bytes; undefined at the end. What is not kept is passed over. */
+/** Takes the next `count` bytes; undefined at the end. Unkept bytes are skipped. */
 type Take = (count: number, isKept?: boolean) => Promise<Buffer | undefined>;
 
 function takerOf(source: string, pieces: AsyncIterator<Buffer>, limit: number): Take {
@@ -117,7 +116,7 @@ async function readEntries(source: string, take: Take, wants: Wants): Promise<re
     }
     const path = cleanPath(longName ?? nameOf(header));
     longName = undefined;
-    // Of links, devices and the like, nothing is kept.
+    // Keep nothing of links, devices and the like.
     const answer = (kind === '0' || kind === '\0' || kind === '7') && path !== undefined && wants(path, size);
     if (answer === 'stop') return files;
     const bytes = await content(answer);
@@ -142,7 +141,7 @@ function paxPath(records: string): string | undefined {
   return /(?:^|\n)\d{1,6} path=([^\n]*)/.exec(records)?.[1];
 }
 
-/** A relative path without "./"; undefined for one that leads out of the archive. */
+/** A relative path without "./"; undefined if it leads out of the archive. */
 function cleanPath(name: string): string | undefined {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   return name.startsWith('/') || parts.includes('..') || parts.length === 0 ? undefined : parts.join('/');

@@ -7,29 +7,27 @@ import { hashHex } from '#hash';
 import type { BundleFiles } from '../make-bundle.ts';
 import type { signatureSchema } from '../schemas.ts';
 
-/** The file of a pack that says who made it. */
 export const signatureFile = 'signature.json';
 
-/** Who signed a bundle, and the number by which its successor is known to be newer. */
+/** Who signed a bundle, and a number that grows with each signed successor. */
 export type Signature = Shaped<typeof signatureSchema>;
 
-/** A public key, with the name that it has for people. */
 export interface TrustedKey {
   readonly id: string;
   readonly key: KeyObject;
 }
 
-/** What identifies a bundle: the SHA-256 of its manifest, which has the SHA-256 of each other file. */
+/** Identifies a bundle: the SHA-256 of its manifest, which has that of each other file. */
 export function digestOf(files: BundleFiles): string {
   return hashHex(files.get('manifest.json') ?? '');
 }
 
-/** "1a2b3c4d 5e6f7081 …": a digest for eyes. */
+/** "1a2b3c4d 5e6f7081 …": a digest for people. */
 export function groupDigest(digest: string): string {
   return (digest.match(/.{8}/g) ?? []).join(' ');
 }
 
-/** What is signed. It says what it is for, so that no signature made for something else fits, and the other way round. */
+/** The signed bytes start with a purpose string, so the signature cannot be reused elsewhere. */
 function message(files: BundleFiles, { serial, bytes }: Pick<Signature, 'serial' | 'bytes'>): Buffer {
   const manifest = `manifest.json sha256 ${digestOf(files)}`;
   return Buffer.from(`kpc bundle\n${manifest}\nserial ${serial}\nbytes ${bytes}\n`);
@@ -55,7 +53,7 @@ function formatSignature({ keyId, serial, bytes, signature }: Signature): string
   return `${JSON.stringify({ keyId, serial, bytes, signature }, undefined, 2)}\n`;
 }
 
-/** What a bundle says about who signed it, unchecked: undefined without a signature, 'damaged' for one that kpc would not write. */
+/** The unchecked signature; undefined without one, 'damaged' if kpc would not write it. */
 export function readSignature(files: BundleFiles): Signature | 'damaged' | undefined {
   const text = files.get(signatureFile);
   if (text === undefined) return undefined;
@@ -63,14 +61,13 @@ export function readSignature(files: BundleFiles): Signature | 'damaged' | undef
   return 'value' in reading && formatSignature(reading.value) === text ? reading.value : 'damaged';
 }
 
-/** Whether the key made this signature of a bundle with this manifest, which has the SHA-256 of each other file. */
+/** Whether the key signed a bundle with this manifest, which has the SHA-256 of each other file. */
 export function isSignedBy({ key }: TrustedKey, files: BundleFiles, signature: Signature): boolean {
   return verify(null, message(files, signature), key, Buffer.from(signature.signature, 'base64'));
 }
 
 const largestKeyFile = 2 ** 20;
 
-/** What a file of keys holds, by readPrivateKey or readPublicKeys. A sentence says why there are none. */
 export function readKeyFile<Keys>(file: string, read: (pem: string) => Keys | string): Keys | string {
   try {
     return read(readRegularFile(file, largestKeyFile).toString('latin1'));
@@ -79,20 +76,20 @@ export function readKeyFile<Keys>(file: string, read: (pem: string) => Keys | st
   }
 }
 
-/** The private key in a PEM file; a sentence says why there is none. */
+/** The private key in a PEM file, or why there is none. */
 export function readPrivateKey(pem: string): KeyObject | string {
   if (/-----BEGIN ENCRYPTED /.test(pem)) return 'the key has a passphrase, which kpc cannot ask for';
   return readKey(pem, 'private', createPrivateKey);
 }
 
-/** The public keys in a PEM file, one or more; a sentence says what is wrong. */
+/** The public keys in a PEM file, or what is wrong. */
 export function readPublicKeys(pem: string): readonly TrustedKey[] | string {
-  // Each PEM reader takes a private key for a public one. It must not be on a node.
+  // Each PEM reader derives public keys from private ones. Those must not be on a node.
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem))
     return 'it holds a private key, which belongs to the signer alone';
   const blocks = pem.match(/-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g) ?? [];
   if (blocks.length === 0) return 'it holds no public key in PEM';
-  // A certificate, or a key that was not copied whole: it would be missed later.
+  // A certificate, or a partly copied key.
   if (pem.split('-----BEGIN').length - 1 > blocks.length)
     return 'it holds something else beside whole public keys in PEM';
   const keys: TrustedKey[] = [];

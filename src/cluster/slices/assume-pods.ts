@@ -37,20 +37,18 @@ interface Assumption {
   readonly networks: readonly Network[];
   /** kube-proxy's --cluster-cidr. */
   readonly clusterCIDRs: readonly Network[];
-  /** Services ("namespace/name") that need no Pods. */
   readonly given: Names;
   /** Addresses of endpoints in the input. */
   readonly taken: ReadonlySet<string>;
 }
 
 interface AssumedPods {
-  /** The input's Pods that have a status, and the assumed ones. */
   readonly pods: readonly Sourced<Pod>[];
   /** Whether a workload has no replicas, which a Service may select. */
   readonly hasIdle: boolean;
   /** The templates of those that are scaled down. */
   readonly scaledDown: readonly Sourced<Pod>[];
-  /** Owners, as "Deployment default/web", whose Pods are assumed on any Node: none has what they ask of it. */
+  /** Owners ("Deployment default/web") whose Pods are assumed on any Node: none meets their demands. */
   readonly unplaced: readonly string[];
   readonly diagnostics: readonly Finding[];
 }
@@ -78,9 +76,9 @@ interface PodSlot {
 }
 
 /**
- * Assumes ready Pods for the input's workloads and for Pods without a status, spread over the Nodes, with addresses in the Pod
- * networks. The input wins: a workload with a Pod that has a status gets no further ones, and an object that another one in the
- * input controls is not counted separately.
+ * Assumes ready Pods for workloads and for Pods without a status, spread over the Nodes, with addresses in the Pod
+ * networks. The input wins: a workload with a Pod that has a status gets no more, and an object controlled by another
+ * in the input is not counted separately.
  */
 export function assumePods(assumption: Assumption): AssumedPods {
   const pods = nameAll(assumption.pods);
@@ -117,10 +115,7 @@ export function ownerKey(namespace: string, { kind, name }: Owner): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/**
- * What kpc assumes Pods for: workloads that have no Pods in the input and that no other workload there controls (as a Deployment
- * controls its ReplicaSets), and uncontrolled Pods without a status.
- */
+/** Workloads without Pods that no other workload controls, and uncontrolled Pods without a status. */
 function findUncontrolled(
   workloads: readonly Sourced<Workload>[],
   pods: readonly Sourced<Pod>[],
@@ -171,10 +166,7 @@ function seatName({ metadata, assumedAs }: Node): string {
   return assumedAs ?? metadata.name;
 }
 
-/**
- * Removes the kind from keys, so that a Deployment turned into a StatefulSet keeps its addresses. If two kinds share a name, the
- * kind stays.
- */
+/** Drops the kind from unique keys: a Deployment turned into a StatefulSet keeps its addresses. */
 function withoutKinds(podSets: readonly PodSet[]): readonly PodSet[] {
   const seen = new Set<string>();
   return podSets.map((podSet) => {
@@ -211,10 +203,7 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
   return { ...base, scales: true, replicas, place };
 }
 
-/**
- * The Nodes that have what the Pods ask for, and of these the ones whose taints the Pods tolerate. All Nodes if there are none, because
- * the input then says little about where they run.
- */
+/** The Nodes that suit the Pods and whose taints they tolerate; all Nodes if none does. */
 function nodesFor(spec: Pick<PodSpec, 'nodeTerms' | 'tolerations'>, nodes: readonly Node[]): readonly Node[] {
   const suiting = nodes.filter((node) => suitsPods(node, spec));
   const own = suiting.length === 0 ? nodes : suiting;
@@ -222,7 +211,6 @@ function nodesFor(spec: Pick<PodSpec, 'nodeTerms' | 'tolerations'>, nodes: reado
   return fitting.length === 0 ? own : fitting;
 }
 
-/** Whether no Node has what the Pods ask for. */
 function lacksNode(spec: PodSpec, nodes: readonly Node[]): boolean {
   return nodes.length > 0 && spec.nodeName === '' && !nodes.some((node) => suitsPods(node, spec));
 }
@@ -271,10 +259,7 @@ interface Seat extends PodSlot, Pick<Claim, 'workload' | 'index'> {
   readonly networks: readonly Network[];
 }
 
-/**
- * Makes `count` seats for the Pods of a workload. A DaemonSet's Pods are named by Node, so that another Node does not change
- * their addresses.
- */
+/** Makes `count` seats for a workload's Pods. A DaemonSet's are named by Node, to be independent of other Nodes. */
 function seatsOf({ key, scales, place }: PodSet, count: number, assumption: Assumption): readonly Seat[] {
   return Array.from({ length: count }, (_, index) => {
     const where = place(index);
@@ -348,7 +333,7 @@ export function ordinalLabels(statefulSet: string, pod: string): Readonly<Record
   };
 }
 
-/** Whether a workload is to have no Pods until somebody scales it; not a Job, which is over or suspended. */
+/** A Job without Pods is over or suspended, not scaled down. */
 export function isScaledDown({ kind, replicas }: Workload): boolean {
   return replicas === 0 && kind !== 'Job';
 }

@@ -24,7 +24,6 @@ import { compareNames, hasEndpoints, selectPods, type Selecting } from './select
 import { describeTargetPorts, describeUnselective, findUndeclaredPorts } from './slice-warnings.ts';
 
 interface SliceSources {
-  /** With the addresses that kpc assigned. */
   readonly services: readonly Sourced<Service>[];
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly endpoints: readonly Sourced<Endpoints>[];
@@ -35,7 +34,6 @@ interface SliceSources {
 }
 
 interface AssumedNetworks {
-  /** From --assume-endpoints, at most one of each family. */
   readonly networks: readonly Network[];
   readonly clusterCIDRs: readonly string[];
 }
@@ -49,10 +47,7 @@ export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'unplaced' |
 
 const none: readonly never[] = [];
 
-/**
- * The slices that a cluster with these objects has: the given ones, those mirrored from Endpoints, and, for Services with
- * neither, those made from Pods. `assumed` is set if workloads are assumed to have Pods.
- */
+/** A cluster's slices: given, mirrored from Endpoints, else made from Pods. `assumed`: workloads have Pods. */
 export function findSlices(sources: SliceSources, assumed: AssumedNetworks | undefined): FoundSlices {
   const { services, slices, endpoints } = sources;
   const mirrored = mirrorEndpoints(sources);
@@ -103,13 +98,11 @@ function addressesOf({ slices, endpoints }: SliceSources): ReadonlySet<string> {
 }
 
 interface PodInputs {
-  /** With the addresses that kpc assigned. */
   readonly services: readonly Sourced<Service>[];
   readonly pods: readonly Sourced<Pod>[];
   readonly nodes: readonly Sourced<Node>[];
   readonly namespaces: readonly Sourced<Namespace>[];
   readonly hasIdle: boolean;
-  /** The templates of workloads that are scaled down. */
   readonly scaledDown: readonly Sourced<Pod>[];
   /** Owners whose Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
@@ -120,7 +113,7 @@ interface SlicesOfPods {
   readonly services: readonly ObjectMeta[];
   /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
-  /** Those of them that are assumed on any Node, as none has what they ask of it. */
+  /** Those whose Pods are assumed on any Node, as none meets their demands. */
   readonly unplaced: readonly string[];
   /** Finds target ports that no container lists. Not necessarily a fault, and only some commands ask. */
   readonly findUndeclared: () => readonly Finding[];
@@ -137,9 +130,9 @@ const nothing: SlicesOfPods = {
 };
 
 /**
- * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`, which have
- * slices or Endpoints in the input. Pods without a status come from manifests, and no cluster has made endpoints for them yet: a
- * Service that selects one gets no slice.
+ * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`.
+ * Pods without a status come from manifests, which no cluster has made endpoints for: a Service that selects one gets
+ * no slice.
  */
 function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
   const { services, pods, nodes, namespaces, hasIdle } = inputs;

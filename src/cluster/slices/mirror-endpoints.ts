@@ -32,11 +32,9 @@ interface MirrorSources {
 
 interface MirroredSlices {
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** Reports addresses past the limit. */
   readonly diagnostics: readonly Finding[];
 }
 
-/** An address in the Endpoints object, with its path. */
 interface Mention {
   readonly address: EndpointAddress;
   readonly path: FieldPath;
@@ -46,7 +44,6 @@ interface Mirrored extends Mention {
   readonly isReady: boolean;
 }
 
-/** A port in the Endpoints object with its path, and its addresses as written. */
 interface MirroredPort {
   readonly port: EndpointPort;
   readonly path: FieldPath;
@@ -54,9 +51,9 @@ interface MirroredPort {
 }
 
 /**
- * The slices that the control plane makes from v1 Endpoints (pkg/controller/endpointslicemirroring), here one for each port and family.
- * Honours the labels and annotations that make the control plane skip an object. Does not mirror Endpoints if the input holds their copies:
- * slices of the mirroring controller or, for a Service with a selector, any slice, because then both come from the same Pods.
+ * The slices that the control plane mirrors from v1 Endpoints (pkg/controller/endpointslicemirroring), here one per
+ * port and family. Skips objects whose labels or annotations say so, and Endpoints whose copies are in the input: the
+ * mirroring controller's slices or, for a Service with a selector, any slice, since both come from the same Pods.
  */
 export function mirrorEndpoints({ services, endpoints, slices }: MirrorSources): MirroredSlices {
   if (endpoints.length === 0) return { slices: [], diagnostics: [] };
@@ -84,8 +81,8 @@ function isMirrored({ metadata }: Endpoints): boolean {
 }
 
 /**
- * The addresses of each port (RepackSubsets in pkg/api/v1/endpoints). A repeated address keeps the node and host name of its
- * first mention, at whatever port that was. It is not ready at a port if any mention there says so.
+ * The addresses of each port (RepackSubsets in pkg/api/v1/endpoints). A repeated address keeps its first node and host
+ * name, at any port; it is not ready at a port if any mention there says so.
  */
 function repack({ subsets }: Endpoints): readonly MirroredPort[] {
   const first = new Map<string, Mention>();

@@ -20,7 +20,6 @@ export function suitsPods({ metadata: { name, labels } }: Node, { nodeTerms }: P
   return terms.some((term) => term.every((requirement) => meetsRequirement(requirement, fields) === true));
 }
 
-/** Whether Pods with these tolerations can run on a Node, given its taints. */
 export function admitsPods({ taints }: Pick<Node, 'taints'>, tolerations: readonly Toleration[]): boolean {
   return taints.every((taint) => tolerations.some((toleration) => tolerates(toleration, taint)));
 }
@@ -50,9 +49,9 @@ export function roomFor(replicas: number, least: number): number {
 }
 
 /**
- * Gives each Pod an address in its network, by its workload's name and its number there. The first Pods of all workloads choose
- * first, and addresses are reserved for Pods that do not exist yet: one more replica moves no other Pod, and another workload
- * rarely does. Nothing in `taken` is assigned. Claims without an address are missing from the result.
+ * Gives each Pod an address by its workload's name and its number. The first Pods of all workloads choose first, with
+ * addresses reserved for future Pods: a further replica moves no other Pod, another workload rarely. Assigns nothing in
+ * `taken`. Claims without an address are missing from the result.
  */
 export function choosePodAddresses(
   claimsWithRoom: (least: number) => readonly Claim[],
@@ -83,7 +82,6 @@ export function choosePodAddresses(
   return chosen;
 }
 
-/** The key of a claim in the result of choosePodAddresses. */
 export function claimKey({ network, workload, index }: Omit<Claim, 'wanted'>): string {
   return `${workload}/${index}/${network.family}`;
 }

@@ -6,15 +6,11 @@ type Pods = readonly Sourced<Pod>[];
 
 export interface Selecting {
   readonly service: Sourced<Service>;
-  /** "namespace/name". */
   readonly label: string;
   readonly pods: Pods;
 }
 
-/**
- * The Services that the endpointslice controller handles (those with a selector), sorted by namespace and name, each with its
- * Pods in the same order.
- */
+/** The Services with a selector, each with its Pods, all sorted by namespace and name. */
 export function selectPods(services: readonly Sourced<Service>[], pods: Pods): readonly Selecting[] {
   const index = new PodIndex(pods);
   return services
@@ -50,7 +46,6 @@ class PodIndex {
     }
   }
 
-  /** The Pods with all these labels; an empty selector selects the whole namespace. */
   select(namespace: string, selector: Readonly<Record<string, string>>): Pods {
     const wanted = Object.entries(selector);
     const lists = (wanted.length === 0 ? [noLabel] : wanted).map(

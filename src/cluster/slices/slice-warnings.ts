@@ -16,10 +16,7 @@ import {
 import type { Place } from '../../kernel/place.ts';
 import { selectPods, type Selecting } from './select-pods.ts';
 
-/**
- * One note for all slices and Endpoints whose Service is not in the input. A cluster's output may hold many, for example if only
- * some Services are given.
- */
+/** One note for all slices and Endpoints whose Service is not in the input; there may be many. */
 export function describeStrays(
   services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],
@@ -96,10 +93,7 @@ function isProgrammed({ spec }: Service): boolean {
   return spec.clusterIP !== 'None' && spec.type !== 'ExternalName';
 }
 
-/**
- * Reports named target ports that no container of the selected Pods has: the Service port gets no endpoint. Only Pods in a
- * cluster show all containers; a webhook may add some to others.
- */
+/** Reports named target ports that no selected Pod's container has. Manifests may lack a webhook's containers. */
 export function describeTargetPorts(
   services: readonly Selecting[],
   isInjected: (pod: Pod) => boolean,

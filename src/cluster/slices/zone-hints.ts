@@ -55,10 +55,7 @@ const excludedLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kube
 /** Zone → its share of the cluster's CPUs, sorted by zone. */
 export type ZoneRatios = ReadonlyMap<string, number>;
 
-/**
- * Each zone's share of the CPUs (TopologyCache.SetNodes in k8s.io/endpointslice/topologycache); undefined if a ready Node lacks
- * its zone or CPUs, or if there is only one zone.
- */
+/** Each zone's share of CPUs (TopologyCache.SetNodes); undefined if a Node lacks zone or CPUs, or for one zone. */
 export function readZoneRatios(nodes: readonly Node[]): ZoneRatios | undefined {
   const byZone = new Map<string, bigint>();
   let total = 0n;
@@ -79,8 +76,8 @@ function milliOf(nano: bigint): number {
 }
 
 /**
- * The zone that each endpoint serves, in the order of `zones`, the endpoints' own; undefined if hints would do harm, or if the
- * result is unknown (TopologyCache.AddHints). Where the controller's choice depends on map order, kpc takes the first by name.
+ * The zone that each endpoint serves, in the order of `zones`, the endpoints' own; undefined if hints would do harm or
+ * are unknown (TopologyCache.AddHints). Where the controller's choice depends on map order, takes the first by name.
  */
 function allocateZones(
   zones: readonly (string | undefined)[],

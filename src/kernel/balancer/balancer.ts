@@ -4,10 +4,8 @@ import type { Origin } from '../place.ts';
 import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../ports-and-marks.ts';
 import { readLines, type UnreadLine } from '../lines.ts';
 
-/** A port of the node where a balancer, a userspace program, accepts connections and copies their bytes to endpoints. */
 export interface ProxyPort {
   readonly protocol: 'TCP' | 'UDP';
-  /** 0.0.0.0 for all addresses of the node. */
   readonly address: Address;
   readonly port: number;
   /** Used in turn. Without endpoints, the balancer closes each connection right after accepting it. */
@@ -19,7 +17,6 @@ export interface ProxyPort {
   readonly origin?: Origin | undefined;
 }
 
-/** "TCP 0.0.0.0:61000": unique in a state. */
 export function proxyPortKey({ protocol, ...at }: Pick<ProxyPort, 'protocol' | 'address' | 'port'>): string {
   return `${protocol} ${formatSocketAddress(at)}`;
 }
@@ -42,9 +39,9 @@ export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort
 }
 
 /**
- * Wildcards include the modules in all places where distributions put them, and no match is no error. kube-proxy dials for 250
- * ms, 500 ms, 1 s and 2 s, with another endpoint each time, and has no timeout for TCP (proxysocket.go of userspace); nginx has
- * one time limit for all tries. kube-proxy raises its limit of open files to 64000.
+ * The patterns find modules in all places of distributions; no match is no error. kube-proxy dials for 250 ms, 500 ms,
+ * 1 s and 2 s, each time another endpoint, and has no TCP timeout (proxysocket.go of userspace); nginx has one limit
+ * for all tries. kube-proxy raises its limit of open files to 64000.
  */
 const head = `pid /run/kpc-balancer.pid;
 error_log stderr;

@@ -2,21 +2,16 @@ import { readLines, type UnreadLine } from '../lines.ts';
 import { openQuote, SetDrafts, splitSetWords, type IpSet } from './ipset.ts';
 import { isEntryOf } from './set-entry.ts';
 
-/** A set in the listing and what was read of it so far. */
 interface ListedSet {
   readonly name: string;
   type: string;
   isCreated: boolean;
   /** Its number of entries; unknown for older versions of ipset, which do not print it. */
   count: number;
-  /** Entries read so far; undefined before the line "Members:". */
   members: number | undefined;
 }
 
-/**
- * Reads what `ipset list` prints, with the same result as parseIpsetSave. Takes any text. `lacks`: 'members' for `ipset list -t`;
- * 'end' if a set lacks its header or entries.
- */
+/** Reads `ipset list`, like parseIpsetSave. `lacks`: 'members' for `ipset list -t`; 'end' if a set is cut off. */
 export function parseIpsetList(text: string): {
   readonly sets: readonly IpSet[];
   readonly unread: readonly UnreadLine[];
@@ -36,7 +31,6 @@ export function parseIpsetList(text: string): {
   return { sets: sets.finish(), unread, lacks: isWhole ? undefined : isTerse ? 'members' : 'end' };
 }
 
-/** A line below a set's name. Returns why it cannot be read; undefined if it was read. */
 function readLineOfSet(sets: SetDrafts, set: ListedSet, line: string): string | undefined {
   if (set.members !== undefined) {
     const [entry, ...options] = splitSetWords(line) ?? [];

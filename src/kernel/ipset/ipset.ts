@@ -5,7 +5,7 @@ import { diffByKey, pairUp, partition, type Pair, type Split } from '../compare.
 /** The types of kube-proxy's sets, as ipset names them. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 
-/** One ipset. Hash sets have a family, bitmap:port sets a range. Sets of types that kube-proxy does not use keep their type's name. */
+/** Hash sets have a family, bitmap:port sets a range. Types foreign to kube-proxy keep their name. */
 export interface IpSet {
   readonly name: string;
   readonly type: SetType | (string & {});
@@ -21,7 +21,6 @@ export interface IpSet {
   readonly options?: readonly string[] | undefined;
 }
 
-/** The input of `ipset restore` that creates these sets on a node without them; '' for no sets. */
 export function formatSets(sets: readonly IpSet[]): string {
   const text = new LongText();
   for (const set of sets) addSet(text, set);
@@ -38,7 +37,6 @@ export function formatCreate({ name, type, options = [], ...set }: IpSet): strin
   return ['create', name, type, ...words, ...options].join(' ');
 }
 
-/** Properties of a set, with ipset's name and IpSet's. */
 const properties = [
   ['family', 'family'],
   ['range', 'range'],
@@ -73,7 +71,6 @@ export class SetDrafts {
     return undefined;
   }
 
-  /** The sets in the order read, with sorted entries. */
   finish(): readonly IpSet[] {
     for (const set of this.#sets.values()) set.entries.sort(compareEntries);
     return [...this.#sets.values()];
@@ -84,9 +81,9 @@ export class SetDrafts {
 export const openQuote = 'a quote that is not closed';
 
 /**
- * Reads what `ipset save` prints, and what formatSets writes. The kernel's own choices (initval, the default bucket
- * size) are left out; options that kube-proxy's sets do not have are kept as words. Entries come out sorted. Takes
- * any text: lines it cannot read are in `unread`.
+ * Reads `ipset save` and what formatSets writes, with entries sorted. Leaves out the kernel's own choices (initval,
+ * default bucket size); keeps options foreign to kube-proxy's sets as words. Takes any text: lines it cannot read are
+ * in `unread`.
  */
 export function parseIpsetSave(text: string): {
   readonly sets: readonly IpSet[];
@@ -97,7 +94,6 @@ export function parseIpsetSave(text: string): {
   return { sets: sets.finish(), unread };
 }
 
-/** Returns why the line cannot be read; undefined if it was read. */
 function readSetLine(sets: SetDrafts, line: string): string | undefined {
   const words = splitSetWords(line);
   if (!words) return openQuote;
@@ -132,10 +128,7 @@ function isCount(text: string | undefined): boolean {
   return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
-/**
- * Splits at blanks outside double quotes and keeps the quotes; undefined if a quote is not closed. ipset has no way to write a
- * quote inside a comment.
- */
+/** Splits at blanks outside double quotes, which it keeps; undefined if one is not closed. ipset escapes none. */
 export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
   const words = line.match(/(?:"[^"]*"|[^ \t"])+/g) ?? [];
@@ -148,15 +141,14 @@ export type SetChange =
   | ({ readonly kind: 'set' } & Pair<IpSet>)
   | {
       readonly kind: 'entries';
-      /** The set after the change. */
       readonly set: IpSet;
       readonly added: readonly SetEntry[];
       readonly removed: readonly SetEntry[];
     };
 
 /**
- * The temporary name of a set before it is swapped in. A set already called that was left by a killed ipset: no rule uses it, and
- * it is in the way, so it is destroyed first.
+ * The temporary name of a set before it is swapped in. One left by a killed ipset is unused and in the way, so it is
+ * destroyed first.
  * Test: what an ipset that was killed left of a swap goes before anything else.
  */
 export const temporarySetName = 'KPC-SWAP';
@@ -167,7 +159,7 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
   const leftover = from.find(({ name }) => name === temporarySetName);
   if (leftover && !to.some(({ name }) => name === temporarySetName))
     changes.push({ kind: 'set', from: leftover, to: undefined });
-  // A set of sets is created after its members, and ipset refuses to destroy a member first: so destroy from the last to the first.
+  // Destroy from the last to the first: ipset refuses to destroy a member of a set of sets.
   // Test: a set of sets goes before those that it holds.
   for (const pair of pairUp(from.toReversed(), to, ({ name }) => name)) {
     const { from: old, to: set } = pair;
@@ -176,7 +168,7 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
       continue;
     }
     const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
-    // New entries are added before old ones are removed. If that exceeds the set's maximum, the set is swapped for a new one.
+    // New entries come before removals. If that exceeds the set's maximum, a new set is swapped in.
     // Test: entries that do not fit beside those that go come with a new set.
     const isFull = old.entries.length + added.length > (set.maxElements ?? defaultMaxElements);
     if (isFull) changes.push({ kind: 'set', from: old, to: set });
@@ -215,7 +207,7 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
     if (change.kind === 'set') {
       (change.to || change.from.name === temporarySetName ? additions : removals).push(change);
     } else {
-      // ipset refuses to add an existing entry with other options, so it is deleted among the additions.
+      // ipset refuses an existing entry with other options, so delete it among the additions.
       // Test: an entry whose option changes goes before it comes back, and what only goes is left to the removals.
       const remade = new Set(change.added.map(entryKey));
       const removed = partition(change.removed, (entry) => !remade.has(entryKey(entry)));
@@ -227,9 +219,9 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
 }
 
 /**
- * The input of `ipset restore` that makes the changes; '' for none. A set that only changes its size or options is made under
- * another name and swapped in, so that rules always find it. ipset cannot swap sets of different types: such a set is destroyed
- * first, which ipset refuses while a rule uses it.
+ * The input of `ipset restore` that makes the changes; '' for none. A set with a new size or options is made under
+ * another name and swapped in, so rules always find it. ipset swaps only sets of one type: others are destroyed first,
+ * which ipset refuses while a rule uses them.
  * Test: a set that can be swapped is, one of another type is made anew, and deleting comes before adding.
  */
 export function formatSetsDelta(changes: readonly SetChange[]): string {

@@ -11,10 +11,7 @@ import { protocols, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { parsePort } from '../ports-and-marks.ts';
 
-/**
- * The parts of an entry: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Entries of any other
- * form, which kube-proxy's sets never have, are in `other`, as ipset prints them.
- */
+/** "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Other forms are in `other`. */
 export interface SetEntry {
   readonly address?: Address | undefined;
   /** Replaces the address in other programs' sets of networks. */
@@ -36,7 +33,6 @@ export interface AddressPort extends SetEntry {
   readonly origin: Origin;
 }
 
-/** The entry as ipset writes it, without its options. */
 export function formatEntry({ address, network, protocol, port, source, other }: SetEntry): string {
   if (other !== undefined) return other;
   const place = address ?? network;
@@ -54,7 +50,6 @@ const protocolsByName: ReadonlyMap<string, Protocol> = new Map([
   ['132', 'SCTP'],
 ]);
 
-/** Reads an entry of a set of that type as ipset prints it, or as formatEntry writes it. Takes any text. */
 export function parseEntry(text: string, type: string): SetEntry {
   // Entries of a set of sets are names, which may look like anything.
   if (type === 'list:set') return { other: text };
@@ -123,10 +118,7 @@ function compareRanges(a: AddressRange | undefined, b: AddressRange | undefined)
   return b ? compareAddressRanges(a, b) : -1;
 }
 
-/**
- * Whether a set of that type can have an entry with that text; false for a text cut off in the middle. The type names the parts
- * of an entry: "hash:ip,port,net".
- */
+/** Whether a set of that type can have this entry, uncut. The type names the parts: "hash:ip,port,net". */
 export function isEntryOf(type: string, text: string): boolean {
   const [storage, kinds = ''] = type.split(':');
   const parts = text.split(',');

@@ -16,9 +16,7 @@ import { actingRules, ruleMeaning } from './iptables-meaning.ts';
 import { placeRules } from './place-rules.ts';
 import type { Family } from '../family.ts';
 
-/** One step from some chains to others. */
 export type ChainChange =
-  /** Rewrites or deletes a whole chain. */
   | ({ readonly kind: 'chain' } & Pair<Chain>)
   /** In a built-in chain: inserts a rule at a position counted from 1, or without a position deletes the first rule of the same meaning. */
   | { readonly kind: 'rule'; readonly chain: string; readonly rule: Rule; readonly position?: number };
@@ -27,15 +25,14 @@ export function changedChain(change: ChainChange): string {
   return change.kind === 'chain' ? itemOf(change).name : change.chain;
 }
 
-/** The changes of one table in order. iptables-restore makes them all at once. */
 export interface TableDelta {
   readonly table: TableName;
   readonly changes: readonly ChainChange[];
 }
 
 /**
- * How to get from some tables to others. Chains of the same meaning are left alone; others are rewritten whole. In built-in
- * chains, owned rules are deleted and inserted one by one: see placeRules. Policies are ignored: they belong to the node.
+ * How to get from some tables to others. Chains of the same meaning stay; others are rewritten whole. In built-in
+ * chains, owned rules change one by one: see placeRules. Ignores policies, which belong to the node.
  */
 export function diffTables(from: Tables, to: Tables): readonly TableDelta[] {
   const deltas: TableDelta[] = [];
@@ -118,8 +115,7 @@ export function hasRules(tables: Tables): boolean {
 export function formatTablesDelta(deltas: readonly TableDelta[]): string {
   return deltas
     .map(({ table, changes }) => {
-      // A chain is declared before any rule that jumps to it. Declaring an existing chain empties it. Sorted by name, because the
-      // nft variant of iptables-restore keeps chains sorted and searches from one end for each.
+      // Declare a chain before rules that jump to it. Sorted, because iptables-nft-restore searches from one end.
       const declared = changes.flatMap((change) => (change.kind === 'chain' ? [changedChain(change)] : [])).sort();
       const declarations = declared.map((name) => `${formatDeclaration(name)}\n`).join('');
       return `*${table}\n${declarations}${changes.map(formatChange).join('')}COMMIT\n`;
@@ -133,10 +129,7 @@ function formatChange(change: ChainChange): string {
   return `${position === undefined ? formatDelete(chain, rule) : formatInsert(chain, position, rule)}\n`;
 }
 
-/**
- * Where rules are: a family, in the variant of iptables in use or in the other one (legacy or nft). A kernel follows both. Only a
- * state read from a node has the other.
- */
+/** Rules of a family in the iptables variant in use, or the other. A kernel follows both; only a node shows both. */
 export const rulesPlaces = ['ipv4', 'ipv6', 'other ipv4', 'other ipv6'] as const;
 
 export type RulesPlace = (typeof rulesPlaces)[number];
@@ -148,10 +141,8 @@ export function familyOfPlace(place: RulesPlace): Family {
 /** The iptables tables of each place. A missing place was not compiled, or not dumped. */
 export type FamilyTables = { readonly [P in RulesPlace]?: Tables };
 
-/** The changes of each place; places without changes are absent. */
 export type FamilyTablesDelta = { readonly [P in RulesPlace]?: readonly TableDelta[] };
 
-/** A place without tables counts as one without chains. */
 export function diffFamilyTables(from: FamilyTables, to: FamilyTables): FamilyTablesDelta {
   const delta: { [P in RulesPlace]?: readonly TableDelta[] } = {};
   for (const place of rulesPlaces) {

@@ -3,10 +3,7 @@ import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
-/**
- * One text for all spellings of a rule: kube-proxy's, and iptables-save's in its legacy and nft variants. Two rules of one family
- * with equal meanings do the same to every packet. The text is itself a rule.
- */
+/** One text for all spellings of a rule, by kube-proxy and iptables-save. Itself a rule. Equal ones act alike. */
 export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }
@@ -19,20 +16,14 @@ export function canonicalRule(rule: Rule): Rule {
 const droppedCounter = '-m nfacct --nfacct-name ct_state_invalid_dropped_pkts';
 const localhostCounter = '-m nfacct --nfacct-name localhost_nps_accepted_pkts';
 
-/**
- * Whether an argument only counts. `-m nfacct` matches every packet unless its counter has a quota. Rules do not show quotas;
- * kube-proxy's own counters have none.
- */
+/** Whether an argument only counts. `-m nfacct` does, unless its counter has a quota; kube-proxy's have none. */
 export function isCounter(arg: RuleArg): boolean {
   if (arg.kind !== 'other') return false;
   const text = arg.words.join(' ');
   return text === droppedCounter || text === localhostCounter;
 }
 
-/**
- * The chain's rules without those that only count. To count packets from localhost, kube-proxy adds a narrower copy before a node
- * port's rule, which would take the same packets.
- */
+/** The rules that do more than count: kube-proxy counts packets from localhost with a narrower copy of a rule. */
 export function actingRules(rules: readonly Rule[]): readonly Rule[] {
   const countsLocalhost = ({ args }: Rule): boolean =>
     args.some((arg) => arg.kind === 'other' && arg.words.join(' ') === localhostCounter);
@@ -46,9 +37,9 @@ export function actingRules(rules: readonly Rule[]): readonly Rule[] {
 }
 
 /**
- * The order of arguments in a meaning: iptables' own options as iptables-save prints them, then the comment, the matches, the
- * target. The kernel tries matches one by one, so a match that remembers or counts (recent, limit) sees only what earlier matches
- * let through: other matches must not move across it.
+ * The order of arguments in a meaning: iptables' own options as iptables-save prints them, then comment, matches,
+ * target. Matches that remember or count (recent, limit) see only what earlier ones let through, so other matches must
+ * not move across them.
  */
 const order: readonly string[] = (
   'source destination in-interface out-interface protocol comment module source-port destination-port mark conntrack-state ' +

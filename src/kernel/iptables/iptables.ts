@@ -19,16 +19,12 @@ export interface Chain {
   readonly origin?: Origin | undefined;
 }
 
-/** Makes the rules of a kind of chain from the chain's subject. */
 export interface RuleMaker<Subject> {
   makeRules(subject: Subject): readonly Rule[];
   originOf(subject: Subject): Origin;
 }
 
-/**
- * A chain that makes its rules on demand. Each endpoint has one, and all their rules at once would take more memory than the rest
- * of a compilation.
- */
+/** Makes its rules on demand. Each endpoint has a chain; all at once would take more memory than a compilation. */
 export class LazyChain<Subject> implements Chain {
   readonly name: string;
   readonly #maker: RuleMaker<Subject>;
@@ -56,15 +52,11 @@ export class LazyChain<Subject> implements Chain {
   }
 }
 
-/** The chain's rules, for a reader that keeps none of them. */
 export function passingRules(chain: Chain): readonly Rule[] {
   return chain instanceof LazyChain ? chain.makeRules() : chain.rules;
 }
 
-/**
- * One rule, with its arguments as written. kube-proxy and iptables-save order them differently; ruleMeaning gives the same text
- * for both, and equality compares that text. It ignores origins and the order of arguments.
- */
+/** One rule, with arguments as written. Equality compares ruleMeaning and ignores origins. */
 export interface Rule {
   readonly args: readonly RuleArg[];
   readonly origin?: Origin | undefined;
@@ -89,9 +81,9 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
 }
 
 /**
- * The input of `iptables-restore --noflush` (or ip6tables-restore) that makes these chains on a node without them, in pieces.
- * Built-in chains are not declared, because that would flush them: their rules are inserted at the head in this order, or
- * appended, as kube-proxy does. `formatOwn` is formatAppends, or a cache of its results.
+ * The input of `iptables-restore --noflush` that makes these chains on a node without them, in pieces. Built-in chains
+ * are not declared, which would flush them: their rules are inserted at the head in this order, or appended, as
+ * kube-proxy does. `formatOwn` is formatAppends, or a cache of it.
  */
 export function writeTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
   const text = new LongText();
@@ -121,8 +113,8 @@ export function formatAppends(chain: Chain): string {
 }
 
 /**
- * The chains of a family for which `isShown` holds, as iptables-save prints them; '' for none. Comments may say anything, so they
- * are left out unless `isTold` holds. A rule that cannot be written becomes a line that is not a rule.
+ * The chains for which `isShown` holds, as iptables-save prints them; '' for none. Comments may say anything: left out
+ * unless `isTold`. A rule that cannot be written becomes a line that is not a rule.
  */
 export function formatChains(
   tables: Tables,

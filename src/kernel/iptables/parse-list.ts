@@ -5,23 +5,20 @@ import type { Rule, Chain, Tables, TableName } from './iptables.ts';
 import { parseRuleWords } from './parse-rule.ts';
 import { nameProtocol } from './rule-args.ts';
 
-/** The columns that a chain listing shows. */
 interface Columns {
   readonly numbers: boolean;
-  /** Whether packets, bytes and interfaces are shown (-v). */
   readonly verbose: boolean;
 }
 
 interface ListedChain extends Chain {
   readonly rules: Rule[];
-  /** Number of rules that jump to it, from its title; undefined for a built-in chain. */
   readonly references: number | undefined;
 }
 
 /**
- * Reads what `iptables -t TABLE -L` prints of one table, with -v, -n, -x or --line-numbers. Takes any text. A list has no end
- * mark, so the table is `whole` only if the list shows interfaces and every jump that the chain titles count. Text after the
- * columns that kpc does not understand stays with its rule as words.
+ * Reads `iptables -t TABLE -L` of one table, with -v, -n, -x or --line-numbers. Takes any text. A list has no end mark:
+ * the table is `whole` only if it shows interfaces and every jump that chain titles count. Text after the columns that
+ * kpc does not understand stays with its rule as words.
  */
 export function parseIptablesList(
   text: string,
@@ -30,7 +27,6 @@ export function parseIptablesList(
   readonly tables: Tables;
   readonly unread: readonly UnreadLine[];
   readonly whole: boolean;
-  /** Whether -v was given. */
   readonly showsInterfaces: boolean;
 } {
   const chains = new Map<string, ListedChain>();
@@ -92,7 +88,6 @@ const optionColumn: ReadonlySet<string> = new Set(['--', '-f', '!f']);
 const anyValue: ReadonlySet<string> = new Set(['*', 'any', 'anywhere', 'all', '0', '0.0.0.0/0', '::/0']);
 const protocolColumn = /^!?(?:all|tcp|udp|udplite|icmp|ipv6-icmp|icmpv6|sctp|dccp|esp|ah|gre|\d{1,3})$/;
 
-/** A rule, or why the row cannot be read. */
 function readRow(line: string, { numbers, verbose }: Columns): Rule | string {
   // The columns, each with its end: the text after the last one is free.
   const cells = [...line.slice(0, 1000).matchAll(/\S+/g)].slice(0, 12).map((found) => ({
@@ -133,8 +128,8 @@ function optionWords(option: string, cell: string, name = (value: string) => val
 }
 
 /**
- * What a match or target prints after the columns, and the words that iptables-save writes for it; a target's begin with
- * "target". In the words, $1 is the first group, !1 a ! if it matched, #1 its ports as numbers, and ~1 its complement in bits.
+ * What a match or target prints after the columns, and iptables-save's words for it; a target's begin with "target". $1
+ * is the first group, !1 a ! if it matched, #1 its ports as numbers, ~1 its complement in bits.
  */
 const extras: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^\/\* (.*?) \*\//, '-m comment --comment $1'],
@@ -165,7 +160,6 @@ const extras: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^random-fully/, 'target --random-fully'],
 ];
 
-/** Fills the groups into the words; undefined if a port name is unknown. */
 function fillIn(words: string, found: readonly (string | undefined)[]): readonly string[] | undefined {
   let isKnown = true;
   const filled = words.split(' ').flatMap((word) => {

@@ -1,4 +1,4 @@
-// The rules that iptables-save prints: where each ends, as a comment may hold line ends, and what it says.
+// Rules as iptables-save prints them; comments may hold line ends.
 import { endOfQuoted } from '../../base/json/locate.ts';
 import type { RuleArg } from './iptables.ts';
 import { readLongMatch, readOption, readTarget } from './rule-args.ts';
@@ -9,10 +9,7 @@ const ruleLine = /^(?:\[\d+:\d+\] )?-[AI] /;
 /** In characters. Comments have up to 255, and no other quoted text is longer. */
 const longestQuoted = 1024;
 
-/**
- * Joins lines that iptables-save split inside quotes: a comment may hold any text, even a line "COMMIT" or "*nat". A quote that
- * is not closed soon does not count.
- */
+/** Joins lines that iptables-save split inside quotes: a comment may hold even a line "COMMIT" or "*nat". */
 export function joinQuotedLines(lines: readonly string[]): readonly string[] {
   return [...savedLines(lines.join('\n'))];
 }
@@ -61,10 +58,7 @@ function findOpenQuote(line: string): number {
   return -1;
 }
 
-/**
- * Reads a rule's arguments, as kube-proxy or iptables-save writes them, from the words after `-A CHAIN`, which begin at `start`.
- * Takes any words: unknown matches and targets are kept as they are.
- */
+/** Reads a rule's arguments from the words at `start` after `-A CHAIN`. Keeps unknown ones as words. */
 export function parseRuleWords(words: readonly string[], start: number): RuleArg[] {
   const args: RuleArg[] = [];
   let at = start;
@@ -101,7 +95,6 @@ function readMatch(name: string, words: readonly string[]): RuleArg | undefined 
   return short ?? readLongMatch([name, ...words]);
 }
 
-/** Reads `-j` or `-g`, and the words of the target. */
 function readJump(option: string, words: readonly string[]): RuleArg {
   const target = readTarget(words) ?? { kind: 'other', words };
   return option === '-g' ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
@@ -126,10 +119,7 @@ function findOption(words: readonly string[], from: number): number {
   return words.length;
 }
 
-/**
- * Splits a line into words as iptables-restore does: at blanks outside double quotes, where a backslash takes the next character
- * literally. Undefined if a quote is not closed.
- */
+/** Splits like iptables-restore: blanks outside double quotes, backslash inside. Undefined for an open quote. */
 export function splitWords(line: string): string[] | undefined {
   if (!line.includes('"') && !line.includes('\t')) {
     const words = line.split(' ');

@@ -18,11 +18,11 @@ interface DraftChain {
 }
 
 /**
- * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables writes.
- * Takes any text: lines it cannot read are in `unread`; only counters are dropped. A text is not `complete` if a table lacks
- * COMMIT, the last line that the tools print. `known` speeds up reading several texts in turn; its lines may be given instead of
- * a text. `tableOf` finds the table of lines outside any table. `isInput`: rules appended to a built-in chain go after other
- * programs' rules; iptables-save writes all rules that way.
+ * Reads iptables-save or ip6tables-save (legacy or nft, with or without counters), and what formatTables writes. Takes
+ * any text: lines it cannot read are in `unread`. A text is `complete` if each table has COMMIT, the last line printed.
+ * `known` speeds up several texts in turn; its lines may replace a text. `tableOf` finds the table of lines outside
+ * any. `isInput`: rules appended to a built-in chain go after other programs' rules; iptables-save writes all rules
+ * that way.
  */
 export function parseIptablesSave(
   text: string | Iterable<string>,
@@ -76,7 +76,6 @@ export function parseIptablesSave(
 /** In characters. A tool prints a few thousand for a rule. */
 const longestLine = 1 << 20;
 
-/** Returns why the line cannot be read; undefined if it was read. */
 function readLine(
   table: TableName,
   chains: Map<string, DraftChain>,
@@ -139,8 +138,8 @@ function isCounter(arg: RuleArg): boolean {
 }
 
 /**
- * Finds the tables that iptables-save says it cannot show, with the line that says so. If iptables keeps its rules in nftables, other
- * programs can add parts to its tables that iptables does not know. It then omits the whole table, and still reports success.
+ * Finds tables that iptables-save cannot show, with its message: other programs changed them by nft. It omits the whole
+ * table and still reports success.
  */
 export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   const hidden = new Map<TableName, number>();
@@ -154,16 +153,12 @@ export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   return hidden;
 }
 
-/** A rule, and the chain that its line appends it to. */
 interface AppendedRule {
   readonly chain: string;
   readonly rule: Rule;
 }
 
-/**
- * Rules by line, kept for the same tool's next text, most of whose lines are the same. A repeated line gives the same object,
- * which compares at no cost.
- */
+/** Rules by line, kept for the tool's next text. A repeated line gives the same object, which compares at no cost. */
 export type RuleLines = Map<string, AppendedRule>;
 
 export type RuleLinesByFamily = Readonly<Record<Family, RuleLines>>;

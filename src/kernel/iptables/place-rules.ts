@@ -1,13 +1,11 @@
 import type { Chain, Rule } from './iptables.ts';
 import { ruleMeaning } from './iptables-meaning.ts';
 
-/** How the owned rules of a built-in chain change among those of other programs. */
 export interface Placement {
   /** To delete first, by meaning: iptables deletes the first of equal rules. */
   readonly deleted: readonly Rule[];
   /** To insert next, in this order; positions count from 1. */
   readonly inserted: readonly { readonly rule: Rule; readonly position: number }[];
-  /** All rules of the chain afterwards. */
   readonly whole: readonly Rule[];
 }
 
@@ -19,10 +17,10 @@ interface Keyed {
 }
 
 /**
- * Gets from the owned rules of a chain to the wanted ones. Other programs' rules are not touched, and owned rules already in the
- * wanted order stay. Any other rule is inserted right before the rule that follows it in the wanted chain, owned or not, or else
- * right after the one that precedes it. With neither, it goes to the head, as kube-proxy's do (iptables.Prepend). `isLast` rules
- * are placed by each other alone, and the first of them goes after all existing rules (iptables.Append).
+ * Gets from a chain's owned rules to the wanted ones. Leaves other programs' rules, and owned rules already in the
+ * wanted order. Inserts any other rule right before the rule that follows it in the wanted chain, owned or not, else
+ * right after the one before it, else at the head, as kube-proxy does (iptables.Prepend). `isLast` rules are placed by
+ * each other alone, the first after all existing rules (iptables.Append).
  */
 export function placeRules(from: Chain | undefined, to: Chain | undefined): Placement {
   const owned = new Set(from?.rules.map(ruleMeaning));
@@ -55,12 +53,10 @@ export function placeRules(from: Chain | undefined, to: Chain | undefined): Plac
   };
 }
 
-/** Where to insert the new rules of a list. */
 interface Anchored {
   /** By the key of a rule that stays: what to insert right before it, and right after it. */
   readonly before: ReadonlyMap<string, readonly Keyed[]>;
   readonly after: ReadonlyMap<string, readonly Keyed[]>;
-  /** Rules that no staying rule gives a place to. */
   readonly free: readonly Keyed[];
 }
 
@@ -81,10 +77,7 @@ function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): Anchor
   return { before, after: new Map([[lastKept, pending]]), free: [] };
 }
 
-/**
- * The wanted rules. If the wanted chain was read from a node, they keep their places between other programs' rules. A rule
- * that the chain lacked then goes right before the next rule it had.
- */
+/** The wanted rules, between other programs' rules as on the node they were read from. */
 function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolean): readonly Rule[] {
   if (!to) return [];
   const { rules, whole = [] } = to;
@@ -118,8 +111,8 @@ function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolea
 }
 
 /**
- * The keys of the rules that stay and that others are placed by: as many owned rules as are in the wanted order, then as many of
- * other programs as keep that order with them. An owned rule must go as well if deleting an equal one would hit it.
+ * The keys of rules that stay and place others: as many owned rules as are in the wanted order, then as many foreign
+ * ones as keep that order. An owned rule must go too if deleting an equal one would hit it.
  * Test: the wanted rules come in their order, rules of others keep theirs, and then there is nothing left to do.
  */
 function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: ReadonlySet<string>): ReadonlySet<string> {
@@ -163,7 +156,6 @@ function keyRules(rules: readonly Rule[]): readonly Keyed[] {
     .reverse();
 }
 
-/** The longest increasing subsequence. */
 function longestIncreasing<T>(items: readonly T[], numberOf: (item: T) => number): readonly T[] {
   interface Link {
     readonly item: T;

@@ -10,10 +10,7 @@ import {
   type PortRange,
 } from '../ports-and-marks.ts';
 
-/**
- * One argument of a rule: an option with its values, or a match with its options. Addresses and ports are parsed; if another
- * program used something else, such as a name or a mask, the argument is `other`.
- */
+/** An option or match. Other programs' names or masks in place of addresses and ports make it `other`. */
 export type RuleArg =
   | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
   | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }
@@ -56,7 +53,7 @@ export type Target =
   | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
-/** Readers of options with one value. Those of tcp, udp and sctp may appear anywhere, so they belong to no match. */
+/** Options of tcp, udp and sctp may appear anywhere, so they belong to no match. */
 const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new Map<
   string,
   (value: string) => RuleArg | undefined
@@ -233,7 +230,6 @@ const plainTargets: ReadonlyMap<string, Target> = new Map<string, Target>([
   ['MASQUERADE --random-fully', { kind: 'masquerade', randomFully: true }],
 ]);
 
-/** Reads the words of `-j` or `-g`; undefined if kpc does not know the target. */
 export function readTarget(words: readonly string[]): Target | undefined {
   const [name = '', option = '', value = ''] = words;
   const plain = words.length < 3 ? plainTargets.get(words.join(' ')) : undefined;
@@ -302,8 +298,8 @@ function formatWords(words: readonly string[]): string {
 const plainWord = /^[\w./:,+@%=[\]-]+$/;
 
 /**
- * Writes one word of a restore file: bare if that is safe, else in double quotes with a backslash before quotes and backslashes. A restore
- * file cannot hold a line break, which other programs' rules may have: it is written as `\n` here, and assertWritable refuses it.
+ * Writes one word of a restore file: bare if safe, else in double quotes, with a backslash before quotes and
+ * backslashes. A restore file cannot hold a line break: it becomes `\n`, and assertWritable refuses it.
  */
 export function formatWord(word: string): string {
   if (plainWord.test(word) || word === '!') return word;
@@ -316,7 +312,6 @@ const breaks: ReadonlyMap<string, string> = new Map([
   ['\0', '\\0'],
 ]);
 
-/** Whether a restore file can hold these words from formatWord. */
 export function isWritable(words: string): boolean {
   return !words.includes('\\') || !/(?<!\\)(?:\\\\)*\\[nr0]/.test(words);
 }

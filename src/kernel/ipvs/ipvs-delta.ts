@@ -12,7 +12,7 @@ import {
 
 /** One step from some virtual servers to others: a virtual server, or a real server of one. */
 export type VirtualServerChange =
-  /** A changed virtual server has another scheduler, persistence or flags. Its real servers change separately. */
+  /** Another scheduler, persistence or flags. Real servers change separately. */
   | ({ readonly kind: 'service' } & Pair<VirtualServer>)
   /** `service`: the virtual server after the change. */
   | ({ readonly kind: 'real-server'; readonly service: VirtualServer } & Pair<RealServer>);

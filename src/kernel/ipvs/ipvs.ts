@@ -7,14 +7,14 @@ import { readLines, type UnreadLine } from '../lines.ts';
 /** How a packet reaches a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';
 
-/** A virtual server: what ipvsadm calls a service. The key is family, protocol, address and port. */
+/** Its key is family, protocol, address and port. */
 export interface VirtualServer {
   readonly family: Family;
   readonly protocol: Protocol;
   readonly address: Address;
   readonly port: number;
   readonly scheduler: string;
-  /** Seconds of persistence (session affinity); undefined for none. */
+  /** Seconds; undefined for none. */
   readonly persistentSeconds?: number | undefined;
   /** Scheduler flags by number, as in ipvsadm's -b: flag-1, flag-2, flag-3. */
   readonly schedulerFlags: readonly SchedulerFlag[];
@@ -25,14 +25,11 @@ export interface VirtualServer {
   readonly origin?: Origin | undefined;
 }
 
-/**
- * Kernel flags IP_VS_SVC_F_SCHED1..3. ipvsadm prints them under the scheduler's names: flag-1 is sh-fallback or mh-fallback,
- * flag-2 sh-port or mh-port.
- */
+/** IP_VS_SVC_F_SCHED1..3. ipvsadm prints flag-1 as sh-fallback or mh-fallback, flag-2 as sh-port or mh-port. */
 const numberedFlags = ['flag-1', 'flag-2', 'flag-3'] as const;
 export type SchedulerFlag = (typeof numberedFlags)[number];
 
-/** An endpoint of a virtual server. A weight of 0 takes no new connections. */
+/** A weight of 0 takes no new connections. */
 export interface RealServer {
   readonly address: Address;
   readonly port: number;
@@ -93,8 +90,8 @@ export function formatServiceName(server: Pick<VirtualServer, 'protocol' | 'addr
 }
 
 /**
- * ` -s rr -p 10800 -b flag-2` and so on. kube-proxy uses ipvsadm's default netmask for persistence (255.255.255.255, or 128), so
- * none is written. Every ipvsadm with -b accepts numbered flags, whatever the scheduler.
+ * ` -s rr -p 10800 -b flag-2` and so on. Writes no netmask: kube-proxy uses ipvsadm's default for persistence
+ * (255.255.255.255, or 128). Every ipvsadm with -b accepts numbered flags for any scheduler.
  */
 export function formatServiceOptions(server: VirtualServer): string {
   let text = ` -s ${server.scheduler}`;
@@ -112,12 +109,10 @@ const forwardingFlags = { masquerade: '-m', direct: '-g', tunnel: '-i' } as cons
   string
 >;
 
-/** A real server on ipvsadm's command line: `-r 10.1.1.1:80`. */
 export function formatRealServerName(server: Pick<RealServer, 'address' | 'port'>): string {
   return `-r ${joinHostPort(server.address.text, server.port)}`;
 }
 
-/** ` -r 10.1.1.1:80 -m -w 1`. */
 export function formatRealServer(server: RealServer): string {
   return ` ${formatRealServerName(server)}${formatRealServerOptions(server)}`;
 }
@@ -168,7 +163,6 @@ export class ServerDrafts {
     return undefined;
   }
 
-  /** `read` returns the real server called `name` ("10.1.1.1:80"), or why it cannot be read. */
   addRealServer(of: PrintedName, read: () => PrintedRealServer | string): string | undefined {
     const named = readName(of);
     if (typeof named === 'string') return named;
@@ -203,10 +197,7 @@ function readName({ flag, name }: PrintedName) {
   return { family: at.address.family, protocol, ...at, key: `${protocol} ${at.address.text} ${at.port}` };
 }
 
-/**
- * Reads what `ipvsadm -Sn` prints and what formatVirtualServer writes, and sorts the result. Takes any text: lines it cannot
- * read, such as those of firewall marks, are in `unread`.
- */
+/** Reads `ipvsadm -Sn` and formatVirtualServer's text, sorted. Unreadable lines, such as of marks, are in `unread`. */
 export function parseIpvsadm(text: string): {
   readonly virtualServers: readonly VirtualServer[];
   readonly unread: readonly UnreadLine[];
@@ -216,7 +207,6 @@ export function parseIpvsadm(text: string): {
   return { virtualServers: servers.finish(), unread };
 }
 
-/** Returns why the line cannot be read; undefined if it was read. */
 function readServerLine(servers: ServerDrafts, printed: string): string | undefined {
   const line = /\t| {2}/.test(printed) ? printed.replace(/[ \t]+/g, ' ') : printed;
   const [, command, flag = '', name = '', rest = ''] = /^-([Aa]) (\S+) (\S+)( .*|)$/s.exec(line) ?? [];
@@ -232,7 +222,6 @@ function readServerLine(servers: ServerDrafts, printed: string): string | undefi
   });
 }
 
-/** `text` begins at the option -r. Returns the real server, or why it cannot be read. */
 function readRealServer(text: string): PrintedRealServer | string {
   const [, name, flag, weight, others = ''] =
     /^ -r (\S+) (-[mgi]) -w (\d{1,10})( .*)?$/.exec(
@@ -248,7 +237,6 @@ const notNumeric = 'an address or port that is not numeric (save with ipvsadm -S
 
 const protocolsByFlag: ReadonlyMap<string, Protocol> = new Map(protocols.map((name) => [serviceFlags[name], name]));
 
-/** Scheduler flags with commas, as ipvsadm prints or takes them; undefined if one is unknown. */
 function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined {
   const numbered = text
     .replace(/\b[sm]h-fallback\b/g, 'flag-1')
@@ -258,7 +246,6 @@ function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined 
   return flags.length === new Set(numbered).size ? flags : undefined;
 }
 
-/** Options as ipvsadm's words; undefined for none. */
 export function readOptions(text: string): readonly string[] | undefined {
   return text.trim() === '' ? undefined : text.trim().split(' ');
 }

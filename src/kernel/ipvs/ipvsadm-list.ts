@@ -48,7 +48,6 @@ export function parseIpvsadmList(text: string): {
   return { virtualServers: servers.finish(), unread };
 }
 
-/** The columns after a virtual server's name: scheduler, then options. */
 function readColumns([scheduler = '', ...words]: readonly string[]) {
   const columns = ` ${words.join(' ')}`;
   const flags = / \(([^ ()]+)\)/;
@@ -68,8 +67,8 @@ function readColumns([scheduler = '', ...words]: readonly string[]) {
 }
 
 /**
- * Replaces host and port names in the output of `ipvsadm --save` with the addresses of an -n listing from the same time: ipvsadm
- * sorts both alike. Undefined unless both list the same servers in the same order, as far as their names tell.
+ * Replaces host and port names of `ipvsadm --save` by the addresses of an -n listing of the same time, which ipvsadm
+ * sorts alike. Undefined unless both list the same servers in the same order, as far as names tell.
  */
 export function withAddresses(saved: string, list: string): string | undefined {
   const listed = [...list.matchAll(/^[ \t]*(TCP|UDP|SCTP|->)[ \t]+(\S+:\d+)[ \t]/gm)];

@@ -8,8 +8,8 @@ import { readLines, UnreadLines, type UnreadLine } from '../lines.ts';
 import { diffByKey, itemOf, pairUp, partition, type Pair, type Split } from '../compare.ts';
 
 /**
- * Reads what `ip -j` prints. ip leaves some control characters in names and aliases unescaped, which is invalid JSON: each one
- * between quotes is taken literally. Throws a SyntaxError if the text is still not JSON, and a TooLong.
+ * Reads what `ip -j` prints. ip leaves some control characters in names and aliases unescaped: those between quotes are
+ * taken literally. Throws a SyntaxError if it is still not JSON, and a TooLong.
  */
 export function parseIpJson(text: string): unknown {
   try {
@@ -36,7 +36,7 @@ function escapeControls(quoted: string): string {
   return quoted.replace(/[^\P{Cc}\u007f-\u009f]/gu, (character) => JSON.stringify(character).slice(1, -1));
 }
 
-/** A network link. `kind` is its type in `ip -d link`, if known: dummy for kube-ipvs0. */
+/** `kind`: the type in `ip -d link`, if known: dummy for kube-ipvs0. */
 export interface Link {
   readonly name: string;
   readonly kind?: string | undefined;
@@ -58,10 +58,7 @@ export interface LinkAddress {
   readonly origin?: Origin | undefined;
 }
 
-/**
- * The input of `ip -batch` that makes these links and addresses on a node without them; '' for none. kube-proxy does not set
- * kube-ipvs0 up: Linux treats the addresses of a link that is down as local too.
- */
+/** The input of `ip -batch` that makes these links, not up: Linux treats addresses of a down link as local too. */
 export function formatLinks(links: readonly Link[]): string {
   return links
     .flatMap(({ name, kind, addresses }) => [
@@ -85,10 +82,7 @@ interface ParsedLinks {
   readonly unread: readonly UnreadLine[];
 }
 
-/**
- * Reads what `ip -j addr` prints (with -d, also the kinds of links), addresses in the printed order. Takes any text: if it is not
- * such JSON, or an item is malformed, `unread` says so, at line 1 if the line is unknown.
- */
+/** Reads `ip -j addr` (-d for kinds of links), in printed order. `unread`: what is malformed, at line 1 if unknown. */
 export function parseIpAddrJson(text: string): ParsedLinks {
   let items: unknown;
   let fault = 'not the JSON that ip -j addr prints';
@@ -131,7 +125,6 @@ export function parseIpAddrJson(text: string): ParsedLinks {
   return { links, unread: unread.all };
 }
 
-/** The links as `ip -j -d addr` prints them, in the fields that parseIpAddrJson reads. */
 export function formatIpAddrJson(links: readonly Link[]): string {
   const items = links.map(({ name, kind, master, isHairpin, addresses }) => ({
     ifname: name,
@@ -176,7 +169,7 @@ interface DraftLink {
   readonly addresses: LinkAddress[];
 }
 
-/** Reads what formatLinks writes. Takes any text: lines it cannot read are in `unread`. */
+/** Reads what formatLinks writes. Takes any text. */
 export function parseIpBatch(text: string): ParsedLinks {
   const links = new Map<string, DraftLink>();
   const linkOf = (name: string): DraftLink => {
@@ -200,10 +193,7 @@ export function parseIpBatch(text: string): ParsedLinks {
   return { links: [...links.values()], unread };
 }
 
-/**
- * One step from some links to others: a link with its addresses, or one address. A link of unknown kind cannot be created: its
- * addresses are for an existing link.
- */
+/** A link with its addresses, or one address. A link of unknown kind must exist already. */
 export type LinkChange =
   ({ readonly kind: 'link' } & Pair<Link>) | ({ readonly kind: 'address'; readonly link: string } & Pair<LinkAddress>);
 
@@ -232,9 +222,7 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
   ];
 }
 
-/**
- * Splits changes into additions and removals. A link or address that is replaced by one of the same name is removed among the additions.
- */
+/** Splits into additions and removals. What is replaced by one of the same name is removed among the additions. */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
   const made = new Set(changes.filter(({ to }) => to).map(nameOf));
   return partition(changes, (change) => !change.to && !made.has(nameOf(change)));

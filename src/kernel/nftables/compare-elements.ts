@@ -6,7 +6,7 @@ import { formatKey } from './format.ts';
 /** A double can pack a 32-bit number with this many positions, plus a value above all of these. */
 const mostPacked = 2 ** 20;
 
-/** Sorts the elements of a set. Elements with equal keys keep their order. */
+/** Elements with equal keys keep their order. */
 export function sortElements(elements: readonly Element[]): Element[] {
   const kind = elements[0]?.key[0]?.kind;
   const isPackable = elements.length <= mostPacked && elements.every(({ key }) => key[0]?.kind === kind);

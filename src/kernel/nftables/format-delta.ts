@@ -15,10 +15,7 @@ import {
   type ChainlessTable,
 } from './format.ts';
 
-/**
- * The input of `nft -f` that makes the changes in one transaction: the kernel applies all or none, and no packet sees only some
- * of them. '' for no changes.
- */
+/** The input of `nft -f` that makes the changes in one transaction, all or none; '' for none. */
 export function formatNftDelta(deltas: readonly NftTableDelta[]): string {
   return deltas.map(formatTableDelta).join('');
 }
@@ -121,16 +118,16 @@ interface StageLimits {
 }
 
 /**
- * In each transaction the kernel finds a set by walking through everything in the transaction, and the rules of each Service port
- * have an anonymous set (`numgen … map { … }`). 10,000 Services take 29 s of kernel time in one transaction, and 8 to 9 s in
- * several with 200 to 3,000 chains each.
+ * In each transaction the kernel finds a set by walking all of the transaction, and each Service port has an anonymous
+ * set (`numgen … map { … }`). 10,000 Services take 29 s of kernel time in one transaction, 8 to 9 s in several with 200
+ * to 3,000 chains each.
  */
 const usualLimits: StageLimits = { chains: 1000, characters: 1 << 19 };
 
 /**
- * The inputs of `nft -f` that make the changes, one transaction each. The last one changes what packets see, all at once. If much
- * is new, earlier transactions make chains that nothing leads to yet, and the sets they look up: a change that stops there has no
- * effect on packets. Empty if there is nothing to change.
+ * The inputs of `nft -f` that make the changes, one transaction each. Only the last changes what packets see. If much
+ * is new, earlier ones make chains that nothing leads to yet, and their sets: stopping there has no effect. Empty if
+ * nothing changes.
  */
 export function formatNftStages(
   deltas: readonly NftTableDelta[],
@@ -161,7 +158,6 @@ const noObjects = { counters: new Map<string, NftCounter>(), sets: new Map<strin
 interface Draft {
   readonly table: ChainlessTable;
   readonly chains: readonly NftChain[];
-  /** Chains whose rules are written before the rest. */
   readonly filled: readonly NftChain[];
   readonly formatRest: () => string;
 }
@@ -203,7 +199,6 @@ function draftChanges(delta: NftTableDelta & { readonly kind: 'change-table' }):
   return { table: { family: delta.family, name: delta.name, counters, sets }, chains, filled, formatRest };
 }
 
-/** The texts of the chains with rules, split by the limits. */
 function cutChains(chains: readonly NftChain[], limits: StageLimits): readonly (readonly string[])[] {
   const pieces: string[][] = [];
   let characters = 0;

@@ -19,7 +19,6 @@ import type {
 import { LongText } from '../lines.ts';
 import type { Family } from '../family.ts';
 
-/** A rule as kube-proxy writes it, on one line. */
 export function formatRule(rule: NftRule): string {
   let text = '';
   for (let i = 0; i < rule.expressions.length; i++) {
@@ -46,7 +45,7 @@ export function formatElementValue(value: ElementValue): string {
   return value.kind === 'data' ? formatKey(value.values) : formatVerdict(value);
 }
 
-/** Puts a text into double quotes. nft cannot write a quote or line break inside; the input checks refuse both. */
+/** nft cannot write a quote or line break inside; the input checks refuse both. */
 export function quote(text: string): string {
   if (/["\n\r\0]/.test(text)) throw new Error(`not a string for nft: ${JSON.stringify(text)}`);
   return `"${text}"`;
@@ -197,20 +196,14 @@ const scannerWords: ReadonlySet<string> = new Set(
 /** A name, optionally ending in `*`. If it begins with a digit, nft reads a number or fails. */
 const plainName = /^[A-Za-z_][\w.-]*\*?$/;
 
-/**
- * Whether nft reads the unquoted text as an interface name, as kube-proxy writes it: `iifname define` is a syntax error, and
- * `iifname 0x10` means interface 16.
- */
+/** Whether nft reads unquoted text as an interface name: not `define`, and `0x10` means interface 16. */
 function isBareInterfaceName(text: string): boolean {
   return plainName.test(text) && !scannerWords.has(text);
 }
 
 export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip', ipv6: 'ip6' };
 
-/**
- * The input of `nft -f` that replaces tables of these names with these, in one transaction. Each rule and element has a line of
- * its own. Chains, sets and elements keep their order. '' for no tables.
- */
+/** The input of `nft -f` that replaces tables in one transaction, one line per rule and element; '' for none. */
 export function formatTables(tables: readonly NftTable[]): string {
   return writeTables(tables, formatChain).join('');
 }
@@ -229,10 +222,7 @@ export function writeTables(tables: readonly NftTable[], formatOwn: (chain: NftC
 
 export type ChainlessTable = Omit<NftTable, 'chains' | 'strange'>;
 
-/**
- * The input of `nft -f` that adds counters, sets, elements, chains and rules to a table, creating what does not exist. `chains`
- * are texts from formatChain.
- */
+/** The input of `nft -f` that adds parts to a table, creating what is missing. `chains` are from formatChain. */
 export function formatParts(table: ChainlessTable, chains: readonly string[]): string {
   const text = new LongText();
   addParts(text, table, chains);
@@ -279,7 +269,6 @@ export function formatSetProperties(set: NftSet | NftMap): readonly string[] {
   return properties;
 }
 
-/** A chain with its rules, as it appears in a table. */
 export function formatChain(chain: NftChain): string {
   let text = `\tchain ${chain.name} {\n`;
   if (chain.base) text += `\t\t${formatBaseChain(chain.base)}\n`;
@@ -290,7 +279,6 @@ export function formatChain(chain: NftChain): string {
   return `${text}\t}\n`;
 }
 
-/** The chain's hook, type, priority and policy, with nft's semicolons. */
 export function formatBaseChain({ type, hook, devices, priority, policy }: BaseChain): string {
   const at = devices ? ` devices = { ${devices.map(quote).join(', ')} }` : '';
   return `type ${type} hook ${hook}${at} priority ${priority}; policy ${policy ?? 'accept'};`;

@@ -19,10 +19,7 @@ import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatR
 import { diffByKey, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
 import type { Family } from '../family.ts';
 
-/**
- * One text for all spellings of a rule: kube-proxy's, and those of nft's versions. Two rules of one family with equal meanings do
- * the same to every packet and have the same comment.
- */
+/** One text for all spellings of a rule, by kube-proxy and nft. Equal ones act alike and have the same comment. */
 export function ruleMeaning(rule: NftRule): string {
   return formatRule(canonicalRule(rule));
 }
@@ -43,7 +40,6 @@ export function canonicalElement(element: Element): Element {
   return { ...element, key: element.key.map(canonicalValue), comment: undefined };
 }
 
-/** One text for all spellings of a key. */
 export function keyMeaning(key: ElementKey): string {
   return formatKey(key.map(canonicalValue));
 }
@@ -52,7 +48,6 @@ export function isSameBase(a: BaseChain | undefined, b: BaseChain | undefined): 
   return a === b || (a !== undefined && b !== undefined && formatBaseChain(a) === formatBaseChain(b));
 }
 
-/** Whether two sets differ only in their elements. */
 function isSameKind(a: NftSet | NftMap, b: NftSet | NftMap): boolean {
   return a.kind === b.kind && kindMeaning(a) === kindMeaning(b);
 }
@@ -97,10 +92,7 @@ function canonicalValue(value: Value): Value {
   return address ? { kind: 'address', address } : value;
 }
 
-/**
- * Merges the constants of an anonymous set as the kernel does, and nft then lists: sorted, without duplicates, with overlapping
- * and adjacent networks merged.
- */
+/** Merges constants of an anonymous set as the kernel and nft do: sorted, unique, adjacent networks joined. */
 function mergeAddresses(values: readonly Value[]): readonly Value[] {
   const spans = values.map(spanOfValue);
   if (!spans.every((span) => span !== undefined)) return sortedUnique(values);
@@ -149,7 +141,6 @@ function sortedUnique(values: readonly Value[]): readonly Value[] {
   return [...byText].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
 }
 
-/** The change of one table in one transaction: see formatNftDelta. */
 export type NftTableDelta =
   /** Creates or deletes a table, or replaces one that the kernel cannot change. */
   | ({ readonly kind: 'table' } & Pair<NftTable>)
@@ -160,19 +151,14 @@ export type NftTableDelta =
       readonly changes: readonly NftChange[];
     };
 
-/** A step from one table to another. */
 export type NftChange =
-  /**
-   * A changed chain is emptied and refilled; with another hook it is deleted and created again. A chain that looks up a replaced
-   * set is rewritten unchanged.
-   */
+  /** A changed chain is emptied and refilled, or recreated for another hook; also if a set it looks up is replaced. */
   | ({ readonly kind: 'chain' } & Pair<NftChain>)
   | ({ readonly kind: 'counter' } & Pair<NftCounter>)
   /** A changed set is replaced, because the kernel cannot change its type, timeout or size. */
   | ({ readonly kind: 'set' } & Pair<NftSet | NftMap>)
   | {
       readonly kind: 'elements';
-      /** The set after the change. */
       readonly set: NftSet | NftMap;
       /** An element with a new value is both removed and added. */
       readonly added: readonly Element[];
@@ -204,7 +190,7 @@ function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {
   return [...diffCounters(from, to), ...sets, ...diffChains(from, to, remadeSets(sets))];
 }
 
-/** Names of the sets to replace: rules that look them up are written afterwards. */
+/** The sets to replace: rules that look them up are written afterwards. */
 export function remadeSets(changes: readonly NftChange[]): ReadonlySet<string> {
   return new Set(
     changes.flatMap((change) => (change.kind === 'set' && change.from && change.to ? [change.to.name] : [])),
@@ -269,8 +255,8 @@ export function compareTables(a: NftTable, b: NftTable): number {
 }
 
 /**
- * Splits changes into what to make now and what to make later. Kernels before 6.2 cannot delete a chain that an element referred to a
- * moment ago: it is emptied first, as in kube-proxy, and deleted after the rest. Counters are deleted with the chains that used them.
+ * Splits changes into now and later. Kernels before 6.2 cannot delete a chain that an element just referred to: it is
+ * emptied first, as in kube-proxy, and deleted after the rest, together with the counters it used.
  */
 export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableDelta> {
   const additions: NftTableDelta[] = [];

@@ -5,10 +5,7 @@ import type { Value, NftVerdict, Expression, Field, Right, Selector, DnatTarget,
 import { bareMeta } from './format.ts';
 import { unquote, type Words } from './tokens.ts';
 
-/**
- * Reads a rule as nft prints it or kube-proxy writes it. From the first unknown expression on, the words are kept as one
- * expression of kind unknown.
- */
+/** Reads a rule of nft or kube-proxy. From the first unknown expression on, keeps the words. */
 export function readRule(words: Words, family: Family): NftRule {
   const comment = words.takeComment();
   const expressions: Expression[] = [];
@@ -148,10 +145,7 @@ function readMatch(words: Words): Expression | undefined {
   return { kind: 'match', left: masked?.left ?? left, ...(negated ? { negated } : {}), right };
 }
 
-/**
- * Reads `meta mark & MASK` in the form that nft prints if the mask is a prefix of high bits: `meta mark != 0x00000000/1` for
- * `meta mark & 0x80000000 != 0`.
- */
+/** Reads nft's form of masks of high bits: `meta mark != 0x00000000/1` for `meta mark & 0x80000000 != 0`. */
 function readMaskedPrefix(words: Words, left: Selector): { left: Selector; right: Right } | undefined {
   const [, number, digits] = /^(0x[\da-f]+|\d+)\/(\d{1,2})$/i.exec(words.peek() ?? '') ?? [];
   const [field] = left;
@@ -190,7 +184,6 @@ function readValues(words: Words, type: ValueType): readonly Value[] | undefined
   return values;
 }
 
-/** Reads the fields of a key, `ip daddr . meta l4proto . th dport`. */
 function readSelector(words: Words): Selector | undefined {
   const fields: Field[] = [];
   do {

@@ -23,7 +23,6 @@ interface ParsedTables {
   readonly unread: readonly UnreadLine[];
 }
 
-/** Chooses the tables to read. */
 type WantsTable = (family: Family, name: string) => boolean;
 
 /** Records why the item that begins on a line cannot be read. */
@@ -44,10 +43,7 @@ interface DraftTable extends NftTable {
   readonly sets: Map<string, NftSet | NftMap>;
 }
 
-/**
- * Reads what `nft list ruleset` and `nft list table` print (versions 1.0.1 to 1.1), and what formatTables writes. Skips tables of
- * families inet, arp, bridge and netdev. Lines it cannot read are in `unread`.
- */
+/** Reads `nft list ruleset` and `nft list table` (1.0.1 to 1.1), families ip and ip6. Takes any text. */
 export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
   const tables = new Map<string, DraftTable>();
   const unread = new UnreadLines();

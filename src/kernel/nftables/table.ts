@@ -3,10 +3,8 @@ import type { Address, Network } from '../address.ts';
 import type { Origin } from '../place.ts';
 import type { Family } from '../family.ts';
 
-/** An element of a named set or map. */
 export interface Element {
   readonly key: ElementKey;
-  /** What the key maps to; undefined in a set. */
   readonly value?: ElementValue | undefined;
   readonly comment?: string | undefined;
   readonly origin?: Origin | undefined;
@@ -24,7 +22,6 @@ export type Value =
   | { readonly kind: 'network'; readonly network: Network }
   /** A range of addresses that is not a network. */
   | { readonly kind: 'range'; readonly first: Address; readonly last: Address }
-  /** A port, or a mark. */
   | { readonly kind: 'number'; readonly value: number }
   /** A range of ports or marks: `7000-7900`. */
   | { readonly kind: 'numbers'; readonly first: number; readonly last: number }
@@ -37,13 +34,9 @@ export type NftVerdict =
   /** `goto` does not return. */
   | { readonly kind: 'jump' | 'goto'; readonly chain: string };
 
-/** What a rule matches: one field of the packet, or several as in the key of a set or map. */
 export type Selector = readonly Field[];
 
-/**
- * A property of a packet, under the name that kube-proxy writes: `ip saddr`, `th dport` (the port of TCP, UDP or SCTP), `meta
- * l4proto`, `mark`, `iifname`, `ct state`, `fib daddr type`.
- */
+/** As kube-proxy writes it: `ip saddr`, `th dport` (any protocol), `mark`, `iifname`, `ct state`, `fib daddr type`. */
 export interface Field {
   readonly name: string;
   /** The bits that count, if not all: `mark and 0x4000`. */
@@ -92,9 +85,9 @@ export type Expression =
   | { readonly kind: 'unknown'; readonly text: string };
 
 /**
- * One nftables table of family ip or ip6; kube-proxy's are named `kube-proxy`. Chains, sets, maps and counters compare by name, rules in
- * order, elements in any order. Equality ignores what no tool can change or print back: origins; comments of tables, chains, sets, maps and
- * counters, which some versions of nft omit; and comments of elements, see elementMeaning. Comments of rules count.
+ * One nftables table of family ip or ip6; kube-proxy's are named `kube-proxy`. Equality compares rules in order, all
+ * else by name in any order. It ignores what no tool can change or print back: origins; comments of all but rules,
+ * which some versions of nft omit; see elementMeaning.
  */
 export interface NftTable {
   readonly family: Family;
@@ -109,7 +102,6 @@ export interface NftTable {
   readonly strange?: StrangeParts | undefined;
 }
 
-/** Parts of a table that kpc only knows as text. */
 interface StrangeParts {
   /** The first line of each: "counter hits", "flags dormant". */
   readonly heads: readonly string[];
@@ -117,7 +109,6 @@ interface StrangeParts {
   readonly text: string;
 }
 
-/** A named counter for the packets of rules that name it. */
 export interface NftCounter {
   readonly name: string;
   readonly comment?: string | undefined;
@@ -172,7 +163,6 @@ export interface NftSet extends Container {
   readonly kind: 'set';
 }
 
-/** A map from keys to verdicts, or to data of other types. */
 export interface NftMap extends Container {
   readonly kind: 'map';
   /** `['verdict']` if its elements are verdicts. */
@@ -183,17 +173,12 @@ export function findTable(tables: readonly NftTable[], family: Family, name: str
   return tables.find((table) => table.family === family && table.name === name);
 }
 
-/**
- * Whether a running program owns the table (flag owner): the kernel lets no other program change it, and removes it when that program ends.
- */
+/** Whether a running program owns the table (flag owner): it alone can change it, and the table ends with it. */
 export function isOwnedByProgram({ strange }: NftTable): boolean {
   return strange?.heads.some((head) => /^flags\b.*\bowner\b/.test(head)) === true;
 }
 
-/**
- * Whether rules write the set's elements (`update @affinity-… { ip saddr }`). Such elements come from traffic: equality ignores them, and a
- * change of anything else keeps them. Some versions of `nft -j` do not print the flag `dynamic`.
- */
+/** Whether rules write the elements (`update @affinity-… { ip saddr }`): traffic, which comparisons ignore. */
 export function isLearned(set: NftSet | NftMap): boolean {
   return set.flags.includes('dynamic') || set.flags.includes('timeout');
 }

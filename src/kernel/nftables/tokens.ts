@@ -1,18 +1,13 @@
 export interface Item {
-  /** Counts from 1. */
   readonly line: number;
   /**
-   * A word is a string with its double quotes, on one line or several, one of `{`, `}` and `,`, or anything else between blanks. Inside a statement's
-   * braces, a line end counts as a blank.
+   * A string with its quotes, one of `{`, `}` and `,`, or anything between blanks. In braces, a line end is a blank.
    */
   readonly words: readonly string[];
   readonly items?: readonly Item[];
 }
 
-/**
- * Splits a text into items. Tables and what they contain are blocks; braces inside those belong to statements. Drops comments,
- * which begin with `#`, and line ends after `\`. `open`: lines of blocks without an end.
- */
+/** Splits a text into items: tables and their contents are blocks. Drops comments. `open`: lines of unclosed blocks. */
 export function cutItems(text: string): {
   readonly items: readonly Item[];
   readonly open: readonly number[];
@@ -68,7 +63,6 @@ export function isQuoted(word: string | undefined): word is string {
   return word !== undefined && word.length >= 2 && word.startsWith('"') && word.endsWith('"');
 }
 
-/** A string without its quotes. */
 export function unquote(word: string): string {
   return isQuoted(word) ? word.slice(1, -1) : word;
 }
@@ -92,7 +86,6 @@ export class Words {
     return at < this.#end ? this.#words[at] : undefined;
   }
 
-  /** '' after the last. */
   next(): string {
     const word = this.peek() ?? '';
     this.position++;

@@ -6,7 +6,6 @@ import { parseIpJson } from '../link/link.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
 import { nameTable, routeTypes, type NextHop, type Route, type RouteAnswer, type RouteType } from './route.ts';
 
-/** A listing of routes, and answers of `ip route get`. */
 export interface ParsedRoutes {
   readonly routes: readonly Route[];
   readonly answers: readonly RouteAnswer[];
@@ -19,7 +18,6 @@ export interface RoutesAsked {
   readonly table: string | undefined;
 }
 
-/** One route in ip's own words, from text or JSON. */
 interface Worded {
   readonly type: RouteType;
   readonly destination: string;
@@ -31,7 +29,6 @@ interface Worded {
   readonly text: string;
 }
 
-/** Reads what `ip route` and `ip route get` print. Takes any text. */
 export function parseRoutes(text: string, asked: RoutesAsked): ParsedRoutes {
   const worded: Worded[] = [];
   let number = 0;
@@ -82,7 +79,6 @@ function readWords(words: readonly string[], line: number, text: string): Worded
   return { type: named ?? 'unicast', destination, values, hops: [], isAnswer, line, text };
 }
 
-/** Reads what `ip -j route` prints. Takes any text. */
 export function parseRoutesJson(text: string, asked: RoutesAsked): ParsedRoutes {
   const items = readItems(text);
   if (!items) return { routes: [], answers: [], unread: [notJson(text)] };

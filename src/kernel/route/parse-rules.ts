@@ -23,7 +23,7 @@ const alone: ReadonlySet<string> = new Set(
 /** Words of a rule that are not conditions. */
 const idle: ReadonlySet<string> = new Set(['proto', 'protocol', 'realms', 'suppress_ifgroup']);
 
-/** Reads what `ip rule` prints. A rule that cannot be read gets an unknown condition. */
+/** Reads `ip rule`. A rule that cannot be read gets an unknown condition. */
 export function parseRoutingRules(text: string, asked: Family | undefined): ParsedRules {
   const unread = new UnreadLines();
   const worded: Worded[] = [];
@@ -48,7 +48,6 @@ export function parseRoutingRules(text: string, asked: Family | undefined): Pars
   return { rules: readWorded(worded, asked), unread: unread.all };
 }
 
-/** Reads what `ip -j rule` prints. */
 export function parseRoutingRulesJson(text: string, asked: Family | undefined): ParsedRules {
   const items = readItems(text);
   if (!items) return { rules: [], unread: [notJson(text)] };

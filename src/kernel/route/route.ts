@@ -48,7 +48,6 @@ export interface RoutingRule {
   readonly from?: Network | undefined;
   readonly to?: Network | undefined;
   readonly mark?: { readonly value: number; readonly mask: number } | undefined;
-  /** "lo" for packets of the node itself. */
   readonly input?: string | undefined;
   readonly output?: string | undefined;
   /** "icmp" for both families. */
@@ -86,7 +85,6 @@ export interface Routes {
   readonly routes: readonly Route[];
   /** The tables that are fully known; undefined for all. */
   readonly tables: ReadonlySet<string> | undefined;
-  /** Undefined if unknown. */
   readonly rules: readonly RoutingRule[] | undefined;
   readonly answers: readonly RouteAnswer[];
 }
@@ -122,7 +120,6 @@ export function ruleKey({ action, from, to, ...rule }: RoutingRule): string {
   return JSON.stringify([from?.text, to?.text, others, action]);
 }
 
-/** A packet as routing rules see it. */
 export interface RouteQuestion {
   readonly to: Address;
   /** Undefined for a packet of the node itself without a source yet. */
@@ -153,8 +150,9 @@ export type Found =
   | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: Found; readonly passed: Found };
 
 /**
- * Looks a packet up as the kernel does (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in each table
- * the longest prefix, then the lowest metric. Routes of type throw, or too short for a rule, leave the packet to the next rule.
+ * Looks a packet up as the kernel does (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in
+ * each table the longest prefix, then the lowest metric. A throw route, or one too short for the rule, passes to the
+ * next rule.
  */
 export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): Found {
   const found = followRules(family, known, question);
@@ -207,7 +205,6 @@ function isSame(a: Found, b: Found): boolean {
   return a === b;
 }
 
-/** The result of a rule that takes the packet; undefined if it leaves it to the next. */
 function take({ action, suppressed }: RoutingRule, { routes, tables }: Routes, question: RouteQuestion) {
   if (action.kind === 'nop' || action.kind === 'goto') return undefined;
   if (action.kind !== 'lookup') return { kind: 'none', why: action.kind } as const;

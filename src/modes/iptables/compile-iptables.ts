@@ -28,9 +28,9 @@ import {
 const largeClusterEndpoints = 1000;
 
 /**
- * What kube-proxy in iptables mode programs for the families: tables filter and nat, and route_localnet if node ports listen on 127.0.0.1.
- * Where kube-proxy fills a chain in no fixed order, Service ports have the cluster's order. Omits the nfacct accounting rules, which
- * kube-proxy adds if the kernel has it. `memo` is for runs that compile one cluster and its settings for many nodes.
+ * What kube-proxy in iptables mode programs: tables filter and nat, and route_localnet if node ports listen on
+ * 127.0.0.1. Chains without a fixed order in kube-proxy use the cluster's order. Omits kube-proxy's optional nfacct
+ * rules. `memo`: for runs that compile one cluster for many nodes.
  */
 export function compileIptables(
   cluster: Cluster,

@@ -5,7 +5,6 @@ import { serviceChainName } from '../../kube-proxy/chain-names.ts';
 
 export interface ServicePortPlan {
   readonly traffic: TrafficPlan;
-  /** Names of all chains that the port may have, in use or not. */
   readonly chains: ServiceChainNames;
   /** What the firewall chain checks. Undefined without endpoints, because then all packets are refused. */
   readonly firewall: Firewall | undefined;
@@ -14,7 +13,6 @@ export interface ServicePortPlan {
   readonly targets: readonly EndpointTarget[];
 }
 
-/** An endpoint with the chain that sends packets to it. */
 export interface EndpointTarget {
   readonly endpoint: Endpoint;
   readonly chain: string;

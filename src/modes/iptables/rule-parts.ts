@@ -7,7 +7,6 @@ import type { NodePortPlan } from '../../cluster/node-context.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { isLoopback, loopbackNetworks } from '../../kernel/address.ts';
 
-/** `-m tcp -p tcp` and so on, shared by all rules. */
 export const protocolArgs: { readonly [P in Protocol]: readonly [RuleArg, RuleArg] } = {
   TCP: argsOf('tcp'),
   UDP: argsOf('udp'),
@@ -21,7 +20,6 @@ function argsOf(name: string): readonly [RuleArg, RuleArg] {
   ];
 }
 
-/** `-j KUBE-MARK-MASQ`: POSTROUTING masquerades the packet. */
 export const markForMasquerade = jumpTo(baseChains.markMasquerade);
 
 export const accept: RuleArg = { kind: 'jump', target: { kind: 'accept' } };
@@ -48,10 +46,7 @@ export function destinationPort(port: number): RuleArg {
   return { kind: 'destination-port', ports: { first: port, last: port } };
 }
 
-/**
- * The rules for the masquerade mark, shared by iptables and IPVS mode: a marked packet is forwarded, and leaves the node with the
- * node's address as its source.
- */
+/** The masquerade mark's rules, in iptables and IPVS mode: a marked packet leaves with the node's address. */
 export interface MasqueradeRules {
   /** nat KUBE-MARK-MASQ: sets the mark. */
   readonly mark: readonly Rule[];
@@ -109,16 +104,12 @@ export function forwardRules(
   { forward }: Pick<MasqueradeRules, 'forward'>,
   conntrack: Pick<ProxySettings['conntrack'], 'tcpBeLiberal'>,
 ): readonly Rule[] {
-  // A late packet that conntrack finds out of window would reach the peer without NAT, and the peer would reset the connection.
-  // With nf_conntrack_tcp_be_liberal there are no such packets.
+  // A late packet out of conntrack's window would reach the peer without NAT and reset the connection.
   if (conntrack.tcpBeLiberal) return forward;
   return [{ args: [{ kind: 'conntrack-state', states: ['INVALID'] }, drop] }, ...forward];
 }
 
-/**
- * The end of nat KUBE-SERVICES: packets to the node addresses that node ports listen on. Loopback counts only if it works: in
- * IPv4, with route_localnet.
- */
+/** The end of nat KUBE-SERVICES: packets to node ports. Loopback only where it works: IPv4 with route_localnet. */
 export function nodePortJumps(
   { addresses }: NodePortPlan,
   family: Family,

@@ -77,7 +77,7 @@ function policyChains(
     .map((policy) => new LazyChain(plan.chains[policy], spread, policy));
 }
 
-/** KUBE-EXT-: entered by packets to any external address or the node port (see ExternalPath). */
+/** KUBE-EXT-: packets to any external address or the node port (see ExternalPath). */
 function externalChain(plan: ServicePortPlan, { masquerade }: ChainContext, origin: Origin): Chain {
   const { port, external } = plan.traffic;
   const about = `${port.label} external destinations`;
@@ -134,10 +134,7 @@ function masqueradeInternalRules(traffic: TrafficPlan, { masquerade: { toCluster
   }
 }
 
-/**
- * With session affinity, first the endpoint that has seen the client. Then every endpoint with an equal chance: the first of n
- * with probability 1/n, the next with 1/(n-1) of the rest, and the last always.
- */
+/** First the endpoint that affinity remembers; then each with equal chance: 1/n, 1/(n-1) of the rest, and so on. */
 function targetRules(
   { port, affinitySeconds }: TrafficPlan,
   targets: readonly EndpointTarget[],
@@ -254,10 +251,7 @@ export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rul
   return [{ args, origin: traffic.clusterIP.origin }];
 }
 
-/**
- * filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port if there is no endpoint for them.
- * Packets that the external chain already sent on have another destination by then.
- */
+/** filter KUBE-EXTERNAL-SERVICES: refuses packets that the external chain did not send on, for lack of endpoints. */
 export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule[] {
   const { nodePort } = traffic;
   const refusal = refusalWords(traffic, traffic.external);

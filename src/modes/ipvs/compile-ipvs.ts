@@ -24,8 +24,8 @@ import {
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
 /**
- * What kube-proxy in IPVS mode programs for the families. If several Service ports claim one address, port and protocol, the first in the
- * cluster's order gets the virtual server. `memo` is for runs that compile one cluster and its settings for many nodes.
+ * What kube-proxy in IPVS mode programs. Of Service ports that claim one address, port and protocol, the first in the
+ * cluster's order gets the virtual server. `memo`: for runs that compile one cluster for many nodes.
  */
 export function compileIpvs(
   cluster: Cluster,
@@ -129,10 +129,7 @@ function ipvsTimeouts({ ipvs }: ProxySettings): KernelState['ipvsTimeouts'] {
   return Object.values(timeouts).some((seconds) => seconds > 0) ? timeouts : undefined;
 }
 
-/**
- * The kernel modules that a state in IPVS mode needs, in load order. Most kernels load modules of sets and matches when one is
- * used; nodes that forbid autoloading need them listed.
- */
+/** The modules of IPVS mode, in load order; nodes that forbid autoloading need the list. */
 function neededModules(
   virtualServers: readonly VirtualServer[],
   nodeScheduler: string,

@@ -186,10 +186,7 @@ function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePor
     .sort(compareRealServers);
 }
 
-/**
- * One virtual server for each address, port and protocol, sorted. Within a Service port the last wins, because each write of
- * kube-proxy replaces the one before. Between Service ports the first in the cluster's order wins.
- */
+/** One per address, port and protocol. Within a Service port the last wins, between Service ports the first. */
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
   const merged = new Map<string, VirtualServer>();
   for (const virtualServers of ports) {

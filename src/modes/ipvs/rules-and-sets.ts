@@ -62,7 +62,7 @@ const chains = {
 type NatChain = (typeof chains.nat)[number];
 type FilterChain = (typeof chains.filter)[number];
 
-/** All iptables rules of one family in IPVS mode (writeIptablesRules and createAndLinkKubeChain). */
+/** All of one family in IPVS mode (writeIptablesRules and createAndLinkKubeChain). */
 export function makeTables(input: RuleInput): Tables {
   return {
     nat: assemble('nat', chains.nat, natRules(input)),
@@ -231,10 +231,7 @@ function makeSet(id: SetId, members: readonly SetEntry[], family: Family): IpSet
   };
 }
 
-/**
- * Doubles kube-proxy's size until all entries fit, so that a set's limit rarely changes as a cluster grows. kube-proxy keeps its
- * size, and its sets overflow.
- */
+/** Doubles kube-proxy's size until all entries fit. kube-proxy keeps its size, and its sets overflow. */
 function elementsFor(count: number): number {
   let elements = usualSetSize;
   while (elements < count) elements *= 2;

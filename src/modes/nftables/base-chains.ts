@@ -102,10 +102,7 @@ function nodePortMap(map: string): Expression {
   return { kind: 'verdict-map', key: nodePortKey, map };
 }
 
-/**
- * Matches packets to the addresses that node ports listen on. If that is every address, `unlisted` matches the node's addresses
- * except loopback, where node ports do not work.
- */
+/** Matches packets to node port addresses. If those are all, `unlisted` excludes loopback. */
 function toNodePortAddresses(
   { family, nodePorts }: BaseChainInput,
   { destination }: FamilyFields,
@@ -156,10 +153,7 @@ function hairpinRule({ source, destination }: FamilyFields): NftRule {
   return rule([matches({ name: 'ct status' }, equalTo(word('dnat'))), toItself, masquerade]);
 }
 
-/**
- * The protocols whose node ports are rejected on localhost (localhostNodePortRejectProtocols): all but TCP if kube-proxy itself
- * listens there for TCP.
- */
+/** Protocols rejected on localhost (localhostNodePortRejectProtocols): not TCP if kube-proxy listens there. */
 export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behaviours): readonly Protocol[] {
   if (!behaviours.has('localhost-node-ports')) return [];
   return namesLocalhost(nodePorts, behaviours) ? ['UDP', 'SCTP'] : ['TCP', 'UDP', 'SCTP'];

@@ -18,8 +18,8 @@ import { serviceObjects, type PlacedElement, type ServiceContext, type ServiceOb
 import { diagnose, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 
 /**
- * What kube-proxy in nftables mode programs: a table for each family, and nothing else. Chains and sets of Service ports follow the
- * cluster's order, elements the order of their keys. `memo` is for runs that compile one cluster and its settings for many nodes.
+ * What kube-proxy in nftables mode programs: one table per family. Service ports' chains and sets follow the cluster's
+ * order, elements their keys. `memo`: for runs that compile one cluster for many nodes.
  */
 export function compileNftables(
   cluster: Cluster,
@@ -98,10 +98,7 @@ function byName<T extends { readonly name: string }>(
   return all;
 }
 
-/**
- * The elements of all Service ports, by set, sorted. If two ports claim a key, the first port gets it. If one port does so twice,
- * for example with a load balancer address that is also an external IP, its last element wins.
- */
+/** All elements by set, sorted. Of ports with one key, the first wins; within a port, the last. */
 function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
   const bySet = new Map<string, Element[]>();
   const add = ({ set, element }: PlacedElement): void => {
@@ -166,10 +163,7 @@ function sharedSets(
   ];
 }
 
-/**
- * Finds Service ports without endpoints whose names are too long for the comment that kube-proxy writes beside their addresses.
- * nft refuses the comment, and with it the whole transaction: the node is left without rules.
- */
+/** Finds ports without endpoints whose comment nft refuses as too long: the node then gets no rules at all. */
 export function findLongComments({ servicePorts }: Cluster): readonly Finding[] {
   const warnings = new Map<string, Finding>();
   for (const port of servicePorts) {

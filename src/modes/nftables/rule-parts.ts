@@ -12,10 +12,8 @@ export interface FamilyFields {
   readonly service: Selector;
 }
 
-/** `meta l4proto`. */
 export const l4proto: Field = { name: 'meta l4proto' };
 
-/** `th dport`. */
 export const destinationPort: Field = { name: 'th dport' };
 
 export const familyFields: { readonly [F in Family]: FamilyFields } = { ipv4: fieldsOf('ip'), ipv6: fieldsOf('ip6') };
@@ -89,7 +87,6 @@ export const protocolValues: { readonly [P in Protocol]: Value } = {
   SCTP: word('sctp'),
 };
 
-/** Sets the masquerade mark and leaves the other bits. */
 export function setMasqueradeMark({ mark }: MasqueradePlan): Expression {
   return { kind: 'set-mark', operation: 'or', value: mark };
 }

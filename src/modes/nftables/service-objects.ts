@@ -83,7 +83,6 @@ interface EndpointNames {
 
 const none: readonly never[] = [];
 
-/** What kube-proxy makes of a Service port, in kube-proxy's order. */
 export function serviceObjects(plan: TrafficPlan, context: ServiceContext): ServiceObjects {
   const names = serviceChainNames(plan.port);
   const { affinitySeconds } = plan;
@@ -121,10 +120,7 @@ function serviceChains(
   return chains;
 }
 
-/**
- * external-: entered by packets to any external address or the node port. Under policy Local, packets from the node and its pods
- * take a short cut to the endpoints on all nodes.
- */
+/** external-: for packets to external addresses or the node port; Local has a short cut for the node and its pods. */
 function externalChain(
   { port, external }: TrafficPlan,
   names: ServiceChainNames,
@@ -276,7 +272,6 @@ function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
   });
 }
 
-/** Sends packets for the cluster IP to its endpoints, or refuses them. */
 function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context: ServiceContext): PlacedElement[] {
   const { internal, clusterIP } = plan;
   const key = serviceKey(clusterIP);
@@ -289,8 +284,8 @@ function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context:
 }
 
 /**
- * Adds the elements of external and load balancer IPs. Under policy Local without local endpoints, an address may be in both
- * maps: packets from the node and its pods are sent on, others dropped.
+ * Adds elements of external and load balancer IPs. Under policy Local without local endpoints, an address may be in
+ * both maps: packets of the node and its pods are sent on, others dropped.
  */
 function addExternal(
   plan: TrafficPlan,
@@ -311,7 +306,7 @@ function addExternal(
   });
 }
 
-/** Adds the elements of the node port. Source ranges do not apply. */
+/** Source ranges do not apply. */
 function addNodePort(
   plan: TrafficPlan,
   names: ServiceChainNames,
@@ -378,10 +373,7 @@ export function serviceChainNames(port: ServicePort): ServiceChainNames {
   };
 }
 
-/**
- * The names of an endpoint's chain and set: like a Service port's, plus address and port (servicePortEndpointChainNameBase).
- * Names may not contain colons.
- */
+/** Names of an endpoint's chain and set: a Service port's, address, port (servicePortEndpointChainNameBase). */
 export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
   const base = hashAndTruncate(`${describePort(port)}__${address.text.replaceAll(':', '.')}/${number}`);
   return { chain: nftPrefixes.endpoint + base, affinitySet: nftPrefixes.affinity + base };

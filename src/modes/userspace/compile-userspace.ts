@@ -26,17 +26,14 @@ function isServed({ family, protocol }: Pick<ServicePort, 'family' | 'protocol'>
   return families.includes(family) && protocols.includes(protocol);
 }
 
-/**
- * The proxy port of each Service port, by label. kube-proxy takes a random free one (port_allocator.go); kpc derives one from the
- * name, or takes the next that no Service port before it in name order has. A Service port that finds none has none.
- */
+/** By label. kube-proxy takes a random free port (port_allocator.go), kpc one by name or the next, if any. */
 export function assignProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { first, last }: PortRange = usualRange,
 ): ReadonlyMap<string, number> {
   const labels = [...new Set(servicePorts.filter(isServed).map(({ label }) => label))].sort(compareText);
   const size = last - first + 1;
-  // By taken offset, one that may be free: a crowded range is not searched from the start each time.
+  // By taken offset, one that may be free, so that crowded ranges are not searched from the start.
   const next = new Map<number, number>();
   const assigned = new Map<string, number>();
   for (const label of labels.slice(0, size)) {
@@ -95,8 +92,8 @@ interface Proxy {
 const usualIdle = 0.25;
 
 /**
- * What kube-proxy in userspace mode programs: the chains of userspace/proxier.go, and the proxy ports where kube-proxy itself
- * would listen. Policies, source ranges, hints and masquerading play no part. Service ports follow the cluster's order.
+ * What kube-proxy in userspace mode programs: the chains of userspace/proxier.go, and its own proxy ports. Ignores
+ * policies, source ranges, hints and masquerading. Service ports are in the cluster's order.
  */
 export function compileUserspace(cluster: Cluster, node: NodeContext, settings: ProxySettings): KernelState {
   const proxyPorts = assignProxyPorts(cluster, settings.portRange);
@@ -130,9 +127,7 @@ function makeTables(portals: readonly Portal[]): Tables {
   };
 }
 
-/**
- * EnsureRule does not add a rule twice, for example for an address that is listed twice. Rules of different Service ports differ by name.
- */
+/** EnsureRule adds no rule twice, for example for an address listed twice. Service ports' rules differ by name. */
 function onlyOnce(rules: readonly Rule[]): readonly Rule[] {
   const texts = rules.map(formatRule);
   return rules.filter((_, i) => texts.indexOf(texts[i] as string) === i);
@@ -200,10 +195,7 @@ function toAddress({ address }: ServiceAddress): RuleArg {
   return { kind: 'destination', range: address };
 }
 
-/**
- * If kube-proxy listens at all addresses, REDIRECT answers from the address of the input interface. For the node's own packets
- * that would be a loopback address, and answers would not come back: see iptablesHostPortalArgs.
- */
+/** Loopback would be REDIRECT's answer address for the node's own packets: see iptablesHostPortalArgs. */
 function containerTarget(portal: Portal): RuleArg {
   if (portal.proxy.address) return hostTarget(portal);
   const words = ['REDIRECT', '--to-ports', String(portal.proxyPort)];

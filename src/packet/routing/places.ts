@@ -1,4 +1,4 @@
-// Where hosts are as seen from the node: behind which of its links, and the address that it sends to them from.
+// Where hosts are as seen from the node: behind which link, and from which address it sends to them.
 import {
   addressBits,
   compareAddresses,
@@ -19,15 +19,14 @@ export function isOutward({ address, scope }: LinkAddress): boolean {
   return !isLoopback(address) && scope !== 'link' && scope !== 'host';
 }
 
-/** The network around an address; undefined for a single address. */
 function networkAround({ address, prefixLength }: LinkAddress): Network | undefined {
   if (prefixLength === addressBits[address.family] || isLoopback(address)) return undefined;
   return parseNetwork(`${address.text}/${prefixLength}`);
 }
 
 /**
- * The source address that the kernel chooses for packets leaving by a link (inet_select_addr in devinet.c). Only an address that was first
- * in its network counts; the first of these in the next hop's network wins, else the first of all. A link without any borrows from another.
+ * The kernel's IPv4 source for packets leaving by a link (inet_select_addr in devinet.c): of addresses that came first
+ * in their networks, the first in the next hop's network, else the first. A link without any borrows one.
  */
 export function selectIPv4(own: readonly OwnAddress[], link: string, near: Address | undefined): Address | undefined {
   const onLink = own.filter((each) => each.link === link);
@@ -46,9 +45,9 @@ export function selectIPv4(own: readonly OwnAddress[], link: string, near: Addre
 }
 
 /**
- * The source address that the kernel chooses for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c): the destination itself
- * first, then one that is not deprecated, then one of that link, then one of the destination's kind of network, then the most bits in
- * common; on a tie the latest added, which ip lists first.
+ * The kernel's IPv6 source for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c): the destination itself,
+ * then not deprecated, of that link, of the destination's kind of network, most bits in common; on a tie the latest
+ * added, which ip lists first.
  */
 export function selectIPv6(own: readonly OwnAddress[], link: string, to: Address): Address | undefined {
   const able = own.filter((each) => (isLinkLocal(to) ? each.link === link : isOutward(each)));
@@ -83,8 +82,8 @@ function commonBits({ address, prefixLength }: LinkAddress, to: Address): number
 }
 
 /**
- * The link's IPv6 addresses with the most bits in common with a destination: the kernel takes one of these. Bits past an
- * address's own prefix do not count (rule 8 of RFC 6724; ipv6_get_saddr_eval).
+ * The link's IPv6 addresses with the most bits in common with a destination, one of which the kernel takes. Bits past
+ * an address's own prefix do not count (rule 8 of RFC 6724; ipv6_get_saddr_eval).
  */
 export function closestTo(to: Address, own: readonly LinkAddress[]): readonly Address[] {
   const common = own.map((each) => commonBits(each, to));
@@ -92,7 +91,7 @@ export function closestTo(to: Address, own: readonly LinkAddress[]): readonly Ad
   return own.filter((_, at) => common[at] === most).map(({ address }) => address);
 }
 
-/** The routes that come with the addresses, the most specific first. */
+/** The routes that come with addresses, the most specific first. */
 export function networksOf(own: readonly OwnAddress[]) {
   return own
     .flatMap((each) => {
@@ -104,10 +103,7 @@ export function networksOf(own: readonly OwnAddress[]) {
     );
 }
 
-/**
- * Which hosts are behind which link. Pods, and hosts that use the node as their only gateway, are `here`: what they send passes
- * the node, except what a bridge carries between them. All others choose their own ways.
- */
+/** Pods, and hosts with the node as only gateway, are `here`: all they send passes the node, but within a bridge. */
 export interface Places {
   /** Whether hosts behind the link send everything through this node. */
   isHere(hop: NextHop | undefined): boolean;
@@ -115,7 +111,7 @@ export interface Places {
   linkAround(address: Address): string | undefined;
   /** The link of the closest route to an address, in any table, if it leads to a host that is `here`. */
   linkInside(address: Address): string | undefined;
-  /** The next hop of the closest route to a pod, in any table, if that is not one of its hops. */
+  /** The next hop of the closest route to a pod, in any table, if not `hop`. */
   closerHop(address: Address, hop: NextHop): NextHop | undefined;
   /** Whether the address is in a network of that link. */
   isAround(address: Address, link: string): boolean;

@@ -32,25 +32,22 @@ import {
 } from './places.ts';
 import { circumstance, lacks, type Answer, type Reason } from '../reason.ts';
 
-/** What rules and the kernel ask about the node's routing. */
 export interface Routing {
   readonly family: Family;
-  /** Whether the routes are listed. If not, they are derived from addresses, and every address has one. */
+  /** Whether routes are listed. If not, they follow from addresses, and every address has one. */
   readonly isListed: boolean;
   readonly places: Places;
   isLocal(address: Address): Answer;
-  /** Whether the links show the address to be the node's own. */
   isShown(address: Address): boolean;
   /** Whether the address is the node's own and on that link. */
   isLocalAt(address: Address, link: string): Answer;
   find(question: RouteQuestion): RouteFound;
   /** The next hop to an address for a packet of the node itself without a source; undefined if there is none. */
   hopTo(address: Address): NextHop | undefined;
-  /** The interface towards an address that is not the node's own; undefined if unknown. */
   interfaceOf(address: Address): string | undefined;
   /** The source of the node's own packets on a route. */
   sourceBy(address: Address, way: RouteFound): OwnSource;
-  /** The source that masquerading gives a packet: an address of the link it leaves by. */
+  /** The source that masquerading gives: an address of the link the packet leaves by. */
   masqueradeBy(address: Address, hop: NextHop | undefined): OwnSource;
   /** The node's address on an interface. */
   ownAddress(link: string | undefined): Address;
@@ -61,25 +58,23 @@ export interface Routing {
   showsBridged(link: string | undefined): Answer;
   /** Whether a bridge sends a packet back out of the port it came in by. */
   isHairpin(link: string): boolean | 'mixed' | undefined;
-  /** The ports of a bridge; none if they are not listed. */
   portsOf(link: string): readonly string[];
-  /** Whether packets with loopback addresses may come in or leave by an interface (IN_DEV_ROUTE_LOCALNET). */
+  /** Whether packets with loopback addresses may pass an interface (IN_DEV_ROUTE_LOCALNET). */
   admitsLoopback(link: string | undefined): Answer;
 }
 
-/** The result of a route lookup. */
 export type RouteFound =
   | { readonly kind: 'out'; readonly hops: readonly NextHop[]; readonly source?: Address | undefined }
   | { readonly kind: 'local'; readonly source?: Address | undefined }
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
-  /** The two results, depending on whether a routing rule takes the packet. */
+  /** The results if a routing rule takes the packet, and if not. */
   | { readonly kind: 'either'; readonly reason: Reason; readonly taken: RouteFound; readonly passed: RouteFound }
   | { readonly kind: 'unknown'; readonly reason: Reason };
 
 export interface OwnSource {
   /** A placeholder if unknown. */
   readonly address: Address;
-  /** If unknown: the addresses it may be, as far as they are known. */
+  /** Its possible addresses, if unknown. */
   readonly candidates?: readonly Address[] | undefined;
 }
 
@@ -88,7 +83,7 @@ export const loopbackInterface = 'lo';
 /** Links whose addresses never become the source of packets to other hosts. */
 const inward: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0', 'nodelocaldns']);
 
-/** Whether iptables and nftables see packets that cross a bridge. The sysctl exists only with the module br_netfilter. */
+/** Whether rules see packets that cross a bridge. The sysctl exists only with the module br_netfilter. */
 const bridgeSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.bridge.bridge-nf-call-iptables',
   ipv6: 'net.bridge.bridge-nf-call-ip6tables',
@@ -96,7 +91,7 @@ const bridgeSysctls: { readonly [F in Family]: string } = {
 
 const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers: [] };
 
-/** The node's routing in one family. `links` in the knowledge are the node's own; those in the state, such as kube-ipvs0, are added. */
+/** The node's routing in one family: its own links in the knowledge, and those in the state, such as kube-ipvs0. */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0;
@@ -115,7 +110,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     if (isRouted(address)) return true;
     const isOther = hasAll || knowledge.isElsewhere(address);
     if (isOther) return false;
-    // An endpoint address is the node itself only if its pod uses the host network.
+    // Only a host-network pod's endpoint address is the node itself.
     const isEndpoint = knowledge.isRemote(address) !== undefined;
     return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
   };
@@ -155,7 +150,6 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   };
 }
 
-/** Looks up routes. Without any, addresses show the link. */
 function finderOf({
   family,
   listed,
@@ -205,7 +199,7 @@ function wayOfRoute(found: Extract<Found, { readonly kind: 'route' | 'none' }>):
   return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops, source };
 }
 
-/** Either sysctl suffices: the one for all interfaces, or the interface's own. */
+/** Either sysctl suffices: that of all interfaces or the interface's own. */
 function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean, link: string | undefined): Answer {
   const name = sysctlOfLink('all', 'route_localnet');
   const ofAll = sysctls.get(name);
@@ -284,7 +278,6 @@ function sourcesOf({
   };
 }
 
-/** The node's addresses if only its routes are listed: the local routes show them. */
 function addressesOfRoutes(local: Routes['routes']): readonly OwnAddress[] {
   return local.flatMap(({ family, destination, hops }) => {
     const { address, prefixLength } = destination;
@@ -294,18 +287,18 @@ function addressesOfRoutes(local: Routes['routes']): readonly OwnAddress[] {
   });
 }
 
-/** The addresses that the node's own packets may have as source, as far as its addresses show it. */
+/** The possible sources of own packets, as far as addresses show. */
 function sourcesUnlisted(own: readonly OwnAddress[], networks: ReturnType<typeof networksOf>, family: Family) {
   const outward = own.filter((each) => isOutward(each) && !inward.has(each.link));
   return (address: Address): readonly Address[] => {
     const length = networks.find(({ network }) => contains(network, address))?.network.prefixLength;
     const routes = networks.filter(({ network }) => network.prefixLength === length && contains(network, address));
     const links = new Set((routes.length > 0 ? routes : outward).map(({ link }) => link));
-    // A link's first address in a network made the route to that network, and is the source for it.
+    // A link's first address in a network made the route there, and is its source.
     if (family === 'ipv4' && routes.length > 0)
       return [...links].flatMap((link) => routes.find((route) => route.link === link)?.source ?? []);
     const able = (isLinkLocal(address) ? own : outward).filter(({ link }) => links.has(link));
-    // Addresses without networks may be on several links; a compiled input does not say which.
+    // Addresses without networks may be on several links; a compiled input does not say.
     const isOfOne = links.size === 1 && able.some(({ prefixLength }) => prefixLength < addressBits[family]);
     return family === 'ipv6' && isOfOne ? closestTo(address, able) : able.map((each) => each.address);
   };
