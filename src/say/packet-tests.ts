@@ -45,7 +45,7 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   const failed = results.filter(hasFailed);
   const role = failed.length === 0 ? 'good' : 'bad';
   const blocks = [...groupBy(failed, failureKey).values()].map((alike) => [
-    ...alike.map(({ place, title }) => line('bad', 0, `${at(place)}: ${title}`)),
+    ...alike.map(({ place, title }) => line('bad', 0, `${placeText(place)}: ${title}`)),
     ...alike.slice(0, 1).flatMap(explain),
   ]);
   const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
@@ -83,7 +83,14 @@ function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
 
 /** Equal for packets of one test that fail alike on one node: the trace of the first shows why. */
 function failureKey({ place, faults, trace: { target }, scene: { side } }: PacketResult): string {
-  return JSON.stringify([at(place), faults, formatSocketAddress(target), target.protocol, side.nodeName, side.mode]);
+  return JSON.stringify([
+    placeText(place),
+    faults,
+    formatSocketAddress(target),
+    target.protocol,
+    side.nodeName,
+    side.mode,
+  ]);
 }
 
 /** What is no part of a result: what was skipped, and network policies. That of a failed one is in its trace, too. */
@@ -123,7 +130,7 @@ function explainLines(result: PacketResult): readonly string[] {
     .filter((text) => text !== '');
 }
 
-function at({ file, line: row, column }: Location): string {
+function placeText({ file, line: row, column }: Location): string {
   return `${file}:${row}:${column}`;
 }
 

@@ -17,7 +17,7 @@ export class Words {
   resolve({ text, bytes }: PlainText, start: number, end: number): unknown {
     const length = end - start;
     // Nor are addresses and times.
-    if (length > longest || (length > 5 && isDigit(bytes[start] as number)))
+    if (length > longest || (length > 5 && isDigitByte(bytes[start] as number)))
       return resolvePlainScalar(text.slice(start, end));
     const slot = slotOf(bytes, start, end);
     if (this.#lengths[slot] === length && this.#isIn(slot, bytes, start, end)) return this.#values[slot];
@@ -53,6 +53,6 @@ function slotOf(bytes: Uint8Array, start: number, end: number): number {
   return (ends * 31 + middle * 5 + (end - start) * 101) & (slots - 1);
 }
 
-function isDigit(code: number): boolean {
+function isDigitByte(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
