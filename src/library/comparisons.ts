@@ -9,7 +9,7 @@ import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson } from '../say/equivalence.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
-import type { equivalence as equivalenceSchema } from '../say/outputs/equivalence.ts';
+import type { equivalence as equivalenceSchema } from '../say/outputs/compile-and-compare.ts';
 import { NodeComparison } from './compare-nodes.ts';
 import { traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';

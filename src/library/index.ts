@@ -20,5 +20,9 @@ export type { ServiceSummary } from '../ask/describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
 export type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 export type { KernelState } from '../kernel/state.ts';
-export type { ChangeJson as KernelChange, DifferenceJson as Difference, ServicePortDifference } from '../say/json.ts';
+export type {
+  ChangeJson as KernelChange,
+  DifferenceJson as Difference,
+  ServicePortDifference,
+} from '../say/differences.ts';
 export type { SaidFinding as Finding } from '../say/words/said.ts';

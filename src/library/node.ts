@@ -6,7 +6,7 @@ import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { asWarning, isError } from '../base/findings/finding.ts';
 import type { CheckReport } from '../say/check-report.ts';
-import type { checked, checkedFleet, compiledFleet } from '../say/outputs/compile.ts';
+import type { checked, checkedFleet, compiledFleet } from '../say/outputs/compile-and-compare.ts';
 import { openPaths } from '../snapshot/files/open.ts';
 import type { FileOptions } from '../snapshot/files/read-texts.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';

@@ -2,7 +2,7 @@ import type { Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import { writeYaml } from '../input/yaml/parse.ts';
-import { holdingTests, leavesOutNodePorts } from '../say/holding-tests.ts';
+import { holdingTests, leavesOutNodePorts } from '../say/packet-tests.ts';
 import {
   readPacketTests,
   runPacketTest,

@@ -21,7 +21,7 @@ import { modeFromWords } from '../../library/words.ts';
 import { formatCompiled } from '../../say/bundle-text.ts';
 import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { formatJson } from '../../say/formats/json.ts';
-import type { compiledFleet } from '../../say/outputs/compile.ts';
+import type { compiledFleet } from '../../say/outputs/compile-and-compare.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { acceptCommand } from './accept-command.ts';

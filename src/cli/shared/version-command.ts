@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releaseRange, releases } from '../../kube-proxy/releases.ts';
 import { formatJson } from '../../say/formats/json.ts';
-import type { version as versionSchema } from '../../say/outputs/version.ts';
+import type { version as versionSchema } from '../../say/outputs/envelope.ts';
 import { type Done, type Terminal, exitStatus } from './terminal.ts';
 import { version } from '../../base/version.ts';
 
