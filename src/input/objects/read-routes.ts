@@ -62,7 +62,7 @@ export function readRoute(
       const { sectionName, port } = parent;
       return owner.startsWith('Service ') ? [] : { owner, listener: sectionName || undefined, port: port ?? undefined };
     }),
-    routes: (rules ?? []).flatMap((rule) => readRule(rule, { kind, hosts, namespace: metadata.namespace })),
+    routes: (rules ?? []).flatMap((rule) => readRouteRule(rule, { kind, hosts, namespace: metadata.namespace })),
   };
 }
 
@@ -73,7 +73,7 @@ function ownerOf({ kind, namespace, name }: RawReference, own: string): string {
 }
 
 /** One route for each match. All of a rule have the same backends. */
-function readRule(
+function readRouteRule(
   { filters, backendRefs, matches }: RawRouteRule,
   { kind, hosts, namespace }: { kind: Ingress['kind']; hosts: readonly string[]; namespace: string },
 ): readonly IngressRoute[] {

@@ -16,7 +16,7 @@ export function readNetworkPolicy(raw: RawNetworkPolicy, report: Report, names: 
   const given = spec.policyTypes ?? [];
   const types = given.length > 0 ? given : ['Ingress', ...((spec.egress ?? []).length > 0 ? ['Egress'] : [])];
   const rulesOf = (direction: 'ingress' | 'egress'): readonly PolicyRule[] =>
-    (spec[direction] ?? []).map((rule, i) => readRule(rule, ['spec', direction, i], report));
+    (spec[direction] ?? []).map((rule, i) => readPolicyRule(rule, ['spec', direction, i], report));
   return {
     metadata: readMetadata(raw.metadata, 'subdomain', report, names),
     subject: readSelector(spec.podSelector),
@@ -25,7 +25,7 @@ export function readNetworkPolicy(raw: RawNetworkPolicy, report: Report, names: 
   };
 }
 
-function readRule(rule: RawPolicyRule, path: FieldPath, report: Report): PolicyRule {
+function readPolicyRule(rule: RawPolicyRule, path: FieldPath, report: Report): PolicyRule {
   const direction = rule.from ? 'from' : 'to';
   return {
     peers: (rule[direction] ?? []).map(({ podSelector, namespaceSelector, ipBlock }, i): PolicyPeer => {
