@@ -15,7 +15,7 @@ export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping
 
 /**
  * Set if a feature gate makes kube-proxy behave otherwise than the release does by default. Of the gates, a bundle records only
- * these. kpc reads the gates before all settings (src/input/configuration/feature-gates.ts), because other behaviours depend on
+ * these. kpc reads the gates before all settings (src/input/configuration/read-settings.ts), because other behaviours depend on
  * them too.
  */
 function gatedSetting<T>(stored: Schema<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {

@@ -1,5 +1,5 @@
 import { groupBy } from '../../cluster/grouping.ts';
-import type { PodMaker } from '../../input/objects/pod-makers.ts';
+import type { PodMaker } from '../../input/objects/unread-kinds.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 
 /** What may make Pods and Services that the input does not show. Controllers do for a Gateway, as for a custom resource. */
