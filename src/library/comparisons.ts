@@ -15,7 +15,7 @@ import { traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openReading, type Opened } from '../snapshot/open/opened.ts';
-import { listOf, type NamedText } from './texts.ts';
+import { listOf, type NamedText } from './inputs.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
 /** One side of a comparison: a mode, a release or kube-proxy's configuration to compile the manifests for, or a side. */

@@ -17,7 +17,7 @@ import {
   type CompileResult,
   type FleetOptions as FleetTexts,
 } from './compile.ts';
-import { shownOptions } from './inputs.ts';
+import { shownOptions, checkOptionNames } from './inputs.ts';
 import { readCluster } from './node/cluster.ts';
 import {
   checkSnapshot,
@@ -31,7 +31,6 @@ import { checkFleet as checkNodes, openFleet, writeFleet as writeNodes } from '.
 import { looked, openedTexts, type ManifestsOfNodes, type OpenedTexts } from './open.ts';
 import { noProgress } from './progress.ts';
 import { Refusal, refuse } from './refusal.ts';
-import { checkOptionNames } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 import type { SaidFinding as Finding } from '../say/words/said.ts';
 
