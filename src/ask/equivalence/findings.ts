@@ -29,15 +29,13 @@ import {
   type ReachedEndpoint,
 } from '../../packet/packet.ts';
 import { connectionWords } from '../trace/connection-words.ts';
-import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/lost-jump.ts';
-import { addressKind } from '../trace/port-at.ts';
+import { lostJumpOf, lostJumpsOf, assumedPlace, isUndetectedPod, type LostJumps } from '../trace/stop-words.ts';
+import { addressKind } from '../trace/service-ends.ts';
 import { nodeSocketText } from '../trace/question.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
-import { assumedPlace, isUndetectedPod } from '../trace/stop-words.ts';
-import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
-import { findServiceCause } from './changed-services.ts';
+import { causeIds, causes, findServiceCause, type Cause, type CauseId } from './causes.ts';
 import { compareScenes, sourceWord, type ComparisonOptions, type Difference, type Like } from './compare.ts';
 import { ownAddresses, type PlacedSender } from './senders.ts';
 

@@ -24,10 +24,8 @@ import {
 } from '../../packet/knowledge.ts';
 import { isUnknownOwn } from '../../packet/packet.ts';
 import { lacks, unreadRule, type Reason } from '../../packet/reason.ts';
-import { doubtedEnds } from './doubted-ends.ts';
-import { localhostListeners } from './localhost-listeners.ts';
+import { doubtedEnds, localhostListeners, addressKind } from './service-ends.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
-import { addressKind } from './port-at.ts';
 
 /** A side's state, with other programs' tables and the sysctl that kube-proxy's rules imply. */
 export function wholeState(side: Snapshot): KernelState {
