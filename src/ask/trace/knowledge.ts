@@ -1,5 +1,5 @@
 import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
-import { findUnshownJumps } from '../../snapshot/lost-jumps.ts';
+import { findUnshownJumps } from '../../snapshot/faults.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';

@@ -5,7 +5,7 @@ import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
-import { whyNoEndpoint } from '../../snapshot/port-faults.ts';
+import { whyNoEndpoint, dormantCause, entryOf, findLostJumps, lostJumpCause } from '../../snapshot/faults.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Step } from '../../packet/step.ts';
 import { decisionWords } from './connection-words.ts';
@@ -14,7 +14,6 @@ import { whereOf } from './reason-words.ts';
 import { addressKind, portAt } from './service-ends.ts';
 import type { Scene } from './scene.ts';
 import { stopOf, type Stop } from './stop.ts';
-import { dormantCause, entryOf, findLostJumps, lostJumpCause } from '../../snapshot/lost-jumps.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 
