@@ -460,7 +460,7 @@ function destinationFinder(
     const [first] = own;
     if (first) return { kind: addressKind(first, destination) ?? 'unknown', ports: own };
     if (!nodes.has(text)) {
-      if (there.length === 0) return { kind: 'unserved-address', ports: none };
+      if (there.length === 0) return { kind: 'unserved-address', ports: [] };
       return { kind: protocol === 'icmp' ? 'ping' : 'unserved-port', ports: there };
     }
     const listening = indexes.flatMap((index) => index.nodePortsAt(port)).filter((each) => each.family === family);
@@ -468,7 +468,7 @@ function destinationFinder(
     const asked = listening.filter(
       (each) => isAsked(each) || (each.healthCheckNodePort === port && protocol === 'tcp'),
     );
-    if (!asked[0]) return { kind: 'node', ports: none };
+    if (!asked[0]) return { kind: 'node', ports: [] };
     return { kind: isAsked(asked[0]) ? 'node-port' : 'health-check', ports: asked };
   };
 }
