@@ -25,9 +25,8 @@ import { changeFlags, openOptions, upgradeFlag, type Flag } from '../../src/libr
 import { packetProtocols } from '../../src/library/trace.ts';
 import { diagnosticsOf, inOptions } from '../../src/library/words.ts';
 import type { Answer } from '../../src/say/formats/json.ts';
-import { compiled } from '../../src/say/outputs/compile.ts';
+import { compiled, equivalence as compared } from '../../src/say/outputs/compile-and-compare.ts';
 import { describe as described } from '../../src/say/outputs/describe.ts';
-import { equivalence as compared } from '../../src/say/outputs/equivalence.ts';
 import { linted } from '../../src/say/outputs/lint.ts';
 import { traced } from '../../src/say/outputs/trace.ts';
 import { snapshotsJson } from '../../src/say/snapshots.ts';

@@ -2,9 +2,8 @@
 import { existsSync } from 'node:fs';
 import { hasDrive, withSlashes } from '../base/system-paths.ts';
 import { isAbsolute, join, relative, resolve } from 'node:path';
-import { findRepository } from '../input/files/disk-paths.ts';
+import { findRepository, type FileTree } from '../input/files/file-tree.ts';
 import { diagnose, placeAtLine, type Finding } from '../base/findings/finding.ts';
-import type { FileTree } from '../input/files/file-tree.ts';
 
 /** The revision of REVISION:PATH; undefined for other words and existing files. */
 export function revisionOf(word: string): string | undefined {

@@ -7,7 +7,15 @@ import type { Owner, Sourced } from '../cluster/objects.ts';
 import type { Place } from '../kernel/place.ts';
 import { placeAt, type InputDocument } from './documents/document.ts';
 import { findDuplicates } from './objects/find-duplicates.ts';
-import { isForeign, isForeignText } from './files/beside-manifests.ts';
+import {
+  isForeign,
+  isForeignText,
+  describeTemplates,
+  findChartTemplate,
+  findInLine,
+  findTemplate,
+  type Template,
+} from './files/not-manifests.ts';
 import { describeKustomizations, findPatchFiles, isKustomization } from './files/kustomizations.ts';
 import type { ObjectLists, UnreadLists } from './objects/kinds.ts';
 import { createYamlReader, takeDocuments } from './documents/read-documents.ts';
@@ -21,11 +29,9 @@ import {
   type CollectedObjects,
   type FaultyObject,
 } from './objects/read-objects.ts';
-import type { PodMaker } from './objects/pod-makers.ts';
-import { findUnreadKind } from './objects/unread-kinds.ts';
-import { tooLong } from './documents/syntax-fault.ts';
+import { findUnreadKind, type PodMaker } from './objects/unread-kinds.ts';
+import { tooLong } from './documents/faults-and-limits.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
-import { describeTemplates, findChartTemplate, findInLine, findTemplate, type Template } from './files/templates.ts';
 import type { LoadedFiles, TextFile } from './documents/text-file.ts';
 
 /** What the inputs hold. Not to be compiled where a diagnostic is an error. */

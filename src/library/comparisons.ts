@@ -9,13 +9,13 @@ import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson } from '../say/equivalence.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
-import type { equivalence as equivalenceSchema } from '../say/outputs/equivalence.ts';
+import type { equivalence as equivalenceSchema } from '../say/outputs/compile-and-compare.ts';
 import { NodeComparison } from './compare-nodes.ts';
 import { traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openReading, type Opened } from '../snapshot/open/opened.ts';
-import { listOf, type NamedText } from './texts.ts';
+import { listOf, type NamedText } from './inputs.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
 /** One side of a comparison: a mode, a release or kube-proxy's configuration to compile the manifests for, or a side. */

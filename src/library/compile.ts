@@ -11,9 +11,16 @@ import {
 import { parseHostAddresses, loadTexts } from '../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { SaidFinding } from '../say/words/said.ts';
-import { pipelineOptions, textsOf, type InputOptions } from './inputs.ts';
+import {
+  pipelineOptions,
+  textsOf,
+  checkOptionNames,
+  mapOf,
+  type InputOptions,
+  type NamedText,
+  type Texts,
+} from './inputs.ts';
 import { openOptions } from './options.ts';
-import { checkOptionNames, mapOf, type NamedText, type Texts } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
 /** Options of compile: the flags of `kpc compile` for one node. */

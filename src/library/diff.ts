@@ -1,8 +1,8 @@
 import { diffSides } from '../ask/diff/diff-sides.ts';
-import { diffToJson, type DifferenceJson } from '../say/json.ts';
+import { diffToJson, type DifferenceJson } from '../say/differences.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffAnswer, formatSideDiffs } from './differences.ts';
-import { checkOptionNames } from './texts.ts';
+import { checkOptionNames } from './inputs.ts';
 
 /** How to compare two sides. */
 export interface DiffOptions {

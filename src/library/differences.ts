@@ -8,14 +8,11 @@ import { reportReview, type Review } from '../say/diff-review.ts';
 import { reportFlows } from '../say/dump-text.ts';
 import { answerOutputs, type Answered } from '../say/formats/answer.ts';
 import { formatJson, type Said } from '../say/formats/json.ts';
-import { diffToJson } from '../say/json.ts';
+import { diffToJson, makeReview, formatReviewMarkdown, differenceCases, differencesFound } from '../say/differences.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
-import { makeReview } from '../say/make-review.ts';
-import type { difference } from '../say/outputs/diff.ts';
-import { formatReviewMarkdown } from '../say/review-markdown.ts';
+import type { difference } from '../say/outputs/compile-and-compare.ts';
 import type { Tracing } from '../say/equivalence.ts';
 import { formatMarkdown, formatText, takenMarkdown } from '../say/formats/markdown.ts';
-import { differenceCases, differencesFound } from '../say/difference-findings.ts';
 import { sayFindings } from '../say/words/said.ts';
 export { formatSideDiffs } from '../say/formats/unified.ts';
 

@@ -15,10 +15,14 @@ export { lint, type Linted, type LintOptions, type LintResult } from './lint.ts'
 export type { InputOptions } from './inputs.ts';
 export type { ManifestsOfNodes, PacketInput } from './open.ts';
 export type { TraceQuestion } from '../say/trace-answer.ts';
-export type { NamedText, Texts } from './texts.ts';
+export type { NamedText, Texts } from './inputs.ts';
 export type { ServiceSummary } from '../ask/describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
 export type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 export type { KernelState } from '../kernel/state.ts';
-export type { ChangeJson as KernelChange, DifferenceJson as Difference, ServicePortDifference } from '../say/json.ts';
+export type {
+  ChangeJson as KernelChange,
+  DifferenceJson as Difference,
+  ServicePortDifference,
+} from '../say/differences.ts';
 export type { SaidFinding as Finding } from '../say/words/said.ts';

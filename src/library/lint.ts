@@ -11,10 +11,9 @@ import { findingReporter, type SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { linted } from '../say/outputs/lint.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
-import { shownOptions, textsOf } from './inputs.ts';
+import { shownOptions, textsOf, listOf } from './inputs.ts';
 import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
 import { traceWords } from './options.ts';
-import { listOf } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
 export type { Ignore };

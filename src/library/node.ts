@@ -6,7 +6,7 @@ import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { asWarning, isError } from '../base/findings/finding.ts';
 import type { CheckReport } from '../say/check-report.ts';
-import type { checked, checkedFleet, compiledFleet } from '../say/outputs/compile.ts';
+import type { checked, checkedFleet, compiledFleet } from '../say/outputs/compile-and-compare.ts';
 import { openPaths } from '../snapshot/files/open.ts';
 import type { FileOptions } from '../snapshot/files/read-texts.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
@@ -17,7 +17,7 @@ import {
   type CompileResult,
   type FleetOptions as FleetTexts,
 } from './compile.ts';
-import { shownOptions } from './inputs.ts';
+import { shownOptions, checkOptionNames } from './inputs.ts';
 import { readCluster } from './node/cluster.ts';
 import {
   checkSnapshot,
@@ -31,7 +31,6 @@ import { checkFleet as checkNodes, openFleet, writeFleet as writeNodes } from '.
 import { looked, openedTexts, type ManifestsOfNodes, type OpenedTexts } from './open.ts';
 import { noProgress } from './progress.ts';
 import { Refusal, refuse } from './refusal.ts';
-import { checkOptionNames } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 import type { SaidFinding as Finding } from '../say/words/said.ts';
 

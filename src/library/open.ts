@@ -11,9 +11,8 @@ import { openManifests, openReading, type Opened, type Reading, type Recognised 
 import { manifests as asManifests, sideOfBundle, sideOfDump, sideOfGolden } from '../snapshot/open/stored-side.ts';
 import { sceneOf, type Scene } from '../ask/trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
-import { shownOptions, textsOf } from './inputs.ts';
+import { shownOptions, textsOf, checkOptionNames, mapOf, type Texts } from './inputs.ts';
 import { openOptions } from './options.ts';
-import { checkOptionNames, mapOf, type Texts } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
 export { sceneOf, type Scene };

@@ -1,8 +1,7 @@
 import type { Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
-import { findingsForPeople } from '../say/words/for-people.ts';
+import { findingsForPeople, sayFindings, type SaidFinding } from '../say/words/said.ts';
 import { modeFromWords as modeFrom } from '../kube-proxy/modes.ts';
-import { sayFindings, type SaidFinding } from '../say/words/said.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openOptions } from './options.ts';
 

@@ -5,7 +5,7 @@ import { filesToRead, stateFileNames, stateFiles, type BundleFileName } from '..
 import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { count } from '../base/printable.ts';
 import { formatJson, type Said } from './formats/json.ts';
-import type { compiled } from './outputs/compile.ts';
+import type { compiled } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
 
 /** Files without a tool that reads them. */

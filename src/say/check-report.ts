@@ -9,15 +9,19 @@ import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
 import { formatJson, type Said } from './formats/json.ts';
-import { differenceCases, differencesFound, firstLines } from './difference-findings.ts';
+import {
+  differenceCases,
+  differencesFound,
+  firstLines,
+  diffToJson,
+  makeReview,
+  formatReviewMarkdown,
+} from './differences.ts';
 import type { Answered, AnswerOutput } from './formats/answer.ts';
-import { diffToJson } from './json.ts';
-import type { checked, checkedFleet } from './outputs/compile.ts';
+import type { checked, checkedFleet } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { snapshotsJson } from './snapshots.ts';
 import { sayFinding, sayFindings, type SaidFinding } from './words/said.ts';
-import { makeReview } from './make-review.ts';
-import { formatReviewMarkdown } from './review-markdown.ts';
 import { codeBlock, escapeMarkdown, formatText, listItems, takenMarkdown } from './formats/markdown.ts';
 import { formatFileDiffs } from './formats/unified.ts';
 

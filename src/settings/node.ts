@@ -25,7 +25,7 @@ import { joinWords } from '../base/printable.ts';
 import { behaviourChanges, behavioursOf, kubeProxyVersions } from '../kube-proxy/releases.ts';
 import { readNetwork, switchSetting } from './kinds.ts';
 
-/** The mode, chosen before the other settings, which depend on it (src/input/configuration/resolve-settings.ts). */
+/** The mode, chosen before the other settings, which depend on it (src/input/configuration/read-settings.ts). */
 export const mode = plainSetting({
   flag: {
     ...proxyFlag(

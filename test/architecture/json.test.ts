@@ -9,7 +9,7 @@ const unbounded: Readonly<Record<string, string>> = {
   'kernel/link/link.ts': 'was counted',
   'input/documents/read-documents.ts': 'a piece of what was counted',
   'base/json/locate.ts': 'one text in quotes',
-  'input/yaml/plain-scalars.ts': 'one text in quotes',
+  'input/yaml/scalars.ts': 'one text in quotes',
   'apply/state/record.ts': 'kpc-apply wrote it, and root alone can change it',
 };
 

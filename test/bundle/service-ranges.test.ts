@@ -6,7 +6,7 @@ import { readBundle } from '../../src/bundle/read-bundle.ts';
 import { compileState } from '../../src/snapshot/open/compile-node.ts';
 import type { Cluster } from '../../src/cluster/model.ts';
 import { describeNode } from '../../src/cluster/node-context.ts';
-import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
+import { resolveSettings } from '../../src/input/configuration/read-settings.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 import { parseNetwork } from '../../src/kernel/address.ts';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { acceptCommand } from '../../src/cli/kpc/accept-command.ts';
+import { acceptCommand } from '../../src/cli/kpc/compile-command.ts';
 
 describe('the command that accepts a change', () => {
   test.each([

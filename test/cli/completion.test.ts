@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { complete, splitShellLine } from '../../src/cli/shared/completion.ts';
+import { complete, splitShellLine } from '../../src/cli/shared/common-commands.ts';
 import { findingCodes } from '../../src/base/findings/codes.ts';
 import { readPrograms, visibleFlags } from '../../packaging/programs.ts';
 import { projectFolder, runProgram } from '../support/run-kpc.ts';

@@ -1,8 +1,7 @@
 import { describe as suite, expect, test } from 'vitest';
 import { describeNode, nodePortNetworks } from '../../src/cluster/node-context.ts';
 import type { Node } from '../../src/cluster/objects.ts';
-import { readConfig } from '../../src/input/configuration/read-config.ts';
-import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
+import { readConfig, resolveSettings } from '../../src/input/configuration/read-settings.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';
 import { isModeOf, newestRelease, releases, modeHistories } from '../../src/kube-proxy/releases.ts';

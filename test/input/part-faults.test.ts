@@ -1,8 +1,7 @@
 // What is wrong in one part of a document hides nothing of the others, and is reported once, at its place.
 import { expect, test } from 'vitest';
 import { mostOfCode, type Finding } from '../../src/base/findings/finding.ts';
-import { readConfigText } from '../../src/input/configuration/read-config.ts';
-import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
+import { readConfigText, resolveSettings } from '../../src/input/configuration/read-settings.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { sortDiagnostics } from '../../src/input/sort-diagnostics.ts';

@@ -1,8 +1,7 @@
 import { wordsOf } from '../../src/say/words/words.ts';
 import { visit } from 'jsonc-parser';
 import { describe, expect, test } from 'vitest';
-import { findRepeatedJsonKeys } from '../../src/input/documents/json.ts';
-import { readDocuments } from '../../src/input/documents/read-documents.ts';
+import { findRepeatedJsonKeys, readDocuments } from '../../src/input/documents/read-documents.ts';
 import { collectInputs } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 

@@ -1,6 +1,5 @@
 import { describe as suite, expect, test } from 'vitest';
-import { readConfig } from '../../src/input/configuration/read-config.ts';
-import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
+import { readConfig, resolveSettings } from '../../src/input/configuration/read-settings.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
 import { describe } from './diagnose.ts';

@@ -1,8 +1,7 @@
 import { wordsOf } from '../../src/say/words/words.ts';
 import { expect, test } from 'vitest';
 import { isError } from '../../src/base/findings/finding.ts';
-import { readConfig } from '../../src/input/configuration/read-config.ts';
-import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
+import { readConfig, resolveSettings } from '../../src/input/configuration/read-settings.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
 import { readConfigurations } from './configurations.mjs';

@@ -4,7 +4,7 @@ import { manifest } from '#checks';
 import { optional, type Schema, type Schemas } from '../../src/base/json/schema.ts';
 import { readChecked, type Check } from '../../src/base/json/check.ts';
 import { kubeProxyConfigurationSchema } from '../../src/input/objects/shapes/kube-proxy-configuration.ts';
-import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
+import { resolveSettings } from '../../src/input/configuration/read-settings.ts';
 import { modeHistories, newestRelease } from '../../src/kube-proxy/releases.ts';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';
 import {

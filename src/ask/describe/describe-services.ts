@@ -9,7 +9,7 @@ import {
 import { groupBy } from '../../cluster/grouping.ts';
 import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../../snapshot/port-faults.ts';
+import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../../snapshot/faults.ts';
 import { hostOf } from './parse-asked.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';

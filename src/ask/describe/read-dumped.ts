@@ -23,7 +23,7 @@ import {
   leadsToServices,
   lostJumpCause,
   unshownJumpWords,
-} from '../../snapshot/lost-jumps.ts';
+} from '../../snapshot/faults.ts';
 
 /** What a dump shows of Services, and of the manifests' Services that name its contents. */
 export interface DumpReading {

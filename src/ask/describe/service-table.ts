@@ -3,7 +3,7 @@ import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, type PortAddress, type ServicePort, type ShownPort } from '../../cluster/model.ts';
-import { faultsOf } from '../../snapshot/port-faults.ts';
+import { faultsOf } from '../../snapshot/faults.ts';
 import { families } from '../../kernel/family.ts';
 import { withoutName } from './describe-services.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';

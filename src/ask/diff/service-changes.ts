@@ -4,7 +4,7 @@ import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../../cluster/
 import { compareText } from '../../kernel/compare.ts';
 import type { Place } from '../../kernel/place.ts';
 import { changeOf, type ChangeKind } from '../changes/kernel-change.ts';
-import { faultsOf, faultWords } from '../../snapshot/port-faults.ts';
+import { faultsOf, faultWords } from '../../snapshot/faults.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import {
   diffEndpointStates,

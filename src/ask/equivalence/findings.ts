@@ -29,15 +29,13 @@ import {
   type ReachedEndpoint,
 } from '../../packet/packet.ts';
 import { connectionWords } from '../trace/connection-words.ts';
-import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/lost-jump.ts';
-import { addressKind } from '../trace/port-at.ts';
+import { lostJumpOf, lostJumpsOf, assumedPlace, isUndetectedPod, type LostJumps } from '../trace/stop-words.ts';
+import { addressKind } from '../trace/service-ends.ts';
 import { nodeSocketText } from '../trace/question.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
-import { assumedPlace, isUndetectedPod } from '../trace/stop-words.ts';
-import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
-import { findServiceCause } from './changed-services.ts';
+import { causeIds, causes, findServiceCause, type Cause, type CauseId } from './causes.ts';
 import { compareScenes, sourceWord, type ComparisonOptions, type Difference, type Like } from './compare.ts';
 import { ownAddresses, type PlacedSender } from './senders.ts';
 
@@ -462,7 +460,7 @@ function destinationFinder(
     const [first] = own;
     if (first) return { kind: addressKind(first, destination) ?? 'unknown', ports: own };
     if (!nodes.has(text)) {
-      if (there.length === 0) return { kind: 'unserved-address', ports: none };
+      if (there.length === 0) return { kind: 'unserved-address', ports: [] };
       return { kind: protocol === 'icmp' ? 'ping' : 'unserved-port', ports: there };
     }
     const listening = indexes.flatMap((index) => index.nodePortsAt(port)).filter((each) => each.family === family);
@@ -470,7 +468,7 @@ function destinationFinder(
     const asked = listening.filter(
       (each) => isAsked(each) || (each.healthCheckNodePort === port && protocol === 'tcp'),
     );
-    if (!asked[0]) return { kind: 'node', ports: none };
+    if (!asked[0]) return { kind: 'node', ports: [] };
     return { kind: isAsked(asked[0]) ? 'node-port' : 'health-check', ports: asked };
   };
 }

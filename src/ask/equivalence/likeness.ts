@@ -4,7 +4,7 @@ import { isLinkLocal, isLoopback, ipv4Number, numberOf, type Address } from '../
 import { spanOf } from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import { servicesWithoutEndpoints } from '../trace/doubted-ends.ts';
+import { servicesWithoutEndpoints } from '../trace/service-ends.ts';
 import type { Scene } from '../trace/scene.ts';
 import { portKey, readPortKey, type PortKey, type Questions } from './questions.ts';
 import type { Clients } from './senders.ts';

@@ -4,8 +4,7 @@ import { ownAnnotations } from '../../cluster/annotations.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import type { Subjects } from './subjects.ts';
-import { listObjects, titleOf } from './listed-objects.ts';
+import { listObjects, titleOf, type Subjects } from './subjects.ts';
 
 const { ignore: ignoreAnnotation } = ownAnnotations;
 

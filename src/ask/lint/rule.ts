@@ -1,8 +1,16 @@
+// A rule of kpc lint, and what several rules are made of: packets that they claim, nodes that lack endpoints, source
+// ranges, external addresses, and what may make Pods.
 import type { ArgumentsOf, FindingCode } from '../../base/findings/codes.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Evidence } from '../../base/findings/finding.ts';
 import type { Verdict } from '../../packet/packet.ts';
-import type { LintedService, LintInput } from './lint-input.ts';
+import type { LintedService, LintInput, LintedNode } from './lint-input.ts';
+import type { ServicePort } from '../../cluster/model.ts';
+import { planTraffic } from '../../cluster/plan-traffic.ts';
+import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
+import { groupBy } from '../../cluster/grouping.ts';
+import type { PodMaker } from '../../input/objects/unread-kinds.ts';
+import type { Inputs } from '../../input/read-inputs.ts';
 
 /** How a packet ends; `fails`: it arrives, and its connection fails all the same. */
 export type PacketEnd = Verdict | 'fails';
@@ -34,4 +42,125 @@ export function ofServices<Code extends FindingCode>(
   check: (service: LintedService, input: LintInput) => Found<Code> | readonly Found<Code>[] | undefined,
 ): Rule<Code> {
   return { check: (input) => input.services.flatMap((service) => check(service, input) ?? []) };
+}
+
+/** The ends of a packet that reaches no endpoint, or one whose answer does not come back. */
+export const unanswered: readonly PacketEnd[] = ['dropped', 'refused', 'fails'];
+
+/** Whether it has an endpoint that takes connections, on whatever node. */
+export function isServed(port: ServicePort): boolean {
+  return planTraffic(port, { name: '', zone: '' }).hasEndpoints;
+}
+
+export function socketOf({
+  port,
+  protocol,
+}: Pick<ServicePort, 'port' | 'protocol'>): Pick<PacketClaim, 'port' | 'protocol'> {
+  return { port, protocol };
+}
+
+/** A packet to the cluster IP, which gets no endpoint on any node. kpc knows the node's own address in any input. */
+export function refused(port: ServicePort, { nodes }: LintInput): PacketClaim {
+  return { ...socketOf(port), from: 'node', to: port.clusterIP, node: nodes[0]?.name ?? '', ends: unanswered };
+}
+
+/** A packet of a client to a node port, which it sends on; undefined if no node's address is known. */
+export function toNodePort(port: ServicePort, { nodes }: LintInput): PacketClaim | undefined {
+  const node = nodes.find(({ context }) => !isLoopback(context.nodeIPs[port.family]));
+  if (!node) return undefined;
+  const to = node.context.nodeIPs[port.family];
+  return { from: 'external', to, port: port.nodePort, protocol: port.protocol, node: node.name, ends: ['delivered'] };
+}
+
+/** A port of a Service, and the nodes where something holds of it. */
+interface OnNodes {
+  readonly port: ServicePort;
+  /** The first of these nodes. */
+  readonly node: LintedNode;
+  readonly nodes: readonly LintedNode[];
+  /** Their names, and how many nodes there are. */
+  readonly on: { readonly nodes: readonly string[]; readonly of: number };
+}
+
+/** The first port of the Service of which something holds on a node, with all nodes where it holds of one. */
+export function findNodes(
+  { name }: LintedService,
+  { nodes }: LintInput,
+  holds: (port: ServicePort, node: LintedNode) => boolean,
+): OnNodes | undefined {
+  const found = nodes.flatMap((node) => {
+    const port = node.portsOf(name).find((each) => holds(each, node));
+    return port ? [{ port, node }] : [];
+  });
+  const [first] = found;
+  const own = found.map(({ node }) => node);
+  return first && { ...first, nodes: own, on: { nodes: own.map(({ name: node }) => node), of: nodes.length } };
+}
+
+/** The same for what a lack of endpoints shows: nothing, if the input does not show all endpoints of the Service. */
+export function findGap(...[service, input, lacks]: Parameters<typeof findNodes>): OnNodes | undefined {
+  return service.knowsEndpoints ? findNodes(service, input, lacks) : undefined;
+}
+
+export function isRefusedForLack({ refusal }: ReturnType<typeof planTraffic>['internal']): boolean {
+  return refusal?.reason === 'no-local-endpoints';
+}
+
+/** A rule of load balancers with source ranges. */
+export function ofRestricted<Code extends FindingCode>(
+  check: (service: LintedService, input: LintInput) => Found<Code> | readonly Found<Code>[] | undefined,
+): Rule<Code> {
+  return ofServices((service, input) => {
+    const { object, ports } = service;
+    const { type, loadBalancerSourceRanges: ranges } = object.spec;
+    return type === 'LoadBalancer' && ranges.length > 0 && ports.length > 0 ? check(service, input) : undefined;
+  });
+}
+
+/** Whether the ranges let everyone in, so that nothing is restricted. */
+export function isOpen({ object: { spec } }: LintedService): boolean {
+  return spec.loadBalancerSourceRanges.some((range) => /\/0+$/.test(range.trim()));
+}
+
+interface OutsideAddress {
+  readonly address: Address;
+  readonly place: Place;
+}
+
+/** The external addresses that kube-proxy would program, of either family. */
+export function outsideAddresses({ written: { spec, ingress }, source }: LintedService): readonly OutsideAddress[] {
+  const read = (text: string | undefined, place: Place): readonly OutsideAddress[] => {
+    const address = parseAddress(text ?? '');
+    return address ? [{ address, place }] : [];
+  };
+  return [
+    ...spec.externalIPs.flatMap((text, i) => read(text, source.place(['spec', 'externalIPs', i]))),
+    ...ingress.flatMap(({ ip, ipMode }, i) =>
+      ipMode === 'VIP' ? read(ip, source.place(['status', 'loadBalancer', 'ingress', i, 'ip'])) : [],
+    ),
+  ];
+}
+
+/** What may make Pods and Services that the input does not show. Controllers do for a Gateway, as for a custom resource. */
+export function makersByNamespace({ podMakers, gateways }: Inputs): ReadonlyMap<string, readonly PodMaker[]> {
+  const ofGateways = gateways.map(({ object: { metadata } }): PodMaker => {
+    const { name, namespace } = metadata;
+    const group = 'gateway.networking.k8s.io';
+    return { kind: 'Gateway', name, namespace, group, isCustom: true, templates: [], namespaces: [] };
+  });
+  const placed = [...podMakers, ...ofGateways].flatMap((maker) =>
+    [maker.namespace, ...maker.namespaces].map((namespace) => ({ namespace, maker })),
+  );
+  const groups = groupBy(placed, ({ namespace }) => namespace);
+  return new Map([...groups].map(([namespace, own]) => [namespace, own.map(({ maker }) => maker)]));
+}
+
+/** "HelmRelease default/forge". */
+export function nameOfMaker({ kind, namespace, name }: PodMaker): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+/** Operators label the Pods of "mongo" with "mongo-svc" or "shop.mongo". */
+export function hasWord(text: string, word: string): boolean {
+  return word !== '' && `.${text.replaceAll(/[-_]/g, '.')}.`.includes(`.${word.replaceAll(/[-_]/g, '.')}.`);
 }

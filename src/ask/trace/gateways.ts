@@ -9,8 +9,7 @@ import {
   type Sourced,
 } from '../../cluster/objects.ts';
 import type { Maybe } from '../../packet/reason.ts';
-import { labelsOfNamespace, matches } from './known-labels.ts';
-import type { Scene } from './scene.ts';
+import { labelsOfNamespace, matches, type Scene } from './scene.ts';
 
 /** Where requests come in: a listener of a Gateway or ListenerSet, or the controller of Ingresses. */
 export interface Entrance {

@@ -1,5 +1,5 @@
 import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
-import { findUnshownJumps } from '../../snapshot/lost-jumps.ts';
+import { findUnshownJumps } from '../../snapshot/faults.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
@@ -24,10 +24,8 @@ import {
 } from '../../packet/knowledge.ts';
 import { isUnknownOwn } from '../../packet/packet.ts';
 import { lacks, unreadRule, type Reason } from '../../packet/reason.ts';
-import { doubtedEnds } from './doubted-ends.ts';
-import { localhostListeners } from './localhost-listeners.ts';
+import { doubtedEnds, localhostListeners, addressKind } from './service-ends.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
-import { addressKind } from './port-at.ts';
 
 /** A side's state, with other programs' tables and the sysctl that kube-proxy's rules imply. */
 export function wholeState(side: Snapshot): KernelState {

@@ -12,13 +12,12 @@ import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
 import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { unknownOwn, type PacketProtocol } from '../../packet/packet.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
-import { lostWayWords } from './lost-jump.ts';
+import { lostWayWords, assumedPlace, lackNote } from './stop-words.ts';
 import { reasonSentence, reasonWords } from './reason-words.ts';
 import { assumedLine } from './assumed-values.ts';
 import { healthCheckWords } from './notes.ts';
 import { packetOf, readSender, senderKinds, type NamedSender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
-import { assumedPlace, lackNote } from './stop-words.ts';
 
 /** The fate of packets from every kind of sender to every address of a Service. */
 export interface Matrix {

@@ -15,9 +15,8 @@ import type { Location } from '../../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { all, anyOf, type Maybe } from '../../packet/reason.ts';
 import { isUnknownOwn, type PacketProtocol } from '../../packet/packet.ts';
-import { labelsOfNamespace, matches, type KnownLabels } from './known-labels.ts';
+import { labelsOfNamespace, matches, isLocalEndpoint, type KnownLabels, type Scene } from './scene.ts';
 import type { Trace } from './question.ts';
-import { isLocalEndpoint, type Scene } from './scene.ts';
 
 type Direction = 'ingress' | 'egress';
 

@@ -1,4 +1,4 @@
-import { count, joinWords } from '../../base/printable.ts';
+import { count, joinWords, formatCount } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { explainUnserved } from '../describe/find-subject.ts';
@@ -6,18 +6,15 @@ import { isLoopback } from '../../kernel/address.ts';
 import { describeSkipped } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
+import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RouteDecision } from '../../packet/step.ts';
-import { verdictWords, causeNote, undetectedNote } from './stop-words.ts';
-import { existingFlowWords, findExistingFlows } from './existing-flows.ts';
-import { lostWayWords } from './lost-jump.ts';
+import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop-words.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import { hasAddress, packetOf, type Trace } from './question.ts';
-import { addressKind, portAt } from './port-at.ts';
+import { addressKind, portAt, servicesWithoutEndpoints } from './service-ends.ts';
 import type { Scene } from './scene.ts';
-import { servicesWithoutEndpoints } from './doubted-ends.ts';
 
 /** Notes that answer an operator's next questions. */
 export function listNotes(trace: Trace, scene: Scene): readonly string[] {
@@ -229,4 +226,52 @@ function healthCheckNote({ target: { address, port }, fate }: Trace, { side }: S
   const served = planNodePorts(side.settings, side.node, address.family).addresses;
   const listens = !served || served.some(({ text }) => text === address.text);
   return listens ? `this is the ${healthCheckWords(check, side)}` : undefined;
+}
+
+/** Destinations of the dump's flows between the packet's two ends. */
+interface ExistingFlows {
+  /** Whether these are the sender's own flows; if not, they are those of all clients. */
+  readonly isSender: boolean;
+  /** Sorted by number of flows, the most first. */
+  readonly ends: readonly { readonly end: SocketAddress; readonly flows: number }[];
+}
+
+/**
+ * Finds the listed flows to the packet's destination, because rules only decide for the first packet of a flow. Prefers the
+ * sender's own flows. Undefined if there are none.
+ */
+export function findExistingFlows(
+  { sender, target }: Pick<Trace, 'sender' | 'target'>,
+  { side: { flows = [] } }: Pick<Scene, 'side'>,
+): ExistingFlows | undefined {
+  const to = formatSocketAddress(target);
+  const all = flows.filter((flow) => flow.protocol === target.protocol && formatSocketAddress(flow.destination) === to);
+  const own = all.filter(({ source }) => source.address.text === sender.address?.text);
+  const ends = new Map<string, { readonly end: SocketAddress; flows: number }>();
+  for (const { answers: end } of own.length > 0 ? own : all) {
+    const known = ends.get(formatSocketAddress(end));
+    if (known) known.flows++;
+    else ends.set(formatSocketAddress(end), { end, flows: 1 });
+  }
+  if (ends.size === 0) return undefined;
+  return { isSender: own.length > 0, ends: [...ends.values()].sort((a, b) => b.flows - a.flows) };
+}
+
+/** Most ends that a sentence names. */
+const mostNamed = 5;
+
+/** A sentence about them. `serves`: whether an endpoint takes new flows; undefined if unknown. */
+function existingFlowWords(
+  { isSender, ends }: ExistingFlows,
+  serves: (endpoint: string) => boolean | undefined,
+): string {
+  const total = ends.reduce((sum, { flows }) => sum + flows, 0);
+  const named = ends.slice(0, mostNamed).map(({ end, flows }) => {
+    const at = formatSocketAddress(end);
+    return `${formatCount(flows)} to ${at}${serves(at) === false ? ', where no rule leads now' : ''}`;
+  });
+  const more = ends.length > mostNamed ? `; and ${count(ends.length - mostNamed, 'more end')}` : '';
+  const whose = isSender ? 'of this sender' : 'to the same address';
+  const exist = total === 1 ? 'exists and keeps its end' : 'exist and keep their ends';
+  return `${count(total, 'flow')} ${whose} ${exist}, whatever the rules say: ${named.join('; ')}${more}`;
 }

@@ -6,7 +6,7 @@ import { isGap, type Circumstance, type Missing, type Reason } from '../../packe
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
-import { jumpCommand, unshownJumpWords } from '../../snapshot/lost-jumps.ts';
+import { jumpCommand, unshownJumpWords } from '../../snapshot/faults.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from './scene.ts';
 

@@ -11,6 +11,8 @@ import { unknownOwn } from '../../packet/packet.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
+import { meetsRequirement, type LabelSelector } from '../../cluster/objects.ts';
+import { allOf, type Maybe } from '../../packet/reason.ts';
 
 /** A node that packets are sent to. */
 export interface Scene {
@@ -136,4 +138,25 @@ function complete(scene: Scene, other: Scene): Scene {
   const completed = side.kind === 'dump' ? side.completedBy({ ...side.state, ...taken }, coverage) : side;
   const links = knowsAddresses ? scene.links : other.links;
   return { ...scene, side: completed, links, evaluate: evaluatorOf(completed, links, scene.podTraffic, clusterIPs) };
+}
+
+export interface KnownLabels {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Whether there are no other labels. */
+  readonly isWhole: boolean;
+}
+
+/** Whether a selector matches these labels. */
+export function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): Maybe {
+  return allOf(selector, (requirement) =>
+    isWhole || Object.hasOwn(labels, requirement.key) ? meetsRequirement(requirement, labels) : undefined,
+  );
+}
+
+/** kube-apiserver labels every Namespace with its name. */
+export function labelsOfNamespace(namespace: string | undefined, { side: { objects } }: Scene): KnownLabels {
+  if (namespace === undefined) return { labels: {}, isWhole: false };
+  const own = objects.namespaces.find(({ object }) => object.metadata.name === namespace);
+  const labels = { ...own?.object.metadata.labels, 'kubernetes.io/metadata.name': namespace };
+  return { labels, isWhole: own !== undefined };
 }

@@ -1,18 +1,21 @@
+// Why a packet stops, in words, also where something removed a jump of kube-proxy's.
 import { count, percent } from '../../base/printable.ts';
 import { lostShare, type KnownFate, type Fate } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
-import { whyNoEndpoint } from '../../snapshot/port-faults.ts';
+import { whyNoEndpoint, dormantCause, entryOf, findLostJumps, lostJumpCause } from '../../snapshot/faults.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Step } from '../../packet/step.ts';
 import { decisionWords } from './connection-words.ts';
 import type { Trace } from './question.ts';
 import { whereOf } from './reason-words.ts';
-import { addressKind, portAt } from './port-at.ts';
+import { addressKind, portAt } from './service-ends.ts';
 import type { Scene } from './scene.ts';
 import { stopOf, type Stop } from './stop.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 
 /** Why a packet is dropped or refused, or what policy Local does with a delivered one. */
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
@@ -200,3 +203,40 @@ const endWords = {
   dropped: { end: 'dropped', meaning: 'the sender gets no answer, and waits until it times out' },
   forwarded: { end: 'left to routing', meaning: 'no rule of a Service changes it' },
 } as const;
+
+/** The missing jumps to the rules of Services, by family. */
+export type LostJumps = { readonly [F in Family]: readonly MissingJump[] };
+
+export function lostJumpsOf({ side }: Scene): LostJumps {
+  const { mode } = side;
+  const [ipv4, ipv6] = families.map((family) => (mode ? findLostJumps(side, mode, family) : []));
+  return { ipv4: ipv4 ?? [], ipv6: ipv6 ?? [] };
+}
+
+/** Any other stop comes before the rules of Services, or does not depend on them. */
+const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
+
+/** Whether no rule that translates Service addresses has taken the packet, which is then untouched or stopped. */
+function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
+  const end = fate.otherwise ?? fate;
+  const stop = stopOf(end);
+  return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
+}
+
+/** The missing jump that keeps a packet to a Service from its rules; undefined if there is none. */
+export function lostJumpOf(
+  trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address'> },
+  lost: LostJumps,
+): MissingJump | undefined {
+  const hook = trace.sender.enters ? 'prerouting' : 'output';
+  const jumps = lost[trace.target.address.family];
+  return isUntaken(trace) ? jumps.find((jump) => entryOf(jump) === hook) : undefined;
+}
+
+/** A sentence on why a packet to a Service does not reach its rules, and what to do. */
+export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
+  if (!scene.side.mode || !isUntaken(trace)) return undefined;
+  const jump = lostJumpOf(trace, lostJumpsOf(scene));
+  const words = jump && `chain ${jump.to} has rules for it, and nothing in ${jump.from} jumps there: ${lostJumpCause}`;
+  return dormantCause(scene.side, trace.target.address.family) ?? words;
+}

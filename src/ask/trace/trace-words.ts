@@ -6,15 +6,14 @@ import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';
 import { isArrival, sourceText, isUnknownOwn, type KnownFate, type ReachedEndpoint } from '../../packet/packet.ts';
 import type { Step } from '../../packet/step.ts';
 import { assumedLine, assumedValues, valuesOf } from './assumed-values.ts';
-import { listNotes } from './notes.ts';
+import { listNotes, findExistingFlows } from './notes.ts';
 import { describeStep, type RouteStep, type StepInWords } from './step-words.ts';
 import { verdictWords, causeOf } from './stop-words.ts';
 import { connectionWords, type ConnectionInWords } from './connection-words.ts';
-import { findExistingFlows } from './existing-flows.ts';
 import { judgePolicies } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
 import { conditionWords, reasonSentence, reasonWords } from './reason-words.ts';
-import { portAt } from './port-at.ts';
+import { portAt } from './service-ends.ts';
 import { isLocalEndpoint, type Scene } from './scene.ts';
 
 /** A trace in words: the result, then each step. */

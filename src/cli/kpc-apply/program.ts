@@ -6,10 +6,9 @@ import { doctor, dump, plan, verify } from './read-only-commands.ts';
 import { catchUncaught, printFailures, reportFailure, type ApplyEnvironment } from './environment.ts';
 import type { Options } from './options.ts';
 import { watch } from './watch-command.ts';
-import { addCompletionCommand } from '../shared/completion.ts';
+import { addCompletionCommand, addVersionCommand } from '../shared/common-commands.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
-import { addVersionCommand } from '../shared/version-command.ts';
 
 /** How a command is called, once that is known. */
 type Called = { command: string; output: string | undefined; logFormat?: 'text' | 'json' | undefined };

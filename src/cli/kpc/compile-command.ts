@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { formatCount } from '../../base/printable.ts';
+import { formatCount, shellWord } from '../../base/printable.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import {
   checkSnapshot,
@@ -15,21 +15,21 @@ import {
   type WordsOfForm,
 } from '../../library/node/compile.ts';
 import { withoutDefaultMode } from '../../library/open.ts';
-import { type Flag, flagRow, openFlags } from '../../library/options.ts';
+import { flagRow, openFlags, type Flag } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
 import { formatCompiled } from '../../say/bundle-text.ts';
 import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { formatJson } from '../../say/formats/json.ts';
-import type { compiledFleet } from '../../say/outputs/compile.ts';
+import type { compiledFleet } from '../../say/outputs/compile-and-compare.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
-import { acceptCommand } from './accept-command.ts';
 import { defineCommand, type Call } from './call.ts';
-import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
+import { clusterFlags, nameInputs, type ClusterOptions } from './open-input.ts';
 import { outputFlag } from './flags.ts';
 import { traceWords } from './input-options.ts';
 import { makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
+import type { FolderForm } from '../../say/check-report.ts';
 
 interface CommandOptions extends CompileOptions, MessageOptions, ClusterOptions {
   readonly jobs: number;
@@ -204,4 +204,40 @@ async function compileMany(
   }
   await call.say(said);
   return exitStatus.ok;
+}
+
+/** Flags of a check that mean nothing when the folder is written; true for those with a value. */
+const left: ReadonlyMap<string, boolean> = new Map([
+  ['--check', true],
+  ['--output', true],
+  ['-q', false],
+  ['--quiet', false],
+]);
+
+/** The command that writes a folder again that --check compared: the same words, with --golden or -o in the place of --check. */
+export function acceptCommand(
+  argv: readonly string[],
+  folder: string,
+  form: FolderForm,
+  adds: readonly string[] = [],
+): string {
+  const writes = [form === 'golden' ? '--golden' : '-o', folder, ...adds];
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  const kept: string[] = [];
+  let isWritten = false;
+  for (let i = 0; i < end; i++) {
+    const word = argv[i] ?? '';
+    const [flag = ''] = word.split('=');
+    const hasValue = left.get(flag);
+    if (hasValue === undefined) {
+      kept.push(word);
+      continue;
+    }
+    if (hasValue && flag === word) i++;
+    if (flag !== '--check') continue;
+    kept.push(...writes);
+    isWritten = true;
+  }
+  const words = isWritten ? kept : [...kept, ...writes];
+  return ['kpc', ...words, ...argv.slice(end)].map(shellWord).join(' ');
 }

@@ -2,7 +2,7 @@ import { codes } from '#codes';
 import { findingCodes } from '../../base/findings/codes.ts';
 import { proposeValues } from '../../library/node/names.ts';
 import type { FileOptions } from '../../library/node/open.ts';
-import type { Candidate, ValueRequest } from '../shared/completion.ts';
+import type { Candidate, ValueRequest } from '../shared/common-commands.ts';
 import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 
 /** Completes values that only kpc has: codes, modes, releases, and names in the manifests of -f or kpc.yaml. */

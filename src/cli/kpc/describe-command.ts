@@ -13,8 +13,7 @@ import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { limitFlag, nodeFlag, outputFlag } from './flags.ts';
 import { messageFlags } from './messages.ts';
-import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
-import { openInput, type InputOptions } from './open-input.ts';
+import { clusterFlags, nameInputs, openInput, type ClusterOptions, type InputOptions } from './open-input.ts';
 
 interface DescribeOptions extends InputOptions, ClusterOptions {
   readonly fromDump?: string;

@@ -13,8 +13,7 @@ import { defineCommand } from './call.ts';
 import { limitFlag, nodeFlag, outputFlag } from './flags.ts';
 import { traceWords } from './input-options.ts';
 import { makeStrict, messageFlags } from './messages.ts';
-import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
-import { expectManifests, type InputOptions } from './open-input.ts';
+import { clusterFlags, nameInputs, expectManifests, type ClusterOptions, type InputOptions } from './open-input.ts';
 
 interface LintOptions extends InputOptions, ClusterOptions {
   readonly ignore?: readonly string[];

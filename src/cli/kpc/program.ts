@@ -10,11 +10,10 @@ import { findIdleFlag } from './flags.ts';
 import { applyKpcYaml, findMisnamed, mayHoldFlags, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
 import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
 import type { AddCommand } from './call.ts';
-import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
+import { addCompletionCommand, addVersionCommand, type FindValues } from '../shared/common-commands.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Slips, UsageCall, UsageFault } from '../shared/usage-errors.ts';
-import { addVersionCommand } from '../shared/version-command.ts';
 import { isPath } from '../shared/path-words.ts';
 
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {

@@ -2,7 +2,7 @@ import { refuse } from '../../library/refusal.ts';
 import { dirname, isAbsolute, join } from 'node:path';
 import { readTestFiles } from '../../library/node/open.ts';
 import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
-import { testAnswer, TestRun, writeHoldingTests, type SceneSettings } from '../../library/test-run.ts';
+import { testAnswer, TestRun, writeHoldingTests, type SceneSettings } from '../../library/test.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';

@@ -13,8 +13,7 @@ import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag, outputFlag } from './flags.ts';
 import { messageFlags } from './messages.ts';
-import { clusterFlags, nameInputs } from './cluster-input.ts';
-import { openScenes, type InputOptions } from './open-input.ts';
+import { clusterFlags, nameInputs, openScenes, type InputOptions } from './open-input.ts';
 
 interface TraceOptions extends InputOptions, Omit<TraceQuestion, 'namespace' | 'node' | 'allNodes'> {
   readonly output: (typeof traceOutputs)[number];

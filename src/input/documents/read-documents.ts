@@ -1,15 +1,50 @@
-import { diagnoseFault, Tally, type Finding } from '../../base/findings/finding.ts';
-import { DocumentSource, type InputDocument, placeAt } from './document.ts';
-import { skipValue } from '../../base/json/locate.ts';
-import { findJsonFaults, findRepeatedJsonKeys } from './json.ts';
-import { findExcess, parseJson, TooLong } from '../../base/bounds.ts';
-import { mostJsonValues } from './room.ts';
-import { type SyntaxFault, tooDeep, tooLong } from './syntax-fault.ts';
+// Splits files into documents and parses them, as YAML or as JSON.
+import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
+import { findRepeatedKeys, skipValue } from '../../base/json/locate.ts';
 import { describeConflict, type Span, type TextFile } from './text-file.ts';
+import { tooDeep, mostJsonValues, tooLong, type SyntaxFault } from './faults-and-limits.ts';
+import { diagnoseFault, Tally, type Finding } from '../../base/findings/finding.ts';
+import { DocumentSource, placeAt, type InputDocument } from './document.ts';
+import { findExcess, parseJson, TooLong } from '../../base/bounds.ts';
 import { Memory, readYamlFast } from '../yaml/fast-reader.ts';
 import { readLongList } from '../yaml/long-list.ts';
-import { type ParsedValue, parseYamlValue } from '../yaml/parse.ts';
+import { parseYamlValue, type ParsedValue } from '../yaml/parse.ts';
 import { findUnclosed } from '../yaml/unclosed.ts';
+
+/** What is wrong with a JSON text, in the order of the text, and once a line: more has one cause. Empty for what JSON.parse takes. */
+function findJsonFaults(text: string): readonly SyntaxFault[] {
+  const errors: ParseError[] = [];
+  try {
+    parse(text, errors, { disallowComments: true, allowTrailingComma: false });
+  } catch (error) {
+    // It calls itself for each level.
+    if (!(error instanceof RangeError)) throw error;
+    return [tooDeep];
+  }
+  return firstOfLines(errors, text).map(({ error, offset }) => {
+    // "CloseBraceExpected" → "close brace expected".
+    const reason = printParseErrorCode(error)
+      .replace(/(?!^)([A-Z])/g, ' $1')
+      .toLowerCase();
+    return { offset, code: 'bad-json', arguments: { reason } };
+  });
+}
+
+function firstOfLines(errors: readonly ParseError[], text: string): readonly ParseError[] {
+  return errors.filter(({ offset }, i) => {
+    const before = errors[i - 1];
+    return before === undefined || text.slice(before.offset, offset).includes('\n');
+  });
+}
+
+/** Keys that come more than once in one object of the JSON value in a stretch of a text: one fault for each. */
+export function findRepeatedJsonKeys(text: string, { start, end }: Span): SyntaxFault[] {
+  return findRepeatedKeys(text, start, end).map(({ second, times }) => ({
+    offset: second - start,
+    code: 'duplicate-key',
+    arguments: { times },
+  }));
+}
 
 /** The documents of one file in their order, and what is wrong with the others. */
 export interface FileDocuments {

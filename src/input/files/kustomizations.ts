@@ -2,7 +2,7 @@ import { baseName, folderOf, resolvePath } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';
-import { isPlain } from './templates.ts';
+import { isPlain } from './not-manifests.ts';
 
 /** Whether a document says how kustomize builds objects of others. Beside them, in a file of this name, it needs no kind. */
 export function isKustomization({ file, value }: InputDocument): boolean {

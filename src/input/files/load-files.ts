@@ -6,8 +6,7 @@ import { blankContainerLogs, describePacked } from '../../base/odd-texts.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { FileProblem } from '../../base/findings/files.ts';
-import { isLink } from './disk-paths.ts';
-import { disk, type FileTree, type Trees } from './file-tree.ts';
+import { isLink, disk, type FileTree, type Trees } from './file-tree.ts';
 import { BadPattern, ignoreFile, isInside, type ListedFile, listFolder } from './list-files.ts';
 import { describeConflict, TextFile, type FolderOrigin, type LoadedFiles } from '../documents/text-file.ts';
 

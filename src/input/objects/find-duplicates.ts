@@ -7,7 +7,7 @@ import type { Location, Place } from '../../kernel/place.ts';
 import type { CollectedObjects } from './read-objects.ts';
 import type { InputDocument } from '../documents/document.ts';
 import { findBuilder } from '../files/kustomizations.ts';
-import { isPlain } from '../files/templates.ts';
+import { isPlain } from '../files/not-manifests.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
 
 /** An object that the input defines again. */

@@ -19,14 +19,19 @@ import type {
 } from '../../cluster/objects.ts';
 import { type CommonNames, readServiceCidr } from './check-values.ts';
 import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
-import { readGateway, readListenerSet, readIngress, readReferenceGrant, readRoute } from './read-routes.ts';
+import {
+  readGateway,
+  readListenerSet,
+  readIngress,
+  readReferenceGrant,
+  readRoute,
+  readNetworkPolicy,
+} from './read-traffic.ts';
 import { readAutoscaler, readNamespace, readNode, readPod, readWorkload } from './read-node-and-pod.ts';
 import { readService } from './read-service.ts';
-import { readNetworkPolicy } from './read-traffic.ts';
 import type { Report } from './report.ts';
-import type { RawObjects } from './shapes/all.ts';
+import { validate, type RawObjects } from './validate.ts';
 import type { KubeProxyConfig } from './shapes/kube-proxy-configuration.ts';
-import { validate } from './validate.ts';
 
 /** What is in each list of objects. */
 interface ObjectTypes {

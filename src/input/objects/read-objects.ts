@@ -3,15 +3,12 @@ import { isObject } from '../../base/json/check.ts';
 import type { ObjectMeta, Source } from '../../cluster/objects.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { CommonNames } from './check-values.ts';
-import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-config.ts';
+import { readClusterFacts, unpackConfigMap, type ClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
-import { unpackConfigMap } from '../configuration/config-map.ts';
-import { findMaker } from '../files/beside-manifests.ts';
+import { findMaker, holdsPlaceholder } from '../files/not-manifests.ts';
 import { emptyLists, findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
-import { findPodMaker, type PodMaker } from './pod-makers.ts';
+import { findPodMaker, nameSkipped, type PodMaker } from './unread-kinds.ts';
 import { Report } from './report.ts';
-import { nameSkipped } from './unread-kinds.ts';
-import { holdsPlaceholder } from '../files/templates.ts';
 import type { TextFile } from '../documents/text-file.ts';
 
 /** The objects read so far, and what else the input said. */

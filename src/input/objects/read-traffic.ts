@@ -1,14 +1,35 @@
-import type {
-  FieldPath,
-  LabelSelector,
-  NetworkPolicy,
-  PolicyPeer,
-  PolicyPort,
-  PolicyRule,
+// Reads what decides of traffic besides Services: NetworkPolicies, Ingresses, routes and Gateways.
+import {
+  fullName,
+  type FieldPath,
+  type LabelSelector,
+  type NetworkPolicy,
+  type PolicyPeer,
+  type PolicyPort,
+  type PolicyRule,
+  type Gateway,
+  type Ingress,
+  type IngressBackend,
+  type IngressRoute,
+  type Listener,
+  type ReferenceGrant,
 } from '../../cluster/objects.ts';
-import { checkNetwork, type CommonNames, readMetadata } from './check-values.ts';
+import { checkNetwork, readMetadata, type CommonNames } from './check-values.ts';
 import type { Report } from './report.ts';
-import type { RawNetworkPolicy, RawPolicyRule, RawSelector } from './shapes/traffic.ts';
+import type {
+  RawNetworkPolicy,
+  RawPolicyRule,
+  RawSelector,
+  RawBackend,
+  RawGateway,
+  RawIngressObject,
+  RawNamespaces,
+  RawReference,
+  RawReferenceGrant,
+  RawRoute,
+  RawRouteMatch,
+  RawRouteRule,
+} from './shapes/traffic.ts';
 
 /** Reads a NetworkPolicy, with the API server's defaults (SetDefaults_NetworkPolicy in pkg/apis/networking/v1). */
 export function readNetworkPolicy(raw: RawNetworkPolicy, report: Report, names: CommonNames): NetworkPolicy {
@@ -16,7 +37,7 @@ export function readNetworkPolicy(raw: RawNetworkPolicy, report: Report, names: 
   const given = spec.policyTypes ?? [];
   const types = given.length > 0 ? given : ['Ingress', ...((spec.egress ?? []).length > 0 ? ['Egress'] : [])];
   const rulesOf = (direction: 'ingress' | 'egress'): readonly PolicyRule[] =>
-    (spec[direction] ?? []).map((rule, i) => readRule(rule, ['spec', direction, i], report));
+    (spec[direction] ?? []).map((rule, i) => readPolicyRule(rule, ['spec', direction, i], report));
   return {
     metadata: readMetadata(raw.metadata, 'subdomain', report, names),
     subject: readSelector(spec.podSelector),
@@ -25,7 +46,7 @@ export function readNetworkPolicy(raw: RawNetworkPolicy, report: Report, names: 
   };
 }
 
-function readRule(rule: RawPolicyRule, path: FieldPath, report: Report): PolicyRule {
+function readPolicyRule(rule: RawPolicyRule, path: FieldPath, report: Report): PolicyRule {
   const direction = rule.from ? 'from' : 'to';
   return {
     peers: (rule[direction] ?? []).map(({ podSelector, namespaceSelector, ipBlock }, i): PolicyPeer => {
@@ -66,4 +87,174 @@ export function readSelector(raw: RawSelector | null | undefined): LabelSelector
       values: values ?? [],
     })),
   ];
+}
+
+const gatewayGroup = 'gateway.networking.k8s.io';
+
+/** Reads where an Ingress sends requests. */
+export function readIngress(raw: RawIngressObject, report: Report, names: CommonNames): Ingress {
+  const { rules, defaultBackend } = raw.spec ?? {};
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
+  const to = (backend: RawBackend | null | undefined): Omit<IngressRoute, 'hosts' | 'path' | 'pathType'> => {
+    const { name, port } = backend?.service ?? {};
+    const read = readReference({ name: name ?? '', port: port?.number ?? port?.name ?? null }, metadata.namespace);
+    return { isConditional: false, backends: [read] };
+  };
+  const routes = (rules ?? []).flatMap(({ host, http }) =>
+    (http?.paths ?? []).map(({ path, pathType, backend }): IngressRoute => {
+      const type = pathType === 'Exact' ? 'exact' : 'prefix';
+      return { hosts: host ? [host] : [], path: path || '/', pathType: type, ...to(backend) };
+    }),
+  );
+  if (defaultBackend) routes.push({ hosts: [], path: undefined, pathType: 'prefix', ...to(defaultBackend) });
+  return { kind: 'Ingress', metadata, created: '', parents: [], routes };
+}
+
+/** Reads where a route of the Gateway API sends requests or connections. */
+export function readRoute(
+  kind: Exclude<Ingress['kind'], 'Ingress'>,
+  raw: RawRoute,
+  report: Report,
+  names: CommonNames,
+): Ingress {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
+  const { parentRefs, hostnames, rules } = raw.spec ?? {};
+  const hosts = (hostnames ?? []).map((host) => host.toLowerCase());
+  return {
+    kind,
+    metadata,
+    created: raw.metadata?.creationTimestamp ?? '',
+    parents: (parentRefs ?? []).flatMap((parent) => {
+      const owner = ownerOf(parent, metadata.namespace);
+      const { sectionName, port } = parent;
+      return owner.startsWith('Service ') ? [] : { owner, listener: sectionName || undefined, port: port ?? undefined };
+    }),
+    routes: (rules ?? []).flatMap((rule) => readRouteRule(rule, { kind, hosts, namespace: metadata.namespace })),
+  };
+}
+
+/** "Gateway shop/web". */
+function ownerOf({ kind, namespace, name }: RawReference, own: string): string {
+  const known = (kind || 'Gateway').replace(/^X(?=ListenerSet$)/, '');
+  return `${known} ${fullName({ namespace: namespace || own, name: name ?? '' })}`;
+}
+
+/** One route for each match. All of a rule have the same backends. */
+function readRouteRule(
+  { filters, backendRefs, matches }: RawRouteRule,
+  { kind, hosts, namespace }: { kind: Ingress['kind']; hosts: readonly string[]; namespace: string },
+): readonly IngressRoute[] {
+  const used = (backendRefs ?? []).filter(({ weight }) => weight !== 0);
+  const ends = used.flatMap((ref) => readFilters(ref.filters, readReference(ref, namespace), namespace));
+  const backends = readFilters(filters, undefined, namespace);
+  const isAnswered = backends.some(({ instead, isCopy }) => instead === redirect && !isCopy);
+  const all = isAnswered ? backends : [...ends, ...backends];
+  return (matches?.length ? matches : [{}]).map((match) => ({
+    hosts,
+    ...readPath(match, kind === 'HTTPRoute' ? '/' : undefined),
+    isConditional: isConditional(match),
+    backends: all,
+  }));
+}
+
+function readReference(
+  ref: Omit<RawReference, 'port'> & { readonly port?: number | string | null },
+  namespace: string,
+): IngressBackend {
+  const isService = (ref.kind || 'Service') === 'Service' && !ref.group;
+  return {
+    service: isService && ref.name ? ref.name : undefined,
+    instead: 'something else than a Service',
+    namespace: ref.namespace || namespace,
+    port: String(ref.port ?? ''),
+    isCopy: false,
+  };
+}
+
+/** Filters that change a request or its answer, and not where it goes. */
+const harmless = new Set(['RequestHeaderModifier', 'ResponseHeaderModifier', 'URLRewrite', 'CORS']);
+
+const redirect = 'a redirect';
+
+/** Where requests to a backend go by its filters, or those of its rule: a redirect comes instead of it, all else beside it. */
+function readFilters(
+  filters: RawRouteRule['filters'],
+  backend: IngressBackend | undefined,
+  namespace: string,
+): readonly IngressBackend[] {
+  const instead = (words: string): IngressBackend => ({ ...readReference({}, namespace), instead: words });
+  const given = (filters ?? []).filter(({ type }) => type && !harmless.has(type));
+  const more = given.map(({ type, requestMirror }): IngressBackend => {
+    if (type === 'RequestRedirect') return instead(redirect);
+    if (type !== 'RequestMirror') return instead(`the filter ${type}, which kpc does not know`);
+    return { ...readReference(requestMirror?.backendRef ?? {}, namespace), isCopy: true };
+  });
+  const isRedirected = more.some((each) => each.instead === redirect);
+  return backend && !isRedirected ? [backend, ...more] : more;
+}
+
+/** Where a request goes by its path; a method of gRPC is "/service/method" (GRPCRouteMatch in apis/v1). */
+function readPath({ path, method }: RawRouteMatch, usual: string | undefined): Pick<IngressRoute, 'path' | 'pathType'> {
+  if (path) {
+    const types = { Exact: 'exact', PathPrefix: 'prefix' } as const;
+    const type = path.type || 'PathPrefix';
+    return { path: path.value || '/', pathType: type === 'Exact' || type === 'PathPrefix' ? types[type] : 'pattern' };
+  }
+  if (!method || typeof method === 'string') return { path: usual, pathType: 'prefix' };
+  const { type, service, method: name } = method;
+  if (type && type !== 'Exact') return { path: `/${service ?? '.*'}/${name ?? '.*'}`, pathType: 'pattern' };
+  if (!service) return { path: `/${name ?? ''}`, pathType: 'suffix' };
+  return name ? { path: `/${service}/${name}`, pathType: 'exact' } : { path: `/${service}`, pathType: 'prefix' };
+}
+
+/** The method of an HTTPRoute is a word; that of a GRPCRoute is its path. */
+function isConditional({ method, headers, queryParams }: RawRouteMatch): boolean {
+  return typeof method === 'string' || [headers, queryParams].some((each) => (each ?? []).length > 0);
+}
+
+/** Reads what a Gateway listens to, with the API server's defaults. */
+export function readGateway(raw: RawGateway, report: Report, names: CommonNames): Gateway {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
+  const { parentRef, allowedListeners, listeners } = raw.spec ?? {};
+  return {
+    metadata,
+    created: raw.metadata?.creationTimestamp ?? '',
+    of: parentRef ? ownerOf(parentRef, metadata.namespace) : undefined,
+    sets: readFrom(allowedListeners?.namespaces, 'None'),
+    listeners: (listeners ?? []).map(({ name, hostname, port, protocol, allowedRoutes }): Listener => {
+      return {
+        name: name ?? '',
+        host: (hostname ?? '').toLowerCase(),
+        port: port ?? undefined,
+        protocol: protocol ?? '',
+        from: readFrom(allowedRoutes?.namespaces, 'Same'),
+        kinds: (allowedRoutes?.kinds ?? []).flatMap(({ group, kind }) =>
+          kind && (group || gatewayGroup) === gatewayGroup ? [kind] : ['another'],
+        ),
+      };
+    }),
+  };
+}
+
+/** Reads a ListenerSet. It adds listeners to a Gateway, which it has to name. */
+export function readListenerSet(raw: RawGateway, report: Report, names: CommonNames): Gateway {
+  if (!raw.spec?.parentRef) report.addMissing(['spec', 'parentRef'], 'the ListenerSet', 'the Gateway that it is of');
+  return readGateway(raw, report, names);
+}
+
+function readFrom(raw: RawNamespaces, usual: 'None' | 'Same'): Listener['from'] {
+  return raw?.from === 'Selector' ? readSelector(raw.selector) : raw?.from || usual;
+}
+
+/** Reads which references to its namespace a ReferenceGrant allows. */
+export function readReferenceGrant(raw: RawReferenceGrant, report: Report, names: CommonNames): ReferenceGrant {
+  return {
+    metadata: readMetadata(raw.metadata, 'subdomain', report, names),
+    from: (raw.spec?.from ?? []).flatMap(({ group, kind, namespace }) =>
+      group === gatewayGroup ? [`${kind} ${namespace}`] : [],
+    ),
+    services: (raw.spec?.to ?? []).flatMap(({ group, kind, name }) =>
+      kind === 'Service' && !group ? [name || undefined] : [],
+    ),
+  };
 }

@@ -1,11 +1,61 @@
-import { findNearest } from '../../base/names.ts';
+// The checks of all kinds of objects, and what they find wrong.
+import {
+  Autoscaler,
+  Endpoints,
+  EndpointSlice,
+  Gateway,
+  Ingress,
+  KubeProxyConfiguration,
+  Namespace,
+  NetworkPolicy,
+  Node,
+  PacketTests,
+  Pod,
+  ReferenceGrant,
+  Route,
+  Service,
+  ServiceCIDR,
+  Workload,
+} from '#checks';
 import { findFaults, isObject, type Check, type Fault } from '../../base/json/check.ts';
+import { findNearest } from '../../base/names.ts';
 import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import type { Report } from './report.ts';
-import { checks, type RawObjects } from './shapes/all.ts';
+
+/**
+ * The kinds that kpc reads, and its own file of packet tests. A Workload is a Deployment, a StatefulSet and the like. The first
+ * five have all fields that Kubernetes knows (up to 1.37).
+ */
+const checksByKind = {
+  Service,
+  EndpointSlice,
+  Endpoints,
+  Node,
+  ServiceCIDR,
+  Pod,
+  Workload,
+  Autoscaler,
+  KubeProxyConfiguration,
+  PacketTests,
+  NetworkPolicy,
+  Ingress,
+  Route,
+  Gateway,
+  ReferenceGrant,
+  Namespace,
+};
+
+/** What an object of each kind is when its check accepts it. */
+export type RawObjects = {
+  readonly [Kind in keyof typeof checksByKind]: (typeof checksByKind)[Kind] extends Check<infer T>
+    ? NonNullable<T>
+    : never;
+};
+
+export const checks: { readonly [Kind in keyof RawObjects]: Check } = checksByKind;
 
 /** How many fields of one object may be wrong: of an object with more, nothing else is checked. */
 const mostFaults = 220;

@@ -15,8 +15,16 @@ import {
   type YAMLSeq,
 } from 'yaml';
 import { nameCharacter } from '../../base/odd-texts.ts';
-import { mostYamlWords } from '../documents/room.ts';
-import { maxDepth, Refusal, refuse, refuseTab, type SyntaxFault, tooDeep, tooLong } from '../documents/syntax-fault.ts';
+import {
+  mostYamlWords,
+  maxDepth,
+  Refusal,
+  refuse,
+  refuseTab,
+  tooDeep,
+  tooLong,
+  type SyntaxFault,
+} from '../documents/faults-and-limits.ts';
 
 /** What a document holds; `root` is null for one without content. */
 export interface Composed {

@@ -1,14 +1,11 @@
 import type { Span } from '../documents/text-file.ts';
-import { mostPlacedValues, mostYamlValues } from '../documents/room.ts';
-import { Refusal } from '../documents/syntax-fault.ts';
+import { mostPlacedValues, mostYamlValues, Refusal } from '../documents/faults-and-limits.ts';
 import { readFlow } from './flow.ts';
 import { addPlaces, locatorOf, type Entry, type Places } from './places.ts';
 import type { FieldLocator } from '../../base/json/locate.ts';
-import { Lines, quoted, unsure } from './lines.ts';
+import { Lines, quoted, unsure, PlainText } from './lines.ts';
 import { type Counts, countValue, parseWithPlaces, type ParsedValue, parseYamlValue } from './parse.ts';
-import { PlainText } from './plain-text.ts';
-import { keyOf, readLiteral, requireFinite, resolveFinite, unquote } from './plain-scalars.ts';
-import { Words } from './words.ts';
+import { keyOf, readLiteral, requireFinite, resolveFinite, unquote, Words } from './scalars.ts';
 
 /** Deeper nesting is for the full parser, and a document made to exhaust the stack. */
 const maxDepth = 64;

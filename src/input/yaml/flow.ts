@@ -1,7 +1,7 @@
 import { type Lines, quoted } from './lines.ts';
 import { type Counts, countValue } from './parse.ts';
 import type { Entry, Places } from './places.ts';
-import { keyOf, resolveFinite, unquote } from './plain-scalars.ts';
+import { keyOf, resolveFinite, unquote } from './scalars.ts';
 
 /** A word that means the same in brackets as elsewhere. */
 const flowWord = /(?:[\w+./~]|-(?=[\d.]))[\w+./~-]*/y;

@@ -1,4 +1,4 @@
-import type { SyntaxFault } from '../documents/syntax-fault.ts';
+import type { SyntaxFault } from '../documents/faults-and-limits.ts';
 import type { Span } from '../documents/text-file.ts';
 import { type Memory, readYamlFast } from './fast-reader.ts';
 import { PieceReader, parseYamlValue, type ParsedValue } from './parse.ts';

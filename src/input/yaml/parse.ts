@@ -11,8 +11,16 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { printable, printableJson } from '../../base/printable.ts';
-import { mostYamlValues } from '../documents/room.ts';
-import { maxDepth, oddYaml, refuse, Refusal, tooDeep, tooLong, type SyntaxFault } from '../documents/syntax-fault.ts';
+import {
+  mostYamlValues,
+  maxDepth,
+  oddYaml,
+  refuse,
+  Refusal,
+  tooDeep,
+  tooLong,
+  type SyntaxFault,
+} from '../documents/faults-and-limits.ts';
 import { Anchors, compose, isEmpty, offsetOf, type Composed, type Anchored } from './compose.ts';
 import type { Entry, Places } from './places.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';

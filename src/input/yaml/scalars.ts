@@ -1,3 +1,6 @@
+// What scalars mean: plain ones, which are kept as they come again and again, those in quotes, and literal blocks.
+import { unsure, beyondAscii, type PlainText } from './lines.ts';
+
 /** Words that are no text: null, true, false, and what is no number or has no end. */
 const words: ReadonlyMap<string, boolean | number | null> = new Map<string, boolean | number | null>([
   ...['', '~', 'null', 'Null', 'NULL'].map((word) => [word, null] as const),
@@ -67,4 +70,98 @@ function integerOf(sign: string | undefined, digits: string): number | bigint | 
   const magnitude = BigInt(digits);
   if (sign === '-') return magnitude > mostSigned ? undefined : -magnitude;
   return magnitude >= (sign === '+' ? mostSigned : 2n * mostSigned) ? undefined : magnitude;
+}
+
+/** The full parser takes keys of up to 1024 characters, counted its own way. */
+const maxKeyLength = 512;
+
+/** The key that a scalar is, of that length as it is written. '<<' may merge, and '__proto__' must not become a prototype. */
+export function keyOf(scalar: unknown, length: number): string | undefined {
+  const isPlain = typeof scalar === 'string' && scalar !== '__proto__' && scalar !== '<<' && length <= maxKeyLength;
+  return isPlain ? scalar : undefined;
+}
+
+/** What a string in quotes means that the pattern `quoted` found. */
+export function unquote(written: string): string {
+  if (written.startsWith("'")) return written.slice(1, -1).replaceAll("''", "'");
+  return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);
+}
+
+/** What JSON has no number for is a mistake. */
+export function requireFinite(value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw unsure;
+  return value;
+}
+
+export function resolveFinite(text: string): unknown {
+  return requireFinite(resolvePlainScalar(text));
+}
+
+/** The text of a literal block below a key or dash in that column; undefined if its indentation is irregular. */
+export function readLiteral(written: string, column: number): string | undefined {
+  const [header = '', ...lines] = written.split('\n');
+  const [indent = ''] = /^ */.exec(lines.find((line) => /[^ ]/.test(line)) ?? '') ?? [];
+  // Blanks beyond the indentation are content, or an error before the first line.
+  const isRegular = lines.every((line) => (/[^ ]/.test(line) ? line.startsWith(indent) : line.length <= indent.length));
+  if (!isRegular || !/^\|[-+]?\n/.test(written) || !written.endsWith('\n') || indent.length <= column) return undefined;
+  const content = lines.map((line) => line.slice(indent.length)).join('\n');
+  let end = content.length;
+  while (content[end - 1] === '\n') end--;
+  return content.slice(0, header === '|+' ? undefined : header === '|' ? end + 1 : end);
+}
+
+/** How many are kept: a power of two. */
+const slots = 4096;
+/** Longer words are hardly ever the same. */
+const longest = 32;
+
+/** Plain scalars that were read lately: keys and most values come again and again, and need not be copied and looked at again. */
+export class Words {
+  /** The bytes of each word, from its slot times `longest` on. */
+  readonly #bytes = new Uint8Array(slots * longest);
+  readonly #lengths = new Uint8Array(slots);
+  readonly #values = Array.from<unknown>({ length: slots });
+
+  /** What resolvePlainScalar makes of a stretch of a text. */
+  resolve({ text, bytes }: PlainText, start: number, end: number): unknown {
+    const length = end - start;
+    // Nor are addresses and times.
+    if (length > longest || (length > 5 && isDigitByte(bytes[start] as number)))
+      return resolvePlainScalar(text.slice(start, end));
+    const slot = slotOf(bytes, start, end);
+    if (this.#lengths[slot] === length && this.#isIn(slot, bytes, start, end)) return this.#values[slot];
+    const value = resolvePlainScalar(text.slice(start, end));
+    this.#keep(slot, bytes, start, end);
+    this.#values[slot] = value;
+    return value;
+  }
+
+  #isIn(slot: number, bytes: Uint8Array, start: number, end: number): boolean {
+    const known = this.#bytes;
+    let at = start;
+    for (let i = slot * longest; at < end && known[i] === bytes[at]; i++) at++;
+    return at === end;
+  }
+
+  #keep(slot: number, bytes: Uint8Array, start: number, end: number): void {
+    let isAscii = true;
+    for (let i = 0; i < end - start; i++) {
+      const byte = bytes[start + i] as number;
+      this.#bytes[slot * longest + i] = byte;
+      isAscii &&= byte !== beyondAscii;
+    }
+    // Other words with characters beyond ASCII have the same bytes.
+    this.#lengths[slot] = isAscii ? end - start : 0;
+  }
+}
+
+/** Words that differ in length, or at either end or in the middle, have slots of their own. */
+function slotOf(bytes: Uint8Array, start: number, end: number): number {
+  const ends = (bytes[start] as number) * 7 + (bytes[end - 1] as number);
+  const middle = (bytes[(start + end) >>> 1] as number) * 3 + (bytes[(start * 3 + end) >>> 2] as number);
+  return (ends * 31 + middle * 5 + (end - start) * 101) & (slots - 1);
+}
+
+function isDigitByte(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
 }

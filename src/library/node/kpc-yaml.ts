@@ -9,7 +9,14 @@ import type { FieldPath } from '../../cluster/objects.ts';
 import { revisionOf } from '../../git/revision-paths.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
-import { findRepository, findStrayTarget, leadsInto, realPath } from '../../input/files/disk-paths.ts';
+import {
+  findRepository,
+  findStrayTarget,
+  leadsInto,
+  realPath,
+  disk,
+  type FileTree,
+} from '../../input/files/file-tree.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../ask/lint/ignores.ts';
 import { keyOf, type Flag } from '../../settings/flag.ts';
@@ -19,7 +26,6 @@ import type { ConfiguredCommand } from './kpc-yaml-schema.ts';
 import { hasRightValue, type GivenFlag, type Ignored, type Refuse } from './kpc-yaml-values.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { disk, type FileTree } from '../../input/files/file-tree.ts';
 
 export interface KpcYaml {
   readonly file: TextFile;

@@ -8,7 +8,7 @@ import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side
 import type { FileOptions } from '../../snapshot/files/read-texts.ts';
 import type { Opened, Reading } from '../../snapshot/open/opened.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import type { TestRun } from '../test-run.ts';
+import type { TestRun } from '../test.ts';
 
 export { openPaths, repositoryPaths };
 export type { FileOptions, FileTree, Opened, OpenedPaths, Reading, SideOptions, Snapshot };

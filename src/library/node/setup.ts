@@ -5,7 +5,7 @@ import { printable, printableJson } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { projectUrl, repository, version } from '../../base/version.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
-import { findRepository, findStrayTarget } from '../../input/files/disk-paths.ts';
+import { findRepository, findStrayTarget } from '../../input/files/file-tree.ts';
 import { unnamedMode } from '../../kube-proxy/modes.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarize } from '../../say/bundle-text.ts';

@@ -1,8 +1,7 @@
 import type { Schema, Shaped } from '../../base/json/schema.ts';
 import { printableJson } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
-import type { SnapshotJson } from '../outputs/envelope.ts';
-import type { finding } from '../outputs/shared.ts';
+import type { SnapshotJson, finding } from '../outputs/envelope.ts';
 import type { SaidFinding } from '../words/said.ts';
 
 /** What a command says beside its result. */

@@ -17,7 +17,7 @@ import {
 import { families, protocols } from '../../kernel/family.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { kernelObjectKinds } from '../../ask/changes/kernel-change.ts';
-import { flowChange, place } from './shared.ts';
+import { flowChange, place } from './envelope.ts';
 
 const portNumber = wholeNumber(0, 65_535);
 const protocol = oneOf(...protocols);

@@ -1,5 +1,5 @@
 import { about, boolean, listOf, objectOf, wholeNumber } from '../../base/json/schema.ts';
-import { finding } from './shared.ts';
+import { finding } from './envelope.ts';
 
 const counts = {
   errors: wholeNumber(0),

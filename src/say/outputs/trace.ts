@@ -14,7 +14,7 @@ import { proxyModes } from '../../kube-proxy/modes.ts';
 import { connectionKinds, verdicts } from '../../packet/packet.ts';
 import { reasonKinds } from '../../packet/reason.ts';
 import { stopKinds } from '../../ask/trace/stop.ts';
-import { place } from './shared.ts';
+import { place } from './envelope.ts';
 
 const sourceAfter = about('the source that the endpoint sees: an address, or "masqueraded"', text);
 

@@ -8,7 +8,7 @@ import { isError, type Finding } from '../../base/findings/finding.ts';
 import { diffSides } from '../../ask/diff/diff-sides.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { RangeFlags } from '../../input/configuration/range-flags.ts';
-import { checkMode } from '../../input/configuration/resolve-settings.ts';
+import { checkMode } from '../../input/configuration/read-settings.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { families as bothFamilies } from '../../kernel/family.ts';
 import { findTable } from '../../kernel/nftables/table.ts';

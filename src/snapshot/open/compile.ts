@@ -31,7 +31,7 @@ import type { Release, FeatureGates } from '../../kube-proxy/releases.ts';
 import { parseShard, isInShard, type Shard } from '../../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../../input/configuration/range-flags.ts';
 import { foundOf } from '../../base/findings/fields.ts';
-import { resolveSettings } from '../../input/configuration/resolve-settings.ts';
+import { resolveSettings } from '../../input/configuration/read-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import type { Address } from '../../kernel/address.ts';
 

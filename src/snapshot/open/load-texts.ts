@@ -3,7 +3,12 @@ import { foundOf, nameForms } from '../../base/findings/fields.ts';
 import { diagnose, isError, type Finding, placeAtLine } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../../input/configuration/range-flags.ts';
-import { readConfigText, type ConfigFile } from '../../input/configuration/read-config.ts';
+import {
+  readConfigText,
+  resolveSettings,
+  type ConfigFile,
+  type GateOptions,
+} from '../../input/configuration/read-settings.ts';
 import { collectInputs, keyOfObject, type Inputs, readsManifests } from '../../input/read-inputs.ts';
 import type { UnreadLists } from '../../input/objects/kinds.ts';
 import { type Node, fullName } from '../../cluster/objects.ts';
@@ -16,7 +21,6 @@ import {
   releases,
 } from '../../kube-proxy/releases.ts';
 import type { ProxyFlags } from '../../settings/table.ts';
-import { resolveSettings, type GateOptions } from '../../input/configuration/resolve-settings.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from '../../input/documents/text-file.ts';
 import type { Address } from '../../kernel/address.ts';

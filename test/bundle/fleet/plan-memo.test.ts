@@ -4,7 +4,7 @@ import { compileNode, NodeMemo, prepare } from '../../../src/snapshot/open/compi
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { parseAssignmentRanges } from '../../../src/input/configuration/range-flags.ts';
 import { collectFiles } from '../../../src/input/read-inputs.ts';
-import { resolveSettings } from '../../../src/input/configuration/resolve-settings.ts';
+import { resolveSettings } from '../../../src/input/configuration/read-settings.ts';
 import { TextFile } from '../../../src/input/documents/text-file.ts';
 import { makeCluster, type KubernetesObject } from '../../support/make-cluster.ts';
 import { makeRandom } from '../../support/random.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { FleetFolder, type NodeFiles } from '../../../src/bundle/fleet/fleet-folder.ts';
-import type { RawObjects } from '../../../src/input/objects/shapes/all.ts';
+import type { RawObjects } from '../../../src/input/objects/validate.ts';
 import { readTree } from '../../support/read-tree.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 

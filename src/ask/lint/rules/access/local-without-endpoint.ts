@@ -3,10 +3,16 @@ import { planTraffic } from '../../../../cluster/plan-traffic.ts';
 import { admitsPods } from '../../../../cluster/slices/place-pods.ts';
 import { isLoopback } from '../../../../kernel/address.ts';
 import { modeFacts, programs } from '../../../../kube-proxy/modes.ts';
-import { socketOf, unanswered } from '../../claims.ts';
-import { findGap, isRefusedForLack } from '../../gaps.ts';
+import {
+  socketOf,
+  unanswered,
+  findGap,
+  isRefusedForLack,
+  type Found,
+  type PacketClaim,
+  type Rule,
+} from '../../rule.ts';
 import type { LintedNode, LintedService, LintInput } from '../../lint-input.ts';
-import type { Found, PacketClaim, Rule } from '../../rule.ts';
 
 type Finding = Found<'local-without-endpoint'>;
 

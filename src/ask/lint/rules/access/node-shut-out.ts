@@ -1,11 +1,8 @@
 import type { ServicePort } from '../../../../cluster/model.ts';
 import { admitsNode, planTraffic } from '../../../../cluster/plan-traffic.ts';
 import { isLoopback } from '../../../../kernel/address.ts';
-import { socketOf, unanswered } from '../../claims.ts';
-import { findNodes } from '../../gaps.ts';
+import { socketOf, unanswered, findNodes, ofRestricted, type Rule } from '../../rule.ts';
 import type { LintedNode } from '../../lint-input.ts';
-import type { Rule } from '../../rule.ts';
-import { ofRestricted } from '../../source-ranges.ts';
 
 /** Nodes that the source ranges of a load balancer leave out. */
 export const nodeShutOut: Rule<'node-shut-out'> = ofRestricted((service, input) => {

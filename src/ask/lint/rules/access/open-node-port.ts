@@ -1,6 +1,4 @@
-import { toNodePort } from '../../claims.ts';
-import type { Rule } from '../../rule.ts';
-import { isOpen, ofRestricted } from '../../source-ranges.ts';
+import { toNodePort, isOpen, ofRestricted, type Rule } from '../../rule.ts';
 
 /** Node ports beside source ranges, which do not bind them. */
 export const openNodePort: Rule<'open-node-port'> = ofRestricted((service, input) => {

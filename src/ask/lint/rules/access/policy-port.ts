@@ -1,7 +1,7 @@
 import { groupBy } from '../../../../cluster/grouping.ts';
 import { targetOf } from '../../../../cluster/slices/make-slices.ts';
 import { fullName, type NetworkPolicy, type PolicyPort } from '../../../../cluster/objects.ts';
-import { matches } from '../../../trace/known-labels.ts';
+import { matches } from '../../../trace/scene.ts';
 import { allowsPort } from '../../../trace/network-policies.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
 import type { Found, Rule } from '../../rule.ts';

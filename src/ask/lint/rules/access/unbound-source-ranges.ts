@@ -1,8 +1,6 @@
 import { parseAddress } from '../../../../kernel/address.ts';
 import { behavioursOf } from '../../../../kube-proxy/releases.ts';
-import { socketOf } from '../../claims.ts';
-import type { Found, Rule } from '../../rule.ts';
-import { isOpen, ofRestricted } from '../../source-ranges.ts';
+import { socketOf, isOpen, ofRestricted, type Found, type Rule } from '../../rule.ts';
 
 /** Addresses of load balancers to which kube-proxy applies no source range. */
 export const unboundSourceRanges: Rule<'unbound-source-ranges'> = ofRestricted(

@@ -3,9 +3,7 @@ import type { ProxySettings } from '../../../../cluster/objects.ts';
 import { planTraffic } from '../../../../cluster/plan-traffic.ts';
 import { type Family, familyNames } from '../../../../kernel/family.ts';
 import { modeFacts } from '../../../../kube-proxy/modes.ts';
-import { socketOf, unanswered } from '../../claims.ts';
-import { findGap, isRefusedForLack } from '../../gaps.ts';
-import { ofServices, type Rule } from '../../rule.ts';
+import { socketOf, unanswered, findGap, isRefusedForLack, ofServices, type Rule } from '../../rule.ts';
 
 /** externalTrafficPolicy Local where kube-proxy cannot recognise Pods, so that these are clients like any other. */
 export const undetectedPods: Rule<'undetected-pods'> = ofServices((service, input) => {

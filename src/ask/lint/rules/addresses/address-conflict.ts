@@ -1,6 +1,5 @@
 import { isLoopback, parseAddress } from '../../../../kernel/address.ts';
-import { unanswered } from '../../claims.ts';
-import type { Rule } from '../../rule.ts';
+import { unanswered, type Rule } from '../../rule.ts';
 
 /** What two Service ports claim. The packet to it shows that one of them gets it. */
 export const addressConflict: Rule<'address-conflict'> = {

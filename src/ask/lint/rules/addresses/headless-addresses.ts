@@ -1,6 +1,4 @@
-import { socketOf } from '../../claims.ts';
-import { outsideAddresses } from '../../outside-addresses.ts';
-import { ofServices, type Rule } from '../../rule.ts';
+import { socketOf, outsideAddresses, ofServices, type Rule } from '../../rule.ts';
 
 /** External addresses of headless Services, which kube-proxy skips. */
 export const headlessAddresses: Rule<'headless-addresses'> = ofServices((service, { nodes }) => {

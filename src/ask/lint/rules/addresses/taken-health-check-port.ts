@@ -1,5 +1,4 @@
-import { isServed, toNodePort } from '../../claims.ts';
-import type { Rule } from '../../rule.ts';
+import { isServed, toNodePort, type Rule } from '../../rule.ts';
 
 /** Health check node ports that are also another Service's, or a node port. */
 export const takenHealthCheckPort: Rule<'taken-health-check-port'> = {

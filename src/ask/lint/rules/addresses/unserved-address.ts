@@ -1,6 +1,4 @@
-import { socketOf } from '../../claims.ts';
-import { outsideAddresses } from '../../outside-addresses.ts';
-import { ofServices, type Rule } from '../../rule.ts';
+import { socketOf, outsideAddresses, ofServices, type Rule } from '../../rule.ts';
 
 /** External addresses of a family in which the Service has no cluster IP. */
 export const unservedAddress: Rule<'unserved-address'> = ofServices((service, { nodes }) => {

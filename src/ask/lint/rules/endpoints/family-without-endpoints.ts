@@ -1,7 +1,6 @@
 import { groupBy } from '../../../../cluster/grouping.ts';
 
-import { isServed, refused } from '../../claims.ts';
-import { ofServices, type Rule } from '../../rule.ts';
+import { isServed, refused, ofServices, type Rule } from '../../rule.ts';
 
 /** Services with cluster IPs of both families, whose endpoints are of one. */
 export const familyWithoutEndpoints: Rule<'family-without-endpoints'> = ofServices((service, input) => {

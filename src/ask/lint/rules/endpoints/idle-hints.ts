@@ -3,9 +3,8 @@ import { explainUnboundHints, isExternallyAccessible, type UnboundHints } from '
 import { groupBy } from '../../../../cluster/grouping.ts';
 import type { FieldPath, Service } from '../../../../cluster/objects.ts';
 import { behavioursOf, type Behaviour } from '../../../../kube-proxy/releases.ts';
-import { socketOf } from '../../claims.ts';
+import { socketOf, ofServices, type Found, type Rule } from '../../rule.ts';
 import type { LintedService, LintInput } from '../../lint-input.ts';
-import { ofServices, type Found, type Rule } from '../../rule.ts';
 
 type Finding = Found<'idle-hints'>;
 

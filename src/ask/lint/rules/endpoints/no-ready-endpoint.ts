@@ -1,8 +1,7 @@
 import type { Unused } from '../../../../base/findings/lint.ts';
-import { isServed, refused } from '../../claims.ts';
+import { isServed, refused, ofServices, type Rule } from '../../rule.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
 import type { LintedService } from '../../lint-input.ts';
-import { ofServices, type Rule } from '../../rule.ts';
 
 /** Services whose slices or Pods are known, or that select only what is scaled to 0, and have no endpoint that takes connections. */
 export const noReadyEndpoint: Rule<'no-ready-endpoint'> = ofServices((service, input) => {

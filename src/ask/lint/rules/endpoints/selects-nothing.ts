@@ -2,11 +2,9 @@ import { findNearest } from '../../../../base/names.ts';
 import { groupBy } from '../../../../cluster/grouping.ts';
 import type { ObjectMeta, Pod, Service } from '../../../../cluster/objects.ts';
 import { asPods, ordinalLabels } from '../../../../cluster/slices/assume-pods.ts';
-import type { PodMaker } from '../../../../input/objects/pod-makers.ts';
-import { refused } from '../../claims.ts';
+import type { PodMaker } from '../../../../input/objects/unread-kinds.ts';
+import { refused, hasWord, makersByNamespace, nameOfMaker, type Found, type Rule } from '../../rule.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
-import { hasWord, makersByNamespace, nameOfMaker } from '../../makers.ts';
-import type { Found, Rule } from '../../rule.ts';
 
 type Labels = ObjectMeta['labels'];
 

@@ -1,5 +1,4 @@
-import { refused } from '../../claims.ts';
-import type { Rule } from '../../rule.ts';
+import { refused, type Rule } from '../../rule.ts';
 
 /** Ports without endpoints, which compiling finds. */
 export const unknownPort: Rule<'unknown-port'> = {

@@ -1,5 +1,4 @@
-import { refused } from '../../claims.ts';
-import type { Rule } from '../../rule.ts';
+import { refused, type Rule } from '../../rule.ts';
 
 /** Comments that do not load. The packet shows the Service without endpoints, whose comment kpc has cut. */
 export const longComment: Rule<'long-comment'> = {

@@ -1,22 +1,115 @@
-import type { ProxySettings, Sourced } from '../../cluster/objects.ts';
-import { isDeprecated } from '../../kube-proxy/announced.ts';
+// kube-proxy's settings: its configuration is read, and its feature gates and all else come from that and from flags.
+import { diagnose, isError, diagnoseFault, Tally, type Finding } from '../../base/findings/finding.ts';
+import type { Sourced, ProxySettings } from '../../cluster/objects.ts';
+import { readUnit, type ClusterFacts } from './cluster-config.ts';
+import { placeAt } from '../documents/document.ts';
+import type { KubeProxyConfig } from '../objects/shapes/kube-proxy-configuration.ts';
+import { sortDiagnostics } from '../sort-diagnostics.ts';
+import { TextFile } from '../documents/text-file.ts';
+import { collectFiles } from '../read-inputs.ts';
+import { findGateFaults, type GateFault } from '../../kube-proxy/feature-gates.ts';
 import {
   modeHistories,
   newestRelease,
-  type FeatureGates,
-  type Release,
   behavioursOf,
   isModeOf,
   startsIn,
+  type FeatureGates,
+  type Release,
 } from '../../kube-proxy/releases.ts';
-import { splitList, type SettingFault, type SettingSource } from '../../settings/setting.ts';
+import { featureGatesField, featureGatesFlag } from '../../settings/feature-gates.ts';
+import {
+  onCommandLine,
+  refuse,
+  refuseValue,
+  readSwitch,
+  splitList,
+  type SettingSource,
+  type SettingFault,
+} from '../../settings/setting.ts';
+import { isDeprecated } from '../../kube-proxy/announced.ts';
 import { foundOf } from '../../base/findings/fields.ts';
-import { type FindingCode, severityOf } from '../../base/findings/codes.ts';
-import { diagnose, diagnoseFault, Tally, type Finding } from '../../base/findings/finding.ts';
+import { severityOf, type FindingCode } from '../../base/findings/codes.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { type ProxyFlags, readSettings } from '../../settings/table.ts';
-import type { KubeProxyConfig } from '../objects/shapes/kube-proxy-configuration.ts';
-import { readFeatureGates } from './feature-gates.ts';
+import { readSettings, type ProxyFlags } from '../../settings/table.ts';
+
+/** What --config names. Without a config there is an error among the diagnostics. */
+export interface ConfigFile {
+  readonly config: Sourced<KubeProxyConfig> | undefined;
+  /** What it also says about the cluster, or in another program's words. */
+  readonly facts: readonly ClusterFacts[];
+  readonly diagnostics: readonly Finding[];
+  /** The file, if it could be read. */
+  readonly file: TextFile | undefined;
+}
+
+/** Reads a KubeProxyConfiguration, the ConfigMap that holds one, under whatever key, or kube-proxy's systemd unit; a diagnostic is why there is no text. */
+export function readConfigText(file: TextFile | Finding): ConfigFile {
+  if (!(file instanceof TextFile)) return { config: undefined, facts: [], diagnostics: [file], file: undefined };
+  const read = readConfig(file);
+  return { ...read, diagnostics: sortDiagnostics(read.diagnostics), file };
+}
+
+export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
+  const unit = readUnit(file.text, placeAt(file, 0));
+  if (unit === 'unknown')
+    return { config: undefined, facts: [], diagnostics: [diagnose('no-config', {}, placeAt(file, 0))] };
+  if (unit) return { config: undefined, facts: [unit], diagnostics: [] };
+  const { configs, facts, diagnostics } = collectFiles([file], { areConfigs: true });
+  const [config, ...others] = configs;
+  for (const { source } of others) {
+    diagnostics.push(diagnose('duplicate-configuration', {}, source.place([])));
+  }
+  const isExplained = config ?? (diagnostics.some(isError) || facts.some(({ configures }) => configures));
+  if (!isExplained) {
+    const place = diagnostics.find(({ code }) => code === 'unknown-kind')?.place ?? placeAt(file, 0);
+    diagnostics.push(diagnose('no-config', {}, place));
+  }
+  return { config, facts, diagnostics };
+}
+
+/** What the settings of gates are read from. */
+type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
+
+/**
+ * The configuration's gates with those of the flag over them. Reports those with which the release's kube-proxy does not
+ * start, or leaves them out.
+ */
+function readFeatureGates(source: GatesSource, release: Release, refused: 'reported' | 'left-out'): FeatureGates {
+  const configured = Object.entries(source.field(featureGatesField) ?? {});
+  const flagged = new Map((source.flag(featureGatesFlag) ?? []).flatMap((text) => readGate(source, text)));
+  const gates = new Map([...configured.map(([name, isOn]) => [name, isOn ?? false] as const), ...flagged]);
+  const faults = findGateFaults(gates, release);
+  if (refused === 'left-out') return withoutFaults(gates, faults);
+  for (const fault of faults) {
+    const gate = culpritsOf(fault).find((name) => gates.has(name)) ?? '';
+    const place = flagged.has(gate) ? onCommandLine : { path: [...featureGatesField.path, gate] };
+    refuse(source, place, 'bad-feature-gate', fault);
+  }
+  return gates;
+}
+
+/** The gates that a fault comes from, if they are set. */
+function culpritsOf(fault: GateFault): readonly string[] {
+  if (fault.problem !== 'needs') return [fault.gate];
+  return [...fault.unmet.flatMap(({ gate, needs }) => [gate, ...needs]), 'AllAlpha', 'AllBeta'];
+}
+
+function withoutFaults(gates: FeatureGates, faults: readonly GateFault[]): FeatureGates {
+  const out = new Set(faults.flatMap(culpritsOf));
+  return new Map([...gates].filter(([gate]) => !out.has(gate)));
+}
+
+/** "Name=true", with blanks around both allowed; none of what is blank or wrong. */
+function readGate(source: GatesSource, text: string): readonly (readonly [name: string, isOn: boolean])[] {
+  if (text.trim() === '') return [];
+  const [name = '', ...values] = text.split('=');
+  const isOn = readSwitch(values.join('=').trim());
+  if (values.length > 0 && isOn !== undefined) return [[name.trim(), isOn]];
+  const expected = 'the name of a gate, = and true or false';
+  refuseValue(source, { name: featureGatesFlag.name, value: text, path: undefined }, expected);
+  return [];
+}
 
 /** Settings with what is wrong with the values they came from; not to be used when there is an error. */
 export interface ResolvedSettings {

@@ -1,6 +1,8 @@
+// What is wrong with the syntax of a document, and how much one may hold.
 import type { Fault } from '../../base/findings/finding.ts';
-import type { Bounded } from '../../base/bounds.ts';
+import { mostItems, mostLines, mostWords, type Bounded } from '../../base/bounds.ts';
 import type { SyntaxCode } from '../../base/findings/files.ts';
+import { heapLimit } from '#heap';
 
 /** What is wrong with a document's syntax; `offset` counts from the start of the text that was parsed. */
 export type SyntaxFault = Fault<SyntaxCode> & { readonly offset: number };
@@ -40,3 +42,25 @@ export function refuse(offset: number, what: string): never {
 export function refuseTab(offset: number): never {
   throw new Refusal({ offset, code: 'yaml-tab', arguments: {} });
 }
+
+/** What the program itself takes. */
+const bytesOfProgram = 32_000_000;
+/** One text's values may take half of the rest: a mapping that grows takes twice its room, and more is made of them later. */
+const room = Math.max(0, heapLimit() - bytesOfProgram) / 2;
+
+/** What a value of JSON or YAML takes at most: a key of a long mapping, with what it holds. */
+const bytesOfValue = 150;
+/** The same with where it is written. */
+const bytesOfPlacedValue = 300;
+/** What the package takes for a word of YAML: nodes and tokens. */
+const bytesOfWord = 150;
+
+function fitting(most: number, bytes: number): number {
+  return Math.min(most, Math.floor(room / bytes / 1000) * 1000);
+}
+
+export const mostJsonValues = fitting(mostItems, bytesOfValue);
+/** A line of YAML holds one value or two, as an item and its first field do. */
+export const mostYamlValues = fitting(3 * mostLines, bytesOfValue);
+export const mostPlacedValues = fitting(3 * mostLines, bytesOfPlacedValue);
+export const mostYamlWords = fitting(mostWords, bytesOfWord);

@@ -1,0 +1,156 @@
+// What Services decide of the ends of packets: whose port a destination is, where kube-proxy itself listens, and what
+// missing input leaves open.
+import {
+  portAddresses,
+  serviceName,
+  type AddressIndex,
+  type PortAddress,
+  type ShownPort,
+  type ServicePort,
+} from '../../cluster/model.ts';
+import { compareAddresses, loopbackAddresses, type Address } from '../../kernel/address.ts';
+import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
+import type { Packet } from '../../packet/packet.ts';
+import { fullName } from '../../cluster/objects.ts';
+import { behavioursOf, concernsMode } from '../../kube-proxy/releases.ts';
+import type { Gap, Knowledge } from '../../packet/knowledge.ts';
+import { lacks, type Reason } from '../../packet/reason.ts';
+import type { CompiledSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
+import { stopOf } from './stop.ts';
+import { chooseEndpoints } from '../../cluster/endpoint-choice.ts';
+import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
+import type { Listener } from '../../packet/step.ts';
+
+/** The Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */
+export function portAt(
+  { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
+  index: AddressIndex,
+): ShownPort | undefined {
+  const fits = (each: ShownPort): boolean => each.family === address.family && each.protocol.toLowerCase() === protocol;
+  const there = index.servicesAt(address.text);
+  const own = there.find((each) => each.port === port && fits(each));
+  const isClusterIP = there.some((each) => addressKind(each, address) === 'cluster-ip');
+  return (
+    own ?? (isClusterIP ? undefined : index.nodePortsAt(port).find((each) => each.nodePort === port && fits(each)))
+  );
+}
+
+/** The kind of this address of a Service port; undefined if the port does not have it. */
+export function addressKind(port: ShownPort, { text }: Address): PortAddress['kind'] | undefined {
+  return portAddresses(port).find(({ address }) => address.text === text)?.kind;
+}
+
+/**
+ * Missing input that decides how packets end:
+ *
+ * - endpoints of a Service: a packet refused because there are none may be delivered
+ * - rules or virtual servers that may take the packet: that none takes it is then not certain
+ * - ServiceCIDRs: a packet that no rule takes may be dropped, if its address is a cluster IP that no Service has
+ */
+export function doubtedEnds(side: Snapshot, gaps: readonly Gap[]): Knowledge['doubtOfEnd'] {
+  const ungiven = ungivenEndpoints(side);
+  const ranges = lacksServiceCIDRs(side) ? lacks({ kind: 'service-cidrs' }) : undefined;
+  return ({ destination: address, port, protocol }, end) => {
+    const { verdict } = end;
+    if (verdict === 'dropped' || verdict === 'refused') {
+      const stop = ungiven.size > 0 ? stopOf(end) : undefined;
+      return stop && 'servicePort' in stop ? ungiven.get(stop.servicePort ?? '') : undefined;
+    }
+    if (verdict !== 'local' && verdict !== 'forwarded') return undefined;
+    const blind = gaps.find((gap) => gap.family === address.family && lacksTranslation(gap.reason));
+    if (blind && portAt({ address, port, protocol }, side.addresses)) return blind.reason;
+    return verdict === 'forwarded' ? ranges : undefined;
+  };
+}
+
+/**
+ * Services whose endpoints the input lacks, by the labels of their ports. In a cluster, a Service with a selector always has an
+ * EndpointSlice, even if empty.
+ */
+function ungivenEndpoints(side: Snapshot): ReadonlyMap<string, Reason> {
+  if (side.kind === 'dump') return new Map();
+  const ungiven = servicesWithoutEndpoints(side);
+  const ports = ungiven.size === 0 ? [] : side.cluster.servicePorts;
+  return new Map(
+    ports.flatMap((port) => {
+      const service = serviceName(port);
+      return ungiven.has(service) ? [[port.label, lacks({ kind: 'endpoint-slices', service })] as const] : [];
+    }),
+  );
+}
+
+/** The names of Services without any EndpointSlices, Endpoints or Pods in the input. */
+export function servicesWithoutEndpoints({ cluster }: Pick<CompiledSnapshot, 'cluster'>): ReadonlySet<string> {
+  return new Set(cluster.services.flatMap((each) => (each.endpointsGiven === false ? [fullName(each)] : [])));
+}
+
+/** Whether the reason is missing rules or virtual servers that may send packets to endpoints. */
+function lacksTranslation(reason: Reason): boolean {
+  if (reason.kind !== 'missing-listing') return false;
+  const { missing } = reason;
+  switch (missing.kind) {
+    case 'iptables':
+      return missing.tables.includes('nat');
+    case 'nftables':
+    case 'virtual-servers':
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Whether kube-proxy uses the networks of cluster IPs, and kpc could not read them. */
+function lacksServiceCIDRs({ settings, objects }: Snapshot): boolean {
+  if (!settings || !objects.unread.has('serviceCidrs')) return false;
+  const { mode, release } = settings;
+  return behavioursOf(release).has('service-cidrs') && concernsMode('service-cidrs', mode);
+}
+
+/**
+ * Where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy): only on 127.0.0.1 and ::1. It connects to
+ * a random endpoint from the node's address; with policy Local, to one on the node. Without such an endpoint it does not listen.
+ */
+export function localhostListeners(side: Snapshot): readonly Listener[] {
+  const handlingOf = findLocalhostHandling(side.state);
+  const taken = side.ports.flatMap((shown) => {
+    const { family, protocol, nodePort: port } = shown;
+    if (protocol !== 'TCP' || port === undefined) return [];
+    return handlingOf({ family, protocol, port }) === 'kube-proxy itself listens' ? [{ shown, protocol, port }] : [];
+  });
+  // Few nodes have any, and few commands ask.
+  if (taken.length === 0) return [];
+  const endpointsOf = side.kind === 'dump' ? shownEndpoints : chosenEndpoints(side);
+  return taken.flatMap(({ shown, protocol, port }): readonly Listener[] => {
+    const { family, label } = shown;
+    const endpoints = endpointsOf(shown)?.toSorted(compareSockets);
+    if (endpoints?.length === 0) return [];
+    const origin = { servicePort: label, place: undefined };
+    return [{ program: 'kube-proxy', protocol, address: loopbackAddresses[family], port, endpoints, origin }];
+  });
+}
+
+function compareSockets(one: SocketAddress, other: SocketAddress): number {
+  return compareAddresses(one.address, other.address) || one.port - other.port;
+}
+
+/** Looks up the endpoints that kube-proxy connects to; undefined for a Service without any in the input. */
+function chosenEndpoints(side: CompiledSnapshot): (port: ShownPort) => readonly SocketAddress[] | undefined {
+  const known = new Map<ShownPort, ServicePort>(side.cluster.servicePorts.map((port) => [port, port]));
+  const ungiven = servicesWithoutEndpoints(side);
+  return (shown) => {
+    const port = known.get(shown);
+    if (!port) return shownEndpoints(shown);
+    if (ungiven.has(serviceName(port))) return undefined;
+    const { cluster, local } = chooseEndpoints(port, side.node);
+    return (port.externalPolicyLocal ? local : cluster).map(({ address, port: number }) => ({ address, port: number }));
+  };
+}
+
+/** A kernel shows the endpoints of both policies together: undefined if the policies may differ. */
+function shownEndpoints(port: ShownPort): readonly SocketAddress[] | undefined {
+  if (port.externalPolicyLocal !== false || port.internalPolicyLocal !== false) return undefined;
+  const shown = port.endpoints?.map(({ address, port: number }) => {
+    return address && number !== undefined ? { address, port: number } : undefined;
+  });
+  return shown?.every((each) => each !== undefined) ? shown : undefined;
+}

@@ -1,0 +1,238 @@
+// The review of a change is made, and goes into JSON, Markdown and findings.
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { isSame, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
+import type { ServiceEffects, Severity } from '../ask/equivalence/findings.ts';
+import {
+  uncomparedPackets,
+  assumedNote,
+  listEffects,
+  listServices,
+  summarizeReview,
+  type Review,
+  type PacketReview,
+} from './diff-review.ts';
+import { effectJson, type Tracing } from './equivalence.ts';
+import type { Shaped } from '../base/json/schema.ts';
+import { describeKernelChange, type KernelChange } from '../ask/changes/kernel-change.ts';
+import { reasonJson, reasonWords } from '../ask/diff/reason-words.ts';
+import { describeGaps } from '../ask/diff/not-compared.ts';
+import type { difference, servicePortDifference } from './outputs/compile-and-compare.ts';
+import type { kernelChange } from './outputs/envelope.ts';
+import { count, formatCount } from '../base/printable.ts';
+import { reportDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
+import { escapeMarkdown, fold, foldCode, formatMarkdown, kernelLines, listItems } from './formats/markdown.ts';
+import type { ArgumentsOf } from '../base/findings/codes.ts';
+import { diagnose, type Finding } from '../base/findings/finding.ts';
+import type { Located } from '../kernel/place.ts';
+import { casesOf } from './formats/answer.ts';
+import type { TestCase } from './formats/junit.ts';
+import type { SaidFinding } from './words/said.ts';
+
+/** The most Service ports to trace packets to: each may be reached in many ways. */
+const mostAsked = 400;
+
+/**
+ * The review of a change, with what happens to packets: of a large cluster, to those Service ports that differ, if nothing else does. Loads
+ * large modules, which other diffs do not need.
+ */
+export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: Tracing): Promise<Review> {
+  const { servicePorts, base } = diff;
+  const ports = [from, to].map(({ cluster }) => cluster?.servicePorts.length ?? 0);
+  const isLarge = Math.max(...ports) > mostAsked;
+  if (servicePorts.length === 0 || (isLarge && (servicePorts.length > mostAsked || base.length > 0))) {
+    return { from, to, diff, packets: undefined, trace };
+  }
+  const { effectsByService, severities } = await import('../ask/equivalence/findings.ts');
+  const { packetsTo, packetsToPlaced } = await import('../ask/equivalence/representatives.ts');
+  const { onOneNode, pairsElsewhere, sceneOf } = await import('../ask/trace/scene.ts');
+  const bareScene = (side: Snapshot) => sceneOf(side.with({ objects: undefined }));
+  const labels = new Set(servicePorts.flatMap(({ label, formerLabel }) => [label, formerLabel]));
+  const changed = [from, to].flatMap(({ cluster }) =>
+    (cluster?.servicePorts ?? []).filter(({ label }) => labels.has(label)),
+  );
+  const options = { only: isLarge ? packetsTo(changed) : undefined };
+  const packets = effectsByService(...onOneNode(bareScene(from), bareScene(to)), options);
+  const only = packetsToPlaced(changed);
+  const others = (only ? pairsElsewhere(from, to) : []).map(([old, fresh]) =>
+    effectsByService(...onOneNode(bareScene(old), bareScene(fresh)), { only }),
+  );
+  return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
+}
+
+/** Adds what only other assumed Nodes gain or lose: what else differs there is like here. */
+function withLosses(
+  packets: ServiceEffects,
+  others: readonly ServiceEffects[],
+  severities: readonly Severity[],
+): ServiceEffects {
+  const keyOf = ({ target, senders, from, to, services }: ServiceEffects['effects'][number]): string =>
+    JSON.stringify([target, senders, from, to, services]);
+  const known = new Set(packets.effects.map(keyOf));
+  const added = others
+    .flatMap(({ effects }) => effects)
+    .filter((each) => (each.severity === 'breaks' || each.severity === 'opens') && !known.has(keyOf(each)));
+  const all = [...packets.effects, ...added];
+  return { ...packets, effects: severities.flatMap((severity) => all.filter((each) => each.severity === severity)) };
+}
+
+/** Leaves out clients outside the cluster that ask for a cluster IP: that is no news to anybody. */
+function withoutOutsiders(packets: ServiceEffects): ServiceEffects {
+  const effects = packets.effects.flatMap((effect) => {
+    const senders = effect.senders.filter(({ kind }) => effect.target !== 'cluster-ip' || kind !== 'outside');
+    return senders.length === 0 ? [] : [{ ...effect, senders }];
+  });
+  return { ...packets, effects };
+}
+
+export type ChangeJson = Shaped<typeof kernelChange>;
+
+export type DifferenceJson = Shaped<typeof difference>;
+
+export type ServicePortDifference = Shaped<typeof servicePortDifference>;
+
+/** The complete difference for programs, without limits; `review` adds what happens to packets. */
+export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?: Review): DifferenceJson {
+  const [dead, live] = [diff.dead.map(changeToJson), diff.live.map(changeToJson)];
+  return {
+    from: from.name,
+    to: to.name,
+    differs: !isSame(diff),
+    notCompared: [...describeGaps(diff.gaps), ...(review ? uncomparedPackets(review) : [])],
+    servicePorts: diff.servicePorts.map(servicePortToJson),
+    ...(review?.packets
+      ? {
+          packets: review.packets.effects.map((effect) => effectJson(effect, review.trace)),
+          unknown: review.packets.unknown,
+        }
+      : {}),
+    base: diff.base.map(changeToJson),
+    foreign: diff.foreign.map(changeToJson),
+    unaccounted: diff.unaccounted.map(changeToJson),
+    ...(dead.length + live.length > 0 ? { leftovers: { dead, live } } : {}),
+    ...(diff.comments > 0 ? { rulesThatDifferInCommentsAlone: diff.comments } : {}),
+  };
+}
+
+function servicePortToJson(port: ServicePortDiff): ServicePortDifference {
+  const place = port.place?.locate();
+  return {
+    servicePort: port.label,
+    ...(port.formerLabel === undefined ? {} : { formerServicePort: port.formerLabel }),
+    change: port.change,
+    ...(place ? { place } : {}),
+    reasons: port.reasons.map(reasonJson),
+    kernel: [...port.kernel, ...port.follows].map(changeToJson),
+  };
+}
+
+function changeToJson({ kind, change, fields }: KernelChange): ChangeJson {
+  return { kind, change, ...fields };
+}
+
+/** How many ways in which packets fare are not folded, so that a usual change fits one screen. */
+const mostEffects = 6;
+
+/**
+ * A change as a comment on a pull request: what changes of each Service, and how packets fare, the worst first. The commands that
+ * show it, and the objects of the kernel, are folded.
+ */
+export function formatReviewMarkdown(review: Review, limits: ReportLimits): string {
+  const whole = reportDiff(review.diff, limits);
+  if (review.diff.servicePorts.length === 0) return formatMarkdown(whole);
+  const kernel = whole.flatMap((block) => kernelLines(block));
+  const { title, note, effects, gaps } = listEffects(review);
+  const shown = effects.length > mostEffects + 1 ? effects.slice(0, mostEffects) : effects;
+  const folded = effects.slice(shown.length, limits.lines);
+  const left = effects.length - shown.length - folded.length;
+  const traces = [...shown, ...folded].map(({ trace }) => trace);
+  return [
+    `**${escapeMarkdown(summarizeReview(review))}**\n`,
+    `### Services\n\n${listItems(serviceItems(review, limits))}`,
+    `### ${escapeMarkdown(title)}\n\n${listItems([...asItem(note), ...shown.map(effectItem), ...gaps.map(escapeMarkdown)])}`,
+    ...(folded.length === 0
+      ? []
+      : [
+          fold(
+            `${count(effects.length - shown.length, 'more difference')} for packets`,
+            listItems([...folded.map(effectItem), ...(left > 0 ? [`… and ${formatCount(left)} more`] : [])]),
+          ),
+        ]),
+    ...(traces.length === 0 ? [] : [foldCode('Commands that show this', 'sh', traces)]),
+    ...(kernel.length === 0 ? [] : [foldCode('In the kernel', 'diff', kernel)]),
+  ].join('\n');
+}
+
+function serviceItems(review: Review, limits: ReportLimits): readonly string[] {
+  const { services, hidden, hasAssumed } = listServices(review, limits);
+  return [
+    ...services.map(({ change, name, texts }) => {
+      const how = change === 'changed' ? '' : ` ${change}`;
+      return `**${escapeMarkdown(name)}**${how}: ${escapeMarkdown(texts.join(', '))}`;
+    }),
+    ...(hidden > 0 ? [`… and ${formatCount(hidden)} more`] : []),
+    ...asItem(hasAssumed ? assumedNote : undefined),
+  ];
+}
+
+function asItem(text: string | undefined): readonly string[] {
+  return text === undefined ? [] : [escapeMarkdown(text)];
+}
+
+const severityWords: Readonly<Record<Severity, string>> = {
+  breaks: '**worse**: ',
+  unknown: '',
+  changes: '',
+  opens: '**better**: ',
+  'fails-otherwise': '',
+};
+
+function effectItem({ severity, text }: PacketReview): string {
+  return `${severityWords[severity]}${escapeMarkdown(text)}`;
+}
+
+const mostLines = 20;
+
+/** The first lines, and how many more there are. */
+export function firstLines(lines: readonly string[]): { readonly what: readonly string[]; readonly more: number } {
+  return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
+}
+
+/** A finding for each Service port that differs, and one for all that belongs to no Service. `golden`: what was to be the same. */
+export function differencesFound(
+  { servicePorts, base }: SideDiff,
+  golden?: ArgumentsOf<'service-differs'>['golden'],
+): readonly Finding[] {
+  const ofServices = servicePorts.map(({ label: servicePort, change, reasons, kernel, place }) => {
+    const lines = reasons.length > 0 ? reasons.map((reason) => reasonWords(reason)) : kernel.map(describeKernelChange);
+    return diagnose('service-differs', { servicePort, change, ...firstLines(lines), golden }, place);
+  });
+  // Where Services differ, the rest follows from them; a golden has to be the same in all.
+  const isTold = base.length > 0 && (golden !== undefined || servicePorts.length === 0);
+  const ofNone = isTold ? [diagnose('state-differs', { golden, ...firstLines(base.map(describeKernelChange)) })] : [];
+  return [...ofServices, ...ofNone];
+}
+
+/** A case for each Service port, and for each other finding. What differs fails. */
+export function differenceCases(
+  ports: readonly { readonly label: string; readonly place?: Located | undefined }[],
+  findings: readonly SaidFinding[],
+): readonly TestCase[] {
+  const failed = new Map(
+    findings.flatMap((each): readonly (readonly [string, TestCase])[] => {
+      const { code, arguments: details, text, help, place } = each;
+      if (code !== 'service-differs' && code !== 'state-differs') return [];
+      const name = 'servicePort' in details ? details.servicePort : text;
+      const { what, more } = details;
+      const rest = more > 0 ? [`and ${formatCount(more)} more`] : [];
+      const failure = { title: text, lines: [...what, ...rest, ...(help === undefined ? [] : [help])] };
+      return [[name, { name, place, failure }]];
+    }),
+  );
+  const names = new Set([...ports.map(({ label }) => label), ...failed.keys()]);
+  const places = new Map(ports.map(({ label, place }) => [label, place]));
+  const others = findings.filter(({ code }) => code !== 'service-differs' && code !== 'state-differs');
+  return [
+    ...Array.from(names, (name) => failed.get(name) ?? { name, place: places.get(name), failure: undefined }),
+    ...casesOf(others),
+  ];
+}

@@ -1,0 +1,139 @@
+// What comparisons print as JSON: kpc equivalence and migrate, kpc diff, and kpc compile with its checks.
+import {
+  about,
+  listOf,
+  objectOf,
+  text,
+  wholeNumber,
+  boolean,
+  named,
+  openOf,
+  optional,
+  anyOf,
+  mapOf,
+} from '../../base/json/schema.ts';
+import { effectFields, findingWith } from '../../ask/equivalence/findings.ts';
+import { change, flowChange, kernelChange, place } from './envelope.ts';
+import { manifestSchema } from '../../bundle/schemas.ts';
+
+/** An Effect, as it is printed. */
+const printedEffectFields = {
+  ...effectFields,
+  senders: listOf(text),
+  trace: about('the command that shows the example', text),
+};
+
+const divergence = findingWith(objectOf(printedEffectFields));
+
+/** What `kpc equivalence` and `kpc migrate` print. */
+export const equivalence = objectOf({
+  from: text,
+  to: text,
+  nodes: about('how many there are', wholeNumber(0)),
+  standIns: about('how many of them were asked in place of all', wholeNumber(0)),
+  represented: about(
+    'of several nodes, for each, those that were asked in its place: itself, if everything was asked of it',
+    listOf(objectOf({ node: text, by: listOf(text) })),
+  ),
+  classes: about('of packets that were sent', wholeNumber(0)),
+  unknown: about('classes that neither side knows', wholeNumber(0)),
+  reasons: about('why, and what would settle it', listOf(text)),
+  notCompared: about('what was not looked at', listOf(text)),
+  summary: text,
+  causes: about('why packets fare differently, each with how', listOf(divergence)),
+});
+
+const reason = openOf({
+  kind: about('decides which other fields there are', text),
+  text: about('in words: a field of the Service, or an endpoint', text),
+});
+
+const changes = listOf(kernelChange);
+
+/** The differences of one Service port: reasons, if both sides show any, and changes in the kernel. */
+export const servicePortDifference = objectOf({
+  servicePort: about('"namespace/name" or "namespace/name:port"', text),
+  formerServicePort: optional(about('its name before it was renamed', text)),
+  change,
+  place: optional(place),
+  reasons: about('what differs in the manifests', listOf(reason)),
+  kernel: changes,
+});
+
+export const difference = named(
+  'difference',
+  objectOf({
+    from: about('the name of the old side', text),
+    to: about('the name of the new side', text),
+    differs: about('exit status 1', boolean),
+    notCompared: about('what one side lacks, and packets that are left out', listOf(text)),
+    servicePorts: about('sorted by name', listOf(servicePortDifference)),
+    packets: optional(
+      about(
+        'how packets are treated differently, if both sides name their Services and there are not too many',
+        listOf(
+          objectOf({
+            ...printedEffectFields,
+            services: about('"namespace/name", sorted; empty if it concerns no Service', listOf(text)),
+          }),
+        ),
+      ),
+    ),
+    unknown: optional(about('classes of packets that neither side knows, if there are packets', wholeNumber(0))),
+    flows: optional(flowChange),
+    base: about('what belongs to no Service', changes),
+    foreign: about("what is other programs'; with --foreign", changes),
+    unaccounted: about("what may be kube-proxy's or another program's: the dump does not show which", changes),
+    leftovers: optional(
+      about(
+        'what another mode of kube-proxy left on the node of a dump',
+        objectOf({
+          dead: about('chains that nothing jumps to', changes),
+          live: about('chains that packets still come to', changes),
+        }),
+      ),
+    ),
+    rulesThatDifferInCommentsAlone: optional(wholeNumber(0)),
+  }),
+);
+
+export const compiled = objectOf({
+  manifest: manifestSchema,
+  files: optional(about('file name to content, without -o', mapOf(text))),
+  folder: optional(about('what -o or --golden named', text)),
+});
+
+export const compiledFleet = objectOf({
+  folder: text,
+  nodes: wholeNumber(0),
+  written: about('folders of nodes', wholeNumber(0)),
+  unchanged: wholeNumber(0),
+});
+
+const accept = optional(
+  about('the command that writes the folder again; absent if none can, or if it is the same', text),
+);
+
+const comparison = {
+  files: about('those with other bytes', listOf(text)),
+  problems: about('why there is no comparison', listOf(text)),
+  diff: optional(difference),
+};
+
+export const checked = objectOf({ folder: text, same: boolean, accept, ...comparison });
+
+const nodeChanges = listOf(objectOf({ node: text, what: text }));
+
+export const checkedFleet = objectOf({
+  folder: text,
+  same: boolean,
+  accept,
+  nodes: wholeNumber(0),
+  changed: nodeChanges,
+  stale: about('folders of nodes that the input does not have', nodeChanges),
+  example: optional(about('one node that changes', objectOf({ folder: text, ...comparison }))),
+});
+
+export const compile = anyOf('one node, or several', compiled, compiledFleet);
+
+export const check = anyOf('one node, or several', checked, checkedFleet);
