@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { compareScenes, endsAlike, type Difference } from '../../src/ask/equivalence/compare.ts';
-import { Findings, type Divergence } from '../../src/ask/equivalence/findings.ts';
+import { Findings } from '../../src/ask/equivalence/findings.ts';
+import type { Divergence } from '../../src/ask/equivalence/effects.ts';
 import { existsOn, ownAddresses, placeSender, placesOf } from '../../src/ask/equivalence/senders.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
