@@ -5,7 +5,7 @@ import type { EndpointStatus } from '../../cluster/objects.ts';
 import { contains, joinHostPort, parseNetwork, type Address } from '../../kernel/address.ts';
 import { isUnknownOwn, type Packet } from '../../packet/packet.ts';
 import { addressKind } from '../trace/service-ends.ts';
-import { nodeSocketText } from '../trace/question.ts';
+import { nodeSocketText } from '../trace/read-destination.ts';
 import type { Scene } from '../trace/scene.ts';
 import type { PlacedSender } from './senders.ts';
 import type { destinationKinds, EffectSender } from './effects.ts';

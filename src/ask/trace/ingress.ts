@@ -11,7 +11,8 @@ import {
   type Sourced,
 } from '../../cluster/objects.ts';
 import { compareAge, fitsHost, isGranted, listEntrances, type Entrance } from './gateways.ts';
-import { absent, ask, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
+import { absent, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
+import { ask } from './ask.ts';
 import type { Scene } from './scene.ts';
 
 /** Requests through an Ingress or a Gateway API route, from the controller on. */
