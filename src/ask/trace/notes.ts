@@ -1,7 +1,7 @@
 import { count, joinWords, formatCount } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
-import { explainUnserved } from '../describe/find-subject.ts';
+import { explainUnserved } from '../describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkipped } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
