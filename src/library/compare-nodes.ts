@@ -1,5 +1,5 @@
 import { sortPreparations } from '../ask/equivalence/change.ts';
-import { Comparison } from '../ask/equivalence/comparison.ts';
+import { Comparison } from '../ask/equivalence/findings.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { preparationsFor } from '../ask/equivalence/preparations.ts';
 import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equivalence/representatives.ts';

@@ -8,7 +8,7 @@ import type { traced } from '../say/outputs/trace.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
-import { sceneOfSender } from '../ask/trace/question.ts';
+import { sceneOfSender } from '../ask/trace/read-sender.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { diagnosticsOf } from './words.ts';

@@ -15,7 +15,8 @@ import { listFacts, type WriteValue } from '../ask/diff/port-facts.ts';
 import { reasonWords } from '../ask/diff/reason-words.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { EffectSender, EndpointShares, Severity, ServiceEffects } from '../ask/equivalence/findings.ts';
+import type { EffectSender, EndpointShares, Severity } from '../ask/equivalence/effects.ts';
+import type { ServiceEffects } from '../ask/equivalence/findings.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 

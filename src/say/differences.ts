@@ -1,7 +1,8 @@
 // The review of a change is made, and goes into JSON, Markdown and findings.
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { isSame, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
-import type { ServiceEffects, Severity } from '../ask/equivalence/findings.ts';
+import type { ServiceEffects } from '../ask/equivalence/findings.ts';
+import type { Severity } from '../ask/equivalence/effects.ts';
 import {
   uncomparedPackets,
   assumedNote,
@@ -42,7 +43,8 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   if (servicePorts.length === 0 || (isLarge && (servicePorts.length > mostAsked || base.length > 0))) {
     return { from, to, diff, packets: undefined, trace };
   }
-  const { effectsByService, severities } = await import('../ask/equivalence/findings.ts');
+  const { severities } = await import('../ask/equivalence/effects.ts');
+  const { effectsByService } = await import('../ask/equivalence/findings.ts');
   const { packetsTo, packetsToPlaced } = await import('../ask/equivalence/representatives.ts');
   const { onOneNode, pairsElsewhere, sceneOf } = await import('../ask/trace/scene.ts');
   const bareScene = (side: Snapshot) => sceneOf(side.with({ objects: undefined }));

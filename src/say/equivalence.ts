@@ -6,7 +6,7 @@ import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Place } from '../kernel/place.ts';
 import { isRequired } from '../ask/equivalence/change.ts';
 import type { Represented } from '../ask/equivalence/representatives.ts';
-import { severities, type Divergence, type Effect, type Severity } from '../ask/equivalence/findings.ts';
+import { severities, type Divergence, type Effect, type Severity } from '../ask/equivalence/effects.ts';
 import { traceCommand, sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
 import type { Answered } from './formats/answer.ts';

@@ -24,7 +24,8 @@ import { joinHostPort } from '../kernel/address.ts';
 import { isUnknownOwn, isArrival, type Fate } from '../packet/packet.ts';
 import { seenSource, sharesOf } from '../ask/trace/expectation.ts';
 import { traceMatrix } from '../ask/trace/matrix.ts';
-import { nodeSocketText, type Sender } from '../ask/trace/question.ts';
+import { nodeSocketText } from '../ask/trace/read-destination.ts';
+import type { Sender } from '../ask/trace/question.ts';
 
 /** The results, for all formats. */
 export function testAnswer(results: readonly PacketResult[], isColoured: boolean, said: Said): Answered {

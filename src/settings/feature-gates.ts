@@ -14,14 +14,8 @@ export const featureGatesFlag = proxyFlag(
 export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));
 
 /**
-<<<<<<< HEAD
  * Set if a feature gate changes the release's default behaviour; a bundle records only such gates. Gates are read
- * before all settings (src/input/configuration/feature-gates.ts), because other behaviours depend on them.
-=======
- * Set if a feature gate makes kube-proxy behave otherwise than the release does by default. Of the gates, a bundle records only
- * these. kpc reads the gates before all settings (src/input/configuration/read-settings.ts), because other behaviours depend on
- * them too.
->>>>>>> w-join2
+ * before all settings (src/input/configuration/read-settings.ts), because other behaviours depend on them.
  */
 function gatedSetting<T>(stored: Schema<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {
   return setting({

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { compareScenes, endsAlike, type Difference } from '../../src/ask/equivalence/compare.ts';
-import { Findings, type Divergence } from '../../src/ask/equivalence/findings.ts';
+import { Findings } from '../../src/ask/equivalence/findings.ts';
+import type { Divergence } from '../../src/ask/equivalence/effects.ts';
 import { existsOn, ownAddresses, placeSender, placesOf } from '../../src/ask/equivalence/senders.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
-import { packetOf, readSender } from '../../src/ask/trace/question.ts';
+import { packetOf } from '../../src/ask/trace/ask.ts';
+import { readSender } from '../../src/ask/trace/read-sender.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { labSide, readAddress, senders, senders6 } from '../packet/lab.ts';
 import { portsOf } from '../packet/packets-of-side.ts';

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Host } from '../../src/apply/node/host.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { sideOfBundle } from '../../src/snapshot/open/stored-side.ts';
-import { ask } from '../../src/ask/trace/question.ts';
+import { ask } from '../../src/ask/trace/ask.ts';
 import { sceneOf } from '../../src/ask/trace/scene.ts';
 import { ended, failOnce } from '../support/tool-faults.ts';
 import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite } from './harness.ts';

@@ -7,7 +7,7 @@ import { runKpc } from '../support/run-kpc.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
-import { ask } from '../../src/ask/trace/question.ts';
+import { ask } from '../../src/ask/trace/ask.ts';
 import { holdingTests, leavesOutNodePorts } from '../../src/say/packet-tests.ts';
 import { describeTrace, listTraceLines } from '../../src/ask/trace/trace-words.ts';
 import { onOneNode, sceneOf, type Scene } from '../../src/ask/trace/scene.ts';

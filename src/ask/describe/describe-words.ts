@@ -16,7 +16,7 @@ import type {
 import { addressWords, listPolicies } from '../diff/port-facts.ts';
 import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
 import type { SharedSubject } from './find-items.ts';
-import type { Because, PortRole } from './find-subject.ts';
+import type { Because, PortRole } from './find-ports.ts';
 
 /** `depth` is the indentation. */
 export interface DescriptionLine {

@@ -15,7 +15,8 @@ import {
   type Fate,
 } from '../../packet/packet.ts';
 import { connectionWords } from './connection-words.ts';
-import { nameOfPod, wrong, type Read, type Sender, type Trace } from './question.ts';
+import { nameOfPod } from './read-sender.ts';
+import { wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 import { assumedPlace } from './stop-words.ts';
 

@@ -16,7 +16,9 @@ import { lostWayWords, assumedPlace, lackNote } from './stop-words.ts';
 import { reasonSentence, reasonWords } from './reason-words.ts';
 import { assumedLine } from './assumed-values.ts';
 import { healthCheckWords } from './notes.ts';
-import { packetOf, readSender, senderKinds, type NamedSender, type Trace } from './question.ts';
+import { packetOf } from './ask.ts';
+import { readSender, type NamedSender } from './read-sender.ts';
+import { senderKinds, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** The fate of packets from every kind of sender to every address of a Service. */

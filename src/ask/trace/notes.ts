@@ -1,7 +1,7 @@
 import { count, joinWords, formatCount } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
-import { explainUnserved } from '../describe/find-subject.ts';
+import { explainUnserved } from '../describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkipped } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
@@ -12,7 +12,9 @@ import type { Fate } from '../../packet/packet.ts';
 import type { RouteDecision } from '../../packet/step.ts';
 import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop-words.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
-import { hasAddress, packetOf, type Trace } from './question.ts';
+import { hasAddress } from './read-destination.ts';
+import { packetOf } from './ask.ts';
+import type { Trace } from './question.ts';
 import { addressKind, portAt, servicesWithoutEndpoints } from './service-ends.ts';
 import type { Scene } from './scene.ts';
 

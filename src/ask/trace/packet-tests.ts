@@ -15,7 +15,9 @@ import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/mod
 import { parseRelease } from '../../kube-proxy/releases.ts';
 import type { PacketProtocol } from '../../packet/packet.ts';
 import { compareFate, readExpectation, type WrittenExpectation } from './expectation.ts';
-import { ask, sceneOfSender, type Trace } from './question.ts';
+import { ask } from './ask.ts';
+import { sceneOfSender } from './read-sender.ts';
+import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** The scene settings of a test, named like the flags. Command-line flags override them, and they override kpc.yaml. */

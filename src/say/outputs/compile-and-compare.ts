@@ -12,7 +12,7 @@ import {
   anyOf,
   mapOf,
 } from '../../base/json/schema.ts';
-import { effectFields, findingWith } from '../../ask/equivalence/findings.ts';
+import { effectFields, findingWith } from '../../ask/equivalence/effects.ts';
 import { change, flowChange, kernelChange, place } from './envelope.ts';
 import { manifestSchema } from '../../bundle/schemas.ts';
 

@@ -1,0 +1,194 @@
+// Which Service ports have to do with an address or a port number, in which role, and why none answers there.
+import { nameSome } from '../../base/printable.ts';
+import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
+import { nodeAddresses } from '../../cluster/node-context.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { findDumpListeners, type Coverage } from '../../dumps/coverage.ts';
+import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import { formatKey } from '../../kernel/nftables/format.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { serviceLink, findNodePortServers } from '../../kube-proxy/ipvs-objects.ts';
+import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
+import { describeListeners, listensOn, type FindListeners } from '../../kube-proxy/node-port-listeners.ts';
+import type { ItemRole } from './find-items.ts';
+import type { Asked, AskedAddress } from './parse-asked.ts';
+
+/** How the subject of the question relates to the Service port. */
+export type Because = PortRole | ItemRole;
+
+export interface Match<P extends ShownPort> {
+  readonly port: P;
+  readonly because: Because;
+}
+
+export interface AskedNode {
+  isOwn(address: Address): boolean;
+  readonly listeners: FindListeners;
+}
+
+/** How a name, address or number relates to a Service port. */
+export type PortRole =
+  | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
+  | { readonly kind: 'endpoint'; readonly endpoint: string };
+
+/** Reads the node's addresses from a dump. If it shows none of a family, any address counts as the node's. */
+export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): AskedNode {
+  const own: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() };
+  for (const { name, addresses } of state.links) {
+    if (name !== serviceLink) for (const { address } of addresses) own[address.family].add(address.text);
+  }
+  const isNodePort = findNodePortServers(state);
+  for (const server of state.virtualServers) if (isNodePort(server)) own[server.family].add(server.address.text);
+  for (const { name, family, sets } of state.nftables) {
+    if (!isKubeProxyTable(name)) continue;
+    for (const { key } of sets.get(nftSets.nodePortIPs)?.elements ?? []) own[family].add(formatKey(key));
+  }
+  return {
+    isOwn: ({ family, text }) => own[family].size === 0 || own[family].has(text),
+    listeners: findDumpListeners(state, coverage),
+  };
+}
+
+/** Finds the Service ports in question. */
+export function findPorts<P extends ShownPort>(
+  ports: readonly P[],
+  asked: Asked,
+  node: AskedNode,
+): readonly Match<P>[] {
+  const matching = (roleIn: (port: P) => PortRole | undefined): readonly Match<P>[] =>
+    ports.flatMap((port) => {
+      const because = roleIn(port);
+      return because ? [{ port, because }] : [];
+    });
+  const found = matching((port) => roleOf(port, asked, node));
+  // A bare number is more likely a node port than a Service's own.
+  return found.length > 0 ? found : matching((port) => (hasOwnPort(port, asked) ? { kind: 'port' } : undefined));
+}
+
+/** How the subject relates to a Service port; undefined if it does not. */
+function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | undefined {
+  const { text, address, number, names } = asked;
+  if (port.label === text) return { kind: 'name' };
+  const protocol = (address ?? number)?.protocol ?? port.protocol;
+  if (number) {
+    if (protocol === port.protocol && port.nodePort === number.port) return { kind: 'node-port' };
+    const isHealthCheck = port.healthCheckNodePort === number.port && (number.protocol ?? 'TCP') === 'TCP';
+    return isHealthCheck ? { kind: 'health-check-node-port' } : undefined;
+  }
+  if (address) return protocol === port.protocol ? roleOfAddress(port, address, node) : undefined;
+  // In IPVS mode an unnamed port is called by its address.
+  const isNamed = names.some(
+    (each) =>
+      (each.name === port.service || each.name === serviceName(port)) &&
+      (each.port === undefined || each.port === port.portName || each.port === String(port.port)),
+  );
+  return isNamed ? { kind: 'name' } : undefined;
+}
+
+/** How an address, with or without a port, relates to a Service port. */
+function roleOfAddress(port: ShownPort, asked: AskedAddress, node: AskedNode): PortRole | undefined {
+  const [endpoint] = endpointsAt(port, asked.address, asked.port);
+  if (endpoint) return { kind: 'endpoint', endpoint: endpoint.label };
+  if (listensAt(port, asked, node) === 'yes') return { kind: 'node-port' };
+  if (asked.port !== undefined && asked.port !== port.port) return undefined;
+  const own = portAddresses(port).find(({ address }) => address.text === asked.address.text);
+  return own && { kind: own.kind };
+}
+
+function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): boolean {
+  return number !== undefined && number.port === port && !number.isOfNode && (number.protocol ?? protocol) === protocol;
+}
+
+/** The endpoints at an address. Dumps, and Services without ports, may show one by address alone. */
+function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: number | undefined) {
+  return endpoints.filter(
+    (each) => each.address?.text === text && (port === undefined || each.port === undefined || each.port === port),
+  );
+}
+
+/** Whether a node port is reached at an address. `deaf`: the address is the node's, but node ports do not listen on it. */
+function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes' | 'deaf' | 'no' {
+  const { nodePort, family, protocol } = port;
+  if (asked.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
+  // Every node has loopback, whether or not its addresses are known.
+  const isOwn = isLoopback(asked.address) || node.isOwn(asked.address);
+  if (!isOwn || (asked.protocol ?? protocol) !== protocol) return 'no';
+  return listensOn(node.listeners({ family, protocol, port: nodePort }), asked.address) === false ? 'deaf' : 'yes';
+}
+
+/**
+ * Why no Service answers at an address: it is the node's but node ports do not listen on it, or its Services have other ports.
+ * Undefined if neither applies.
+ */
+export function explainUnanswered(
+  ports: readonly ShownPort[],
+  asked: AskedAddress,
+  node: AskedNode,
+): string | undefined {
+  const { address, protocol, port: number } = asked;
+  if (number === undefined) return undefined;
+  const deaf = ports.find((port) => listensAt(port, asked, node) === 'deaf');
+  if (deaf) {
+    const listeners = node.listeners({ family: deaf.family, protocol: deaf.protocol, port: number });
+    // In IPVS mode an unnamed port is called by its node port.
+    const isNamed = deaf.service !== undefined || portAddresses(deaf).length > 0;
+    const owner = isNamed ? ` of ${deaf.label}` : '';
+    const only = listeners.kind === 'listed' ? ' only' : '';
+    return `no Service answers at ${joinHostPort(address.text, number)}: node port ${number}${owner} listens on ${describeListeners(listeners)}${only}`;
+  }
+  const lacks = `has no port ${number}${protocol === undefined ? '' : `/${protocol}`}`;
+  /** A clause for each owner of the address, with its ports. */
+  const owners = new Map<string, Set<string>>();
+  for (const port of ports) {
+    const isOwner = portAddresses(port).some((each) => each.address.text === address.text);
+    const sockets = isOwner ? [port.port] : endpointsAt(port, address, undefined).map((endpoint) => endpoint.port);
+    if (sockets.length === 0) continue;
+    const role = isOwner ? 'belongs to' : 'is an endpoint of';
+    const clause =
+      port.service === undefined ? lacks : `${role} ${serviceName(port)}, which ${lacks}${isOwner ? '' : ' there'}`;
+    const shown = owners.get(clause) ?? new Set();
+    for (const each of sockets) if (each !== undefined) shown.add(`${each}/${port.protocol}`);
+    owners.set(clause, shown);
+  }
+  if (owners.size === 0) return undefined;
+  const clauses = [...owners].map(([clause, own]) =>
+    own.size === 0 ? clause : `${clause} (has ${[...own].join(', ')})`,
+  );
+  return nameSome(clauses.map((clause) => `${address.text} ${clause}`));
+}
+
+/** Why kube-proxy programs nothing on this node for an address in the input; undefined if it does. */
+export function explainUnserved(
+  asked: { readonly address: Address; readonly port?: number | undefined; readonly protocol?: string | undefined },
+  { objects: { services, nodes }, cluster, node }: CompiledSnapshot,
+): string | undefined {
+  const { address, port, protocol } = asked;
+  const { text } = address;
+  const isServed = cluster.servicePorts.some(({ clusterIP, externalIPs, loadBalancerIPs }) =>
+    [clusterIP, ...externalIPs, ...loadBalancerIPs].some((each) => each.text === text),
+  );
+  if (isServed || node.hostAddresses.some((each) => each.text === text)) return undefined;
+  const proxied = services.find(
+    ({ object: { spec, ingress } }) =>
+      spec.type === 'LoadBalancer' &&
+      ingress.some(({ ip, ipMode }) => ipMode === 'Proxy' && ip !== undefined && parseAddress(ip)?.text === text),
+  );
+  if (proxied) {
+    const { namespace, name } = proxied.object.metadata;
+    return `${text} is a load balancer address of ${namespace}/${name} with ipMode Proxy: kube-proxy programs nothing for it, so that packets pass the load balancer`;
+  }
+  const owner = nodes.find(({ object }) => nodeAddresses(object).some((each) => each.text === text));
+  const name = owner?.object.metadata.name;
+  if (name === undefined || name === node.name) return undefined;
+  const ofNodePort = cluster.servicePorts.find(
+    (each) =>
+      port !== undefined &&
+      each.nodePort === port &&
+      each.family === address.family &&
+      (protocol === undefined || each.protocol === protocol.toUpperCase()),
+  );
+  const other = node.name === '' ? '' : `, not of ${node.name}`;
+  const answers = ofNodePort ? `; node port ${ofNodePort.nodePort} of ${ofNodePort.label} answers there` : '';
+  return `${text} is an address of node ${name}${other}${answers}: ask with --node ${name}`;
+}

@@ -1,0 +1,111 @@
+// What a packet is sent to and by whom, in terms of the Services of both sides.
+import { nameSome } from '../../base/printable.ts';
+import type { ShownPort } from '../../cluster/model.ts';
+import type { EndpointStatus } from '../../cluster/objects.ts';
+import { contains, joinHostPort, parseNetwork, type Address } from '../../kernel/address.ts';
+import { isUnknownOwn, type Packet } from '../../packet/packet.ts';
+import { addressKind } from '../trace/service-ends.ts';
+import { nodeSocketText } from '../trace/read-destination.ts';
+import type { Scene } from '../trace/scene.ts';
+import type { PlacedSender } from './senders.ts';
+import type { destinationKinds, EffectSender } from './effects.ts';
+
+type Sent = Pick<Packet, 'destination' | 'protocol' | 'port'>;
+
+export interface Destination {
+  readonly kind: (typeof destinationKinds)[number];
+  readonly ports: readonly ShownPort[];
+}
+
+export function textOf({ destination, protocol, port }: Sent): string {
+  if (isUnknownOwn(destination)) return nodeSocketText({ port, protocol });
+  return protocol === 'icmp' ? destination.text : joinHostPort(destination.text, port);
+}
+
+/** Destinations that Service rules handle. */
+export const isOfService: ReadonlySet<Destination['kind']> = new Set([
+  'cluster-ip',
+  'external-ip',
+  'load-balancer-ip',
+  'unknown',
+  'node-port',
+]);
+
+/**
+ * Describes the sender as precisely as the line needs, including a range of clients named in a Service, which kube-proxy only
+ * applies to load balancer addresses.
+ */
+export function senderOf(
+  { words, address, place }: PlacedSender,
+  { kind, ports }: Destination,
+  isOwnEndpoint: boolean,
+): EffectSender {
+  if (isOwnEndpoint) {
+    return place === 'other-node'
+      ? { kind: 'other-endpoint', text: 'an endpoint of the Service on another node' }
+      : { kind: 'endpoint', text: 'an endpoint of the Service' };
+  }
+  const usual = { kind: place, text: words };
+  if (kind !== 'load-balancer-ip' && kind !== 'unknown') return usual;
+  const ranges = sourceRangesOf(ports);
+  if (ranges.length === 0 || !address || place !== 'outside') return usual;
+  const own = rangesWith(address, ranges);
+  const text = own.length > 0 ? `a client in ${own.join(' and ')}` : `a client outside of ${nameSome(ranges)}`;
+  return { kind: 'range', text };
+}
+
+function sourceRangesOf(ports: readonly ShownPort[]): readonly string[] {
+  return [...new Set(ports.flatMap(({ sourceRanges = [] }) => sourceRanges.map(({ text }) => text)))];
+}
+
+/** The ranges that contain the address. */
+function rangesWith(address: Address, ranges: readonly string[]): readonly string[] {
+  return ranges.filter((text) => {
+    const network = parseNetwork(text);
+    return network && contains(network, address);
+  });
+}
+
+/** Finds packets' destinations among the Services of either side. `nodes`: the node's own addresses. */
+export function destinationFinder(
+  scenes: readonly Scene[],
+  nodes: ReadonlyMap<string, Address>,
+): (packet: Sent) => Destination {
+  const indexes = [...new Set(scenes.map(({ side }) => side.addresses))];
+  return ({ destination, protocol, port }) => {
+    const { text, family } = destination;
+    const isOf = (each: ShownPort): boolean => each.protocol.toLowerCase() === protocol;
+    const there = indexes.flatMap((index) => index.servicesAt(text));
+    const own = there.filter((each) => each.port === port && isOf(each));
+    const [first] = own;
+    if (first) return { kind: addressKind(first, destination) ?? 'unknown', ports: own };
+    if (!nodes.has(text)) {
+      if (there.length === 0) return { kind: 'unserved-address', ports: [] };
+      return { kind: protocol === 'icmp' ? 'ping' : 'unserved-port', ports: there };
+    }
+    const listening = indexes.flatMap((index) => index.nodePortsAt(port)).filter((each) => each.family === family);
+    const isAsked = (each: ShownPort): boolean => each.nodePort === port && isOf(each);
+    const asked = listening.filter(
+      (each) => isAsked(each) || (each.healthCheckNodePort === port && protocol === 'tcp'),
+    );
+    if (!asked[0]) return { kind: 'node', ports: [] };
+    return { kind: isAsked(asked[0]) ? 'node-port' : 'health-check', ports: asked };
+  };
+}
+
+/** Service ports, by name and family, with an endpoint that may get connections. Rules name no other endpoints. */
+export function servedPorts({ side: { ports } }: Scene): readonly string[] {
+  // A kernel only has endpoints in use.
+  const serves = (status: EndpointStatus | undefined): boolean =>
+    !status || status.ready || (status.serving && status.terminating);
+  return ports.flatMap(({ label, family, endpoints = [] }) =>
+    endpoints.some(({ status }) => serves(status)) ? [`${label} ${family}`] : [],
+  );
+}
+
+/** Whether a load balancer's source ranges shut out the sender; or the node, which has no single address, if one side has no ranges. */
+export function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): boolean {
+  const ranges = sourceRangesOf(ports);
+  if (!sender) return ranges.length > 0 && ports.some(({ sourceRanges = [] }) => sourceRanges.length === 0);
+  return ranges.length > 0 && rangesWith(sender, ranges).length === 0;
+}

@@ -1,0 +1,118 @@
+// What a change does to packets, as it is declared and printed: how severe it is, to whom and to which destinations,
+// and an example.
+import {
+  about,
+  listOf,
+  number,
+  objectOf,
+  oneOf,
+  optional,
+  text as anyText,
+  wholeNumber,
+  type Schema,
+  type Shaped,
+} from '../../base/json/schema.ts';
+import { causeIds } from './causes.ts';
+
+/**
+ * How a difference affects clients, the worst first: what worked no longer does; it may no longer work; it works in another way;
+ * something newly works; or nothing works on either side, and only the failure differs.
+ */
+export const severities = ['breaks', 'unknown', 'changes', 'opens', 'fails-otherwise'] as const;
+
+export type Severity = (typeof severities)[number];
+
+const severitySchema = about(
+  'breaks: what worked no longer does; unknown: whether it still does; changes: it works differently; opens: what failed now works',
+  oneOf(...severities),
+);
+
+/** The number of endpoints, and the smallest and largest share of connections for one. */
+const sharesSchema = objectOf({
+  endpoints: wholeNumber(0),
+  least: about('the least share of connections that one of them gets', number('a share', 0, 1)),
+  most: number('a share', 0, 1),
+});
+
+export type EndpointShares = Shaped<typeof sharesSchema>;
+
+const choiceSchema = objectOf({
+  from: sharesSchema,
+  to: sharesSchema,
+  kept: about('endpoints that both choose from', wholeNumber(0)),
+  source: optional(about('whose address receivers see, if that differs', objectOf({ from: anyText, to: anyText }))),
+  lost: optional(
+    about(
+      'the share of connections that fail, if any do',
+      objectOf({ from: number('a share', 0, 1), to: number('a share', 0, 1) }),
+    ),
+  ),
+});
+
+export type Choice = Shaped<typeof choiceSchema>;
+
+export const destinationKinds = [
+  'cluster-ip',
+  'external-ip',
+  'load-balancer-ip',
+  'unknown',
+  'node-port',
+  'health-check',
+  'ping',
+  'unserved-port',
+  'unserved-address',
+  'node',
+] as const;
+
+/** The sender's place, or its relation to the Service. */
+const senderKinds = ['outside', 'other-node', 'pod', 'node', 'endpoint', 'other-endpoint', 'range'] as const;
+
+const senderSchema = objectOf({ kind: oneOf(...senderKinds), text: anyText });
+
+export type EffectSender = Shaped<typeof senderSchema>;
+
+export const effectFields = {
+  target: about('what the packets are sent to', oneOf(...destinationKinds)),
+  senders: listOf(senderSchema),
+  from: anyText,
+  to: anyText,
+  severity: severitySchema,
+  classes: wholeNumber(0),
+  choice: optional(about('both sides deliver to endpoints, and choose them otherwise', choiceSchema)),
+  example: objectOf({
+    from: anyText,
+    to: anyText,
+    protocol: anyText,
+    interface: optional(anyText),
+    node: about('empty if the side that shows it names none', anyText),
+    nodePort: optional(about('sent to this port of every node: the input names no address of one', wholeNumber(0))),
+  }),
+  shownBy: about('the side whose answer to the example explains the difference', oneOf('old', 'new')),
+  lacks: optional(about('why the example is not known on that side, and what settles it', anyText)),
+};
+
+const effectSchema = objectOf(effectFields);
+
+/** How packets end on both sides; the same for all these senders. */
+export type Effect = Shaped<typeof effectSchema>;
+
+/** A Divergence, with effects of this shape. */
+export function findingWith<E>(effect: Schema<E>) {
+  return objectOf({
+    cause: oneOf(...causeIds),
+    title: anyText,
+    reasons: about('what each side does, in sentences', listOf(anyText)),
+    /** Empty if nothing that works is lost or changed. */
+    help: about('what to do, in sentences', listOf(anyText)),
+    severity: severitySchema,
+    services: about('"namespace/name", sorted', listOf(anyText)),
+    servicePorts: about('"namespace/name:port", sorted', listOf(anyText)),
+    effects: listOf(effect),
+    classes: about('how many classes of packets', wholeNumber(0)),
+    /** The traced nodes that have it; '' if there is no Node object. */
+    nodes: listOf(anyText),
+  });
+}
+
+/** All packet classes that differ for one reason. */
+export type Divergence = Shaped<ReturnType<typeof findingWith<Effect>>>;

@@ -1,0 +1,212 @@
+// Why a packet fares differently on two sides of a node, and how severe that is.
+import type { ShownPort } from '../../cluster/model.ts';
+import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
+import { isLoopback, type Address } from '../../kernel/address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
+import {
+  isArrival,
+  lostShare,
+  sumChances,
+  workingShare,
+  isUnknownOwn,
+  type Fate,
+  type Packet,
+  type ReachedEndpoint,
+} from '../../packet/packet.ts';
+import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/stop-words.ts';
+import type { Scene } from '../trace/scene.ts';
+import { stopOf } from '../trace/stop.ts';
+import { causeIds, findServiceCause, type CauseId } from './causes.ts';
+import { sourceWord, type Difference } from './compare.ts';
+import { ownAddresses } from './senders.ts';
+import type { Severity, EndpointShares, Choice, Effect } from './effects.ts';
+import {
+  textOf,
+  isOfService,
+  senderOf,
+  destinationFinder,
+  servedPorts,
+  isShutOut,
+  type Destination,
+} from './destinations.ts';
+import { failureWords, lackWords, isNearly, fateWords, lossOf } from './fate-words.ts';
+
+/** The cause of a difference, with sentences on it, and what it means for clients. */
+interface Explained {
+  readonly cause: CauseId;
+  readonly because: readonly string[];
+  readonly ports: readonly ShownPort[];
+  readonly effect: Effect;
+}
+
+/** Functions that explain differences between two sides of one node, and find the destinations of packets. */
+export function explainer(...scenes: readonly [Scene, Scene]) {
+  const nodes = ownAddresses(scenes);
+  const find = destinationFinder(scenes, nodes);
+  const served = new Set(scenes.flatMap(servedPorts));
+  const [ignores, ignored] = scenes.map(({ side }) => side.settings?.ignoresExternalIPs === true);
+  const changesExternalIPs = ignores !== ignored;
+  const serviceCause = findServiceCause(...scenes);
+  const lostJumps = scenes.map((scene) => ({ name: scene.side.name, jumps: lostJumpsOf(scene) }));
+  const explain = (difference: Difference): Explained => {
+    const { sender, packet, from, to } = difference;
+    const target = find(packet);
+    const isOwnEndpoint =
+      sender.address !== undefined &&
+      target.ports.some(({ endpoints = [] }) =>
+        endpoints.some(({ address }) => address !== undefined && address.text === sender.address?.text),
+      );
+    const source = seenSources(from, to, packet, nodes);
+    const shownBy = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
+    const [fate, scene] = shownBy === 'old' ? [from, scenes[0]] : [to, scenes[1]];
+    const isSameChoice = from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints);
+    const effect: Effect = {
+      target: target.kind,
+      senders: [senderOf(sender, target, isOwnEndpoint)],
+      from: fateWords({ sender, packet, fate: from }, isSameChoice, source?.from, scenes),
+      to: fateWords({ sender, packet, fate: to }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
+      severity: severityOf(from, to, target),
+      classes: 1,
+      choice: choiceOf(from, to, source),
+      example: {
+        from: sender.address?.text ?? 'node',
+        to: textOf(packet),
+        protocol: packet.protocol,
+        interface: sender.enters?.interface,
+        node: scene.side.nodeName,
+        nodePort: isUnknownOwn(packet.destination) ? packet.port : undefined,
+      },
+      shownBy,
+      lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
+    };
+    const isServed = target.ports.some(({ label, family }) => served.has(`${label} ${family}`));
+    const cause = causeOf(difference, target, isServed, isOwnEndpoint, changesExternalIPs, nodes);
+    const ofServices = cause === 'not-understood' ? undefined : serviceCause(target.ports);
+    // Policies choose among other endpoints, too, for a pod that reaches itself.
+    if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
+      return { ...ofServices, ports: target.ports, effect };
+    if (cause === 'connection') {
+      const because = [from, to].flatMap((each, at) => failureWords(each, packet, scenes[at] ?? scene));
+      return { cause, because, ports: target.ports, effect };
+    }
+    const lost = isOfService.has(target.kind) && cause !== 'not-understood' ? findLost(difference, lostJumps) : [];
+    return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect };
+  };
+  return { explain, find };
+}
+
+/** Sentences on the jump that one side lacks and that keeps the packet from that side's Service rules. */
+function findLost(
+  { sender, packet, from, to }: Difference,
+  [before, after]: readonly { readonly name: string; readonly jumps: LostJumps }[],
+): readonly string[] {
+  const target = { address: packet.destination };
+  const [was, is] = [from, to].map((fate, at) => {
+    const side = at === 0 ? before : after;
+    const jump = side && lostJumpOf({ sender, target, fate }, side.jumps);
+    return jump ? [`${side.name}: nothing in ${jump.from} jumps to ${jump.to}.`] : [];
+  });
+  return was && is && was.length !== is.length ? [...was, ...is] : [];
+}
+
+/** How the choice of endpoints differs; undefined if it does not, or if a side delivers to none. */
+function choiceOf(from: Fate, to: Fate, source: Choice['source']): Choice | undefined {
+  if (from.verdict !== 'delivered' || to.verdict !== 'delivered') return undefined;
+  if (chancesOf(from.endpoints) === chancesOf(to.endpoints)) return undefined;
+  const [before, after] = [
+    sumChances(from.endpoints, formatSocketAddress),
+    sumChances(to.endpoints, formatSocketAddress),
+  ];
+  const sharesOf = (chances: ReadonlyMap<string, number>): EndpointShares => {
+    const values = [...chances.values()];
+    return { endpoints: values.length, least: Math.min(...values), most: Math.max(...values) };
+  };
+  const kept = [...before.keys()].filter((endpoint) => after.has(endpoint)).length;
+  const lost = { from: lossOf(from), to: lossOf(to) };
+  const isLost = !isNearly(lost.from, 0) || !isNearly(lost.to, 0);
+  return { from: sharesOf(before), to: sharesOf(after), kept, source, lost: isLost ? lost : undefined };
+}
+
+function causeOf(
+  { sender, packet, from, to, isOfConnection }: Difference,
+  { kind, ports }: Destination,
+  isServed: boolean,
+  isOwnEndpoint: boolean,
+  changesExternalIPs: boolean,
+  nodes: ReadonlyMap<string, Address>,
+): CauseId {
+  if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'not-understood';
+  if (isOfConnection) return 'connection';
+  if (kind === 'external-ip' && changesExternalIPs) return 'external-ips';
+  const own = causeIds.find((each) => each === kind);
+  if (own || kind === 'node') return own ?? ([from, to].some(isBalanced) ? 'proxy-port' : 'other');
+  const delivers = new Set([from, to].map(({ endpoints }) => endpoints.length > 0));
+  if (kind === 'node-port') {
+    if (isLoopback(packet.destination)) return 'node-port-loopback';
+    // One side leaves to the node itself what the other side's rules take, however it ends there.
+    if ((from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
+  }
+  const stops = new Set([from, to].map((fate) => stopOf(fate)?.kind));
+  if (stops.has('stranger')) return 'other';
+  if (!isServed) return 'no-endpoints';
+  if (isOwnEndpoint && delivers.has(true)) {
+    // Whether the other endpoints, apart from the sender, are chosen alike and see the same source.
+    const [before, after] = [from, to].map(({ endpoints }) => {
+      const others = endpoints.filter(({ address }) => address.text !== sender.address?.text);
+      return chancesOf(others, (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`);
+    });
+    if (before === after) return 'hairpin';
+  }
+  const isSame = chancesOf(from.endpoints) === chancesOf(to.endpoints);
+  const isSameChoice = !delivers.has(false) && isSame;
+  if (!isSameChoice && kind === 'load-balancer-ip' && isShutOut(sender.address, ports)) return 'source-ranges';
+  const policyOf = kind === 'cluster-ip' ? internalPolicyOf : externalPolicyOf;
+  const isLocal = ports.map(policyOf).findLast((policy) => policy !== undefined) === 'Local';
+  if (isLocal && !isSameChoice) return kind === 'cluster-ip' ? 'internal-policy-local' : 'external-policy-local';
+  if (!delivers.has(false)) return isSame ? 'masquerade' : 'endpoints';
+  return stops.has('source-ranges') ? 'source-ranges' : 'other';
+}
+
+/** Whether a balancer on the node takes the packet. */
+function isBalanced({ steps }: Fate): boolean {
+  return steps.some((step) => step.kind === 'listener' && step.server.program === 'balancer');
+}
+
+/**
+ * Compares the shares of connections that are not known to fail. If first packets arrive alike but at other endpoints, the share
+ * proves nothing: one more or less endpoint that never answered breaks nothing.
+ */
+function severityOf(from: Fate, to: Fate, { kind }: Destination): Severity {
+  if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
+  const arrives = (verdict: Fate['verdict']): boolean =>
+    verdict === 'delivered' || (verdict === 'local' && (kind === 'node' || kind === 'health-check'));
+  const [before, after] = [workingShare(from, arrives).most, workingShare(to, arrives).most];
+  if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
+  const isPart = !isNearly(before, 0) && !isNearly(after, 0);
+  const isOfChoice = isNearly(lostShare(from), lostShare(to)) && chancesOf(from.endpoints) !== chancesOf(to.endpoints);
+  if (isPart && isOfChoice) return 'changes';
+  return before > after ? 'breaks' : 'opens';
+}
+
+function chancesOf(
+  endpoints: readonly ReachedEndpoint[],
+  wordOf: (endpoint: ReachedEndpoint) => string = formatSocketAddress,
+): string {
+  return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
+}
+
+/** The address that receivers see on each side, if that is the only difference. */
+function seenSources(from: Fate, to: Fate, packet: Packet, nodes: ReadonlyMap<string, Address>): Choice['source'] {
+  const wordOf = (source: Fate['source']): string => {
+    const word = sourceWord(source, nodes);
+    if (word === 'node') return "the node's address";
+    return word === packet.destination.text ? 'the address of the Service' : "the client's address";
+  };
+  const seenOn = (fate: Fate): string => {
+    const seen = fate.endpoints.length > 0 ? fate.endpoints : [fate];
+    return [...new Set(seen.map(({ source }) => wordOf(source)))].sort().join(' or ');
+  };
+  if (from.verdict !== to.verdict || !isArrival(from.verdict)) return undefined;
+  const [before, after] = [seenOn(from), seenOn(to)];
+  return before === after ? undefined : { from: before, to: after };
+}

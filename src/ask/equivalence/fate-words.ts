@@ -1,0 +1,87 @@
+// How packets end, in words that fit all of their kind, and why connections fail.
+import { nameSome } from '../../base/printable.ts';
+import { isArrival, workingShare, type Fate, type Packet, type ReachedEndpoint } from '../../packet/packet.ts';
+import { connectionWords } from '../trace/connection-words.ts';
+import { assumedPlace, isUndetectedPod } from '../trace/stop-words.ts';
+import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
+import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
+import { stopOf } from '../trace/stop.ts';
+import type { Difference } from './compare.ts';
+
+/** A packet and its end on one side. */
+interface Met extends Pick<Difference, 'sender' | 'packet'> {
+  readonly fate: Fate;
+}
+
+/** Why connections fail on a side, if they do. */
+export function failureWords(fate: Fate, { destination }: Packet, scene: Scene): readonly string[] {
+  const { kind, reason } = connectionWords({ fate, target: { address: destination } }, scene);
+  return reason === undefined || kind === 'works' || kind === 'unknown' ? [] : [`${nameOf(scene)}: ${reason}.`];
+}
+
+function nameOf({ side: { name } }: Scene): string {
+  return name === '-' ? 'stdin' : name;
+}
+
+/** Why a packet's end is unknown on a side, and what settles it. */
+export function lackWords({ reasons }: Fate, { destination: { family } }: Packet, scene: Scene): string | undefined {
+  const texts = reasons.map((reason) => reasonSentence(reasonWords(reason, family, scene)));
+  return texts.length === 0 ? undefined : `${nameOf(scene)}: ${nameSome([...new Set(texts)], mostReasons)}`;
+}
+
+const mostReasons = 2;
+
+export function isNearly(share: number, other: number): boolean {
+  return Math.abs(share - other) < 1e-6;
+}
+
+/** What happens to a packet, in words that fit all packets of its kind. The side's own scene comes first. */
+export function fateWords(
+  met: Met,
+  isSameChoice: boolean,
+  source: string | undefined,
+  scenes: readonly [Scene, Scene],
+): string {
+  const { fate } = met;
+  const where = isSameChoice ? '' : whichEndpoints(fate, scenes);
+  const seen = source === undefined ? '' : `, with ${source} as source`;
+  return `${endWords[fate.verdict]}${where}${seen}${lossWords(fate)}${stopClause(met, scenes[0])}`;
+}
+
+/** Why a packet is stopped: because of the nodes that kpc chose for Pods, or because settings keep pods from being recognised. */
+function stopClause({ sender, packet, fate }: Met, scene: Scene): string {
+  const target = { ...packet, address: packet.destination, label: undefined };
+  const isUndetected = stopOf(fate) && isUndetectedPod({ sender, target, fate }, scene);
+  return `${assumedPlace(target, fate, scene)}${isUndetected ? ', as no setting tells kube-proxy which clients are pods' : ''}`;
+}
+
+/** Words for connections lost although their first packet arrives; '' if none are lost. */
+function lossWords(fate: Fate): string {
+  if (!isArrival(fate.verdict)) return '';
+  const lost = lossOf(fate);
+  if (isNearly(lost, 0)) return '';
+  return isNearly(lost, 1) ? ', but the connection fails' : ', with some connections lost';
+}
+
+export function lossOf(fate: Fate): number {
+  return Math.max(0, 1 - workingShare(fate, isArrival).most);
+}
+
+const endWords: { readonly [V in Fate['verdict']]: string } = {
+  delivered: 'delivered',
+  refused: 'refused',
+  dropped: 'dropped',
+  local: 'left to the node itself',
+  forwarded: 'left to routing',
+  unknown: 'not known',
+};
+
+/** Describes the endpoints. A dump does not show where they are, but the other side may. The side's own scene comes first. */
+function whichEndpoints({ endpoints }: Fate, scenes: readonly Scene[]): string {
+  const placeOf = (each: ReachedEndpoint): boolean | undefined =>
+    scenes.map((scene) => isLocalEndpoint(scene, each)).find((isLocal) => isLocal !== undefined);
+  const places = new Set(endpoints.map(placeOf));
+  if (places.has(undefined)) return ' to other endpoints';
+  if (places.size > 1) return ' to endpoints on this and other nodes';
+  return places.has(true) ? ' to endpoints on this node' : ' to endpoints on other nodes';
+}

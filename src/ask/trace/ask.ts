@@ -1,0 +1,85 @@
+// Sends the packets of a question through a scene.
+import type { Finding } from '../../base/findings/finding.ts';
+import { contains, isLoopback, parseAddress, parseNetwork, type Address } from '../../kernel/address.ts';
+import { families } from '../../kernel/family.ts';
+import type { Packet } from '../../packet/packet.ts';
+import { isIn } from './pod-networks.ts';
+import type { Scene } from './scene.ts';
+import type { Question, Sender, Destination, Trace, Read } from './question.ts';
+import { readSender } from './read-sender.ts';
+import { readDestination, isOf } from './read-destination.ts';
+
+/**
+ * Whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
+ * may have more: on another network card, a VPN, or a virtual IP.
+ */
+function isUnplaced({ destination, port, protocol }: Packet, { side, links }: Scene): boolean {
+  if (side.kind === 'dump' || side.node.hostAddresses.some(isLoopback)) return false;
+  const isNodePort = side.ports.some(
+    (each) => each.nodePort === port && each.family === destination.family && isOf(each, protocol),
+  );
+  const isKnown =
+    side.endpoints.isOfService(destination.text) ||
+    side.endpoints.has(destination.text) ||
+    side.node.podCIDRs.some((network) => contains(network, destination)) ||
+    side.objects.nodes.some(({ object }) => object.addresses.some(({ address }) => address === destination.text)) ||
+    links.some(({ addresses }) => addresses.some(({ address }) => address.text === destination.text));
+  return isNodePort && !isKnown;
+}
+
+export function packetOf(sender: Sender, target: Destination): Packet {
+  return {
+    source: sender.address,
+    destination: target.address,
+    protocol: target.protocol,
+    port: target.port,
+    enters: sender.enters,
+  };
+}
+
+/** Whether an address is of no pod and no node of the manifests: such a client asks a Service at an address for outside. */
+function isClientOutside(address: Address | undefined, { side, links }: Scene): boolean {
+  if (!address || side.kind === 'dump') return false;
+  const networks = side.settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []);
+  const isOwn = links.some((link) => link.addresses.some((each) => each.address.text === address.text));
+  const isNode = side.objects.nodes.some(({ object }) =>
+    object.addresses.some((each) => each.address === address.text),
+  );
+  const isEndpoint = side.endpoints.has(address.text);
+  const isPod = isEndpoint || isIn([...networks, ...side.node.podCIDRs], address);
+  return networks.length + side.node.podCIDRs.length > 0 && !isOwn && !isNode && !isPod;
+}
+
+/** Sends the packet of a question. Reports faults in both sender and destination. */
+export function ask(
+  { from, to, protocol, inInterface, namespace }: Question,
+  scene: Scene,
+):
+  | { readonly kind: 'read'; readonly value: Trace }
+  | {
+      readonly kind: 'wrong';
+      readonly faults: readonly { readonly end: 'from' | 'to'; readonly diagnostic: Finding }[];
+    } {
+  const asked = {
+    to,
+    protocol,
+    namespace,
+    isOutside: from === 'external' || isClientOutside(parseAddress(from), scene),
+  };
+  const target = readDestination(asked, parseAddress(from)?.family, scene);
+  // Without a destination, a sender of either family will do.
+  const wanted = target.kind === 'read' ? [target.value.address.family] : families;
+  const senders = wanted.map((each) => readSender({ from, inInterface, namespace }, each, scene));
+  const sender = senders.find(({ kind }) => kind === 'read') ?? (senders[0] as Read<Sender>);
+  if (target.kind === 'read' && sender.kind === 'read') {
+    const packet = packetOf(sender.value, target.value);
+    const isOpen = isUnplaced(packet, scene);
+    const found = scene.evaluate({ ...packet, isUnplaced: isOpen });
+    // In IPVS mode every address of the node has its own virtual server, so an unknown address has none here.
+    const isBlind = isOpen && scene.side.state.virtualServers.length > 0;
+    const fate = isBlind && found.otherwise?.verdict === 'local' ? { ...found, otherwise: undefined } : found;
+    return { kind: 'read', value: { sender: sender.value, target: target.value, fate } };
+  }
+  const ends = [{ end: 'from', ...sender } as const, { end: 'to', ...target } as const];
+  return { kind: 'wrong', faults: ends.flatMap((each) => (each.kind === 'wrong' ? [each] : [])) };
+}

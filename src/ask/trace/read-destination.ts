@@ -1,0 +1,239 @@
+// Where a packet is sent: to a Service or Service port by name, a host, or a port of the node.
+import {
+  hostInDns,
+  hostOf,
+  nameInDns,
+  nameInKubectl,
+  parseAskedAddress,
+  parseAskedName,
+} from '../describe/parse-asked.ts';
+import { isLeftToOther } from '../../cluster/build-cluster.ts';
+import { fullName } from '../../cluster/objects.ts';
+import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
+import { compareText } from '../../kernel/compare.ts';
+import { mostSuggestions, nearest } from '../../base/names.ts';
+import { shellWord } from '../../base/printable.ts';
+import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import { unknownOwn, type Packet, type PacketProtocol } from '../../packet/packet.ts';
+import type { Scene } from './scene.ts';
+import {
+  read,
+  absent,
+  wrong,
+  dottedQuad,
+  nearNames,
+  isNamed,
+  type Question,
+  type Destination,
+  type Read,
+  type Wrong,
+} from './question.ts';
+
+type Asked = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
+
+/** Reads a destination: an address with a port, or a Service name as kubectl or DNS writes it. */
+export function readDestination(asked: Asked, family: Family | undefined, scene: Scene): Read<Destination> {
+  const { to, namespace } = asked;
+  const named = parseAskedAddress(to);
+  const ofNode = named ? undefined : readNodeSocket(asked, family, scene);
+  if (ofNode) return ofNode;
+  if (!named) {
+    const [, host = to] = /^(.*):\d+$/.exec(to) ?? [];
+    if (parseAskedAddress(host)) return wrong({ problem: 'port-range', to });
+    if (dottedQuad.test(host)) return wrong({ problem: 'no-address', text: to });
+    const ports = findPorts(to, namespace, scene);
+    if (ports.kind === 'read') return readService(asked, ports.value, family, scene);
+    return readHost(asked, family, scene) ?? ports;
+  }
+  const { address } = named;
+  const protocol = asked.protocol ?? (named.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
+  const own = scene.side.ports.filter((each) => hasAddress(each, address));
+  const [only, ...others] = new Set(own.filter((each) => isOf(each, protocol)).map(({ port }) => port));
+  const port = protocol === 'icmp' ? 0 : (named.port ?? (others.length === 0 ? only : undefined));
+  if (port !== undefined) return read({ address, port, protocol, label: undefined });
+  const ports = [...new Set(own.map(nameNumber))];
+  return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
+}
+
+/** Reads the DNS name of a headless Service's endpoint, such as web-0.db.shop.svc; undefined if no such Service is known. */
+function readHost(
+  { to, protocol = 'tcp', namespace }: Asked,
+  family: Family | undefined,
+  { side }: Scene,
+): Read<Destination> | undefined {
+  const asked = hostInDns(to);
+  if (!asked) return undefined;
+  const wanted = asked.namespace ?? namespace;
+  const known = (side.kind === 'dump' ? side.named : side.cluster)?.services ?? [];
+  const services = known.filter(
+    (each) =>
+      each.skipped === 'headless' && each.name === asked.service && (wanted ?? each.namespace) === each.namespace,
+  );
+  const [service] = services;
+  if (!service) return undefined;
+  const names = services.map(fullName);
+  if (names.length > 1) return wrong({ problem: 'several', kind: 'Service', name: asked.service, names });
+  // DNS knows no others.
+  const ready = service.headlessEndpoints.filter((endpoint) => endpoint.ready);
+  const own = ready.filter((endpoint) => hostOf(endpoint) === asked.host);
+  const addresses = own.flatMap(({ address }) => parseAddress(address) ?? []);
+  const hosts = [...new Set(ready.map(hostOf))].toSorted(compareText);
+  const near = nearest(asked.host, hosts).slice(0, mostSuggestions);
+  if (addresses.length === 0)
+    return absent({ problem: 'no-host', service: names.join(), name: asked.host, near, hosts });
+  const address = addresses.find((each) => each.family === (family ?? each.family));
+  if (!address) return wrong({ problem: 'no-address-of-pod', pod: asked.host, family: family ?? 'ipv4' });
+  const numbers = service.ports.map((port) => (typeof port.targetPort === 'number' ? port.targetPort : port.port));
+  const named = numbers[service.ports.findIndex(({ name }) => name !== '' && name === asked.port)];
+  const port =
+    protocol === 'icmp' ? 0 : (named ?? numberOf(asked.port ?? (numbers.length === 1 ? numbers.join() : '')));
+  if (port !== undefined) return read({ address, port, protocol, label: undefined });
+  return wrong({
+    problem: 'which-port',
+    to,
+    ports: numbers.map(String),
+    example: `${to.replace(/:.*/, '')}:${numbers[0] ?? 80}`,
+  });
+}
+
+/** A port's number; undefined for another text. */
+function numberOf(text: string): number | undefined {
+  return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65535 ? Number(text) : undefined;
+}
+
+/** How a question names a port of the node at any of its addresses. */
+export function nodeSocketText({ port, protocol }: Pick<Packet, 'port' | 'protocol'>): string {
+  return protocol === 'icmp' ? 'node' : `node:${port}`;
+}
+
+/** The port in a text from nodeSocketText, 0 if it has none; undefined for any other text. */
+function parseNodeSocket(text: string): number | undefined {
+  const [isNode, port = '0'] = /^node(?::(\d{1,5}))?$/.exec(text) ?? [];
+  return isNode === undefined || Number(port) > 65535 ? undefined : Number(port);
+}
+
+/** Reads a port of the node; undefined for anything else. "node" without a port may be a Service of that name. */
+function readNodeSocket(
+  { to, protocol = 'tcp', namespace }: Asked,
+  family: Family | undefined,
+  scene: Scene,
+): Read<Destination> | undefined {
+  const isIcmp = protocol === 'icmp';
+  if (to === 'node' && !isIcmp) {
+    const isService = findPorts(to, namespace, scene).kind === 'read';
+    return isService
+      ? undefined
+      : wrong({ problem: 'which-port', to, ports: [], example: nodeSocketText({ port: 30080, protocol }) });
+  }
+  const port = parseNodeSocket(to);
+  if (port === undefined || (port === 0) !== isIcmp)
+    return /^node:\d+$/.test(to) ? wrong({ problem: 'port-range', to }) : undefined;
+  const wanted = family === undefined ? families : [family];
+  const own = wanted.flatMap((each) => ownAddress(each, scene) ?? []);
+  return read({ address: own[0] ?? unknownOwn[family ?? 'ipv4'], port, protocol, label: undefined });
+}
+
+/** An address by which other hosts know the node. */
+function ownAddress(family: Family, { links }: Scene): Address | undefined {
+  return links
+    .flatMap((link) => link.addresses)
+    .find(({ address, scope }) => address.family === family && !isLoopback(address) && scope !== 'link')?.address;
+}
+
+export function hasAddress(port: ShownPort, { text }: Address): boolean {
+  return portAddresses(port).some(({ address }) => address.text === text);
+}
+
+export function isOf(port: ShownPort, protocol: PacketProtocol): boolean {
+  return port.protocol.toLowerCase() === protocol;
+}
+
+/** "service:port", or the Service alone if the port has no name. */
+function joinNames(service: string, portName = ''): string {
+  return portName === '' ? service : `${service}:${portName}`;
+}
+
+function nameNumber({ port, protocol }: ShownPort): string {
+  return `${port}/${protocol}`;
+}
+
+function readService(
+  { to, protocol, isOutside }: Asked,
+  ports: readonly ShownPort[],
+  family: Family | undefined,
+  scene: Scene,
+): Read<Destination> {
+  const fitting = ports.filter(
+    (port) => (family ?? port.family) === port.family && (!protocol || protocol === 'icmp' || isOf(port, protocol)),
+  );
+  const [first] = fitting;
+  const way = first && wayTo(first, isOutside && nameInDns(to) === undefined, scene);
+  if (!way) return absent({ problem: 'no-such-port', to });
+  const names = new Map(fitting.map(({ label, service = label, portName }) => [label, joinNames(service, portName)]));
+  if (names.size > 1 && protocol !== 'icmp') return wrong({ problem: 'which-port', to, ports: [...names.values()] });
+  const chosen = protocol ?? (first.protocol.toLowerCase() as PacketProtocol);
+  return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
+}
+
+/** The ports of a Service named by address, or by name as people, kubectl or DNS write it, with or without a port. */
+export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly ShownPort[]> {
+  const asked = parseAskedAddress(what);
+  if (asked) {
+    const found = scene.side.ports.filter(
+      (each) =>
+        hasAddress(each, asked.address) &&
+        (asked.port ?? each.port) === each.port &&
+        (asked.protocol ?? each.protocol) === each.protocol,
+    );
+    return found.length > 0 ? read(found) : noService(what, [], scene);
+  }
+  const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
+  const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
+  const { side } = scene;
+  const isWanted = (each: ShownPort): boolean => isNamed(serviceName(each), wanted);
+  const shown = side.ports.filter(isWanted);
+  // The node may have no rule for a Service that is named by manifests beside its dump.
+  const named = side.kind === 'dump' ? (side.named?.servicePorts ?? []) : [];
+  const own = shown.length > 0 ? shown : named.filter(isWanted);
+  const services = [...new Set(own.map((each) => serviceName(each)))];
+  if (services.length > 1) return wrong({ problem: 'several', kind: 'Service', name, names: services });
+  if (own.length === 0) {
+    const others = scene.side.cluster?.services ?? [];
+    const idle = others.find((each) => each.skipped && isNamed(`${each.namespace}/${each.name}`, wanted));
+    if (idle?.skipped)
+      return wrong({ problem: 'skipped', service: `${idle.namespace}/${idle.name}`, why: idle.skipped });
+    const left = scene.side.objects.services.find(
+      ({ object }) => isLeftToOther(object) && isNamed(fullName(object.metadata), wanted),
+    );
+    if (left) return wrong({ problem: 'skipped', service: fullName(left.object.metadata), why: 'other-proxy' });
+    const names = scene.side.ports.map((each) => serviceName(each));
+    return noService(wanted, nearNames(wanted, names), scene);
+  }
+  if (port === undefined) return read(own);
+  const asWritten = port.toUpperCase();
+  const chosen = own.filter(
+    (each) => each.portName === port || String(each.port) === port || nameNumber(each) === asWritten,
+  );
+  if (chosen.length > 0) return read(chosen);
+  const known = [...new Set(own.map(nameNumber))];
+  return absent({ problem: 'no-port', service: services.join(''), port, ports: known });
+}
+
+function noService(name: string, near: readonly string[], { side }: Scene): Wrong {
+  const files = side.kind === 'dump' ? side.name.split(', ').map(shellWord).join(' ') : undefined;
+  return absent({ problem: 'no-such', kind: 'Service', name, near, ...(files === undefined ? {} : { files }) });
+}
+
+/** The address to send to: the cluster IP, or for a client outside a load balancer address, external IP or node port. */
+function wayTo(shown: ShownPort, isOutside: boolean, scene: Scene) {
+  const { port, nodePort, family } = shown;
+  const addresses = portAddresses(shown);
+  const find = (kind: PortAddress['kind']) => addresses.find((each) => each.kind === kind)?.address;
+  const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip')) : undefined;
+  const own = ownAddress(family, scene);
+  if (isOutside && !outer && nodePort && (own || scene.side.kind === 'dump'))
+    return { address: own ?? unknownOwn[family], port: nodePort };
+  const address = outer ?? find('cluster-ip') ?? find('unknown');
+  return address && port !== undefined ? { address, port } : undefined;
+}

@@ -1,0 +1,260 @@
+// Who sends a packet: a named Pod, workload or address, or a stand-in for any Pod, node or client outside.
+import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
+import { fullName, type Pod } from '../../cluster/objects.ts';
+import { serviceName } from '../../cluster/model.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { nearest } from '../../base/names.ts';
+import {
+  addressAfter,
+  addressBits,
+  contains,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import { isIn } from './pod-networks.ts';
+import { sceneOf, type Scene } from './scene.ts';
+import {
+  read,
+  absent,
+  wrong,
+  senderKinds,
+  dottedQuad,
+  type Question,
+  type Sender,
+  type Read,
+  type Wrong,
+} from './question.ts';
+
+export type NamedSender = Pick<Question, 'from' | 'inInterface' | 'namespace'>;
+
+export function readSender({ from, inInterface, namespace }: NamedSender, family: Family, scene: Scene): Read<Sender> {
+  const { side } = scene;
+  const sender = (words: string, address: Address, isPod: boolean, isExample = false): Read<Sender> => {
+    const usual = isPod ? podInterface(scene, family) : side.kind === 'dump' ? undefined : 'eth0';
+    return read({ words, address, enters: { interface: inInterface ?? usual }, isPod, isExample });
+  };
+  const kind = senderKinds.find((each) => each === from);
+  if (kind === 'node') return read({ words: 'the node itself', address: undefined, enters: undefined });
+  if (kind) {
+    const words = strangers[kind];
+    const found = findStranger(kind, family, scene);
+    if (found) return sender(words, found, kind === 'pod', true);
+    return nodesUnnamed(scene) ?? wrong({ problem: 'no-address-for', sender: words });
+  }
+  const address = parseAddress(from);
+  if (address) {
+    if (address.family !== family) return wrong({ problem: 'other-family', from });
+    const isOwn =
+      side.heldAddresses.has(address.text) ||
+      scene.links.some(({ addresses }) => addresses.some((each) => each.address.text === address.text));
+    if (inInterface === undefined && isOwn) return read({ words: 'the node itself', address, enters: undefined });
+    const isPod = side.node?.podCIDRs.some((network) => contains(network, address)) === true;
+    return sender(isPod ? 'a pod on this node' : 'a client', address, isPod);
+  }
+  if (dottedQuad.test(from)) return wrong({ problem: 'no-address', text: from });
+  const workload = workloadOf(from, namespace);
+  const pod = podOf(from, namespace, side);
+  const name = pod
+    ? fullName(pod.metadata)
+    : workload
+      ? `of ${workload.kind} ${workload.name}`
+      : nameOfPod(from, namespace);
+  if (!pod && scene.side.objects.unread.has('pods'))
+    return wrong({ problem: 'unread', what: `Pod ${name}`, kinds: ['Pods'] });
+  if (!pod) {
+    const named = workload ? workloadsOf(side) : [...side.pods.keys()];
+    const near = [...nearest(from.toLowerCase(), senderKinds), ...nearest(workload ? wordsOf(workload) : name, named)];
+    return absent({ problem: 'no-sender', name, from, kinds: senderKinds, near });
+  }
+  const own = pod.status?.addresses.find((each) => each.family === family);
+  if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
+  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === side.node?.name;
+  return nodesUnnamed(scene) ?? sender(`Pod ${name}${isHere ? '' : ' on another node'}`, own, isHere);
+}
+
+/**
+ * The scene where a named Pod's packets meet kube-proxy: its own node's, if the input has that Node and nothing names another. Any
+ * other sender asks in the scene at hand.
+ */
+export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'namespace'>, scene: Scene): Scene {
+  const { side } = scene;
+  if (side.kind !== 'manifests' || side.settings.hostnameOverride !== '') return scene;
+  const home = podOf(from, namespace, side)?.spec.nodeName ?? '';
+  const own = home === '' || home === side.nodeName ? undefined : side.onNode(home);
+  return own ? sceneOf(own) : scene;
+}
+
+/** The Pod that a sender's name means, or a Pod of the workload. */
+function podOf(from: string, namespace: string | undefined, side: Scene['side']): Pod | undefined {
+  if (parseAddress(from) || senderKinds.some((each) => each === from)) return undefined;
+  const workload = workloadOf(from, namespace);
+  return workload ? podOfWorkload(workload, side) : side.pods.get(nameOfPod(from, namespace));
+}
+
+/** "namespace/name" of a Pod, which may be written without its kind or namespace. */
+export function nameOfPod(words: string, namespace: string | undefined): string {
+  const name = words.replace(/^pods?\//, '');
+  return name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
+}
+
+interface NamedWorkload {
+  readonly kind: string;
+  /** "namespace/name". */
+  readonly name: string;
+}
+
+/** kubectl's names for workload kinds. */
+const workloadWords: ReadonlyMap<string, string> = new Map(
+  (
+    [
+      ['Deployment', ['deployment', 'deployments', 'deploy']],
+      ['StatefulSet', ['statefulset', 'statefulsets', 'sts']],
+      ['DaemonSet', ['daemonset', 'daemonsets', 'ds']],
+      ['ReplicaSet', ['replicaset', 'replicasets', 'rs']],
+      ['ReplicationController', ['replicationcontroller', 'replicationcontrollers', 'rc']],
+      ['Job', ['job', 'jobs']],
+    ] as const
+  ).flatMap(([kind, words]) => words.map((word) => [word, kind] as const)),
+);
+
+/** A workload as kubectl names it: deployment/web, or deployment/shop/web. */
+function workloadOf(words: string, namespace: string | undefined): NamedWorkload | undefined {
+  const at = words.indexOf('/');
+  const kind = workloadWords.get(words.slice(0, at).toLowerCase());
+  return kind === undefined ? undefined : { kind, name: nameOfPod(words.slice(at + 1), namespace) };
+}
+
+/** The workloads of the Pods, as a question may name them. */
+function workloadsOf({ pods }: Scene['side']): readonly string[] {
+  const all = [...pods.values()].flatMap(({ metadata: { namespace }, owner }) =>
+    owner ? [wordsOf({ kind: owner.kind, name: fullName({ namespace, name: owner.name }) })] : [],
+  );
+  return [...new Set(all)];
+}
+
+function wordsOf({ kind, name }: NamedWorkload): string {
+  return `${kind.toLowerCase()}/${name}`;
+}
+
+/** A Pod of a workload, on this node if possible. */
+function podOfWorkload(workload: NamedWorkload, { pods, nodeName }: Scene['side']): Pod | undefined {
+  const own = [...pods.values()].filter((pod) => isOfWorkload(pod, workload));
+  return own.find(({ spec }) => spec.nodeName !== '' && spec.nodeName === nodeName) ?? own[0];
+}
+
+/** The ReplicaSet between a Deployment and its Pods is named after the Deployment plus a hash of the template. */
+function isOfWorkload({ metadata, owner }: Pod, { kind, name }: NamedWorkload): boolean {
+  if (!owner) return false;
+  const full = fullName({ namespace: metadata.namespace, name: owner.name });
+  if (owner.kind === kind) return full === name;
+  const hash = metadata.labels['pod-template-hash'];
+  return kind === 'Deployment' && owner.kind === 'ReplicaSet' && full === `${name}-${hash}`;
+}
+
+/** Kinds of senders that kpc finds an address for. */
+const strangers = {
+  pod: 'a pod on this node',
+  'remote-pod': 'a pod on another node',
+  external: 'a client outside the cluster',
+} as const;
+
+/** Without a named node, no pod is on the node. */
+function nodesUnnamed({ side }: Scene): Wrong | undefined {
+  const nodes = side.objects.nodes.length;
+  return side.node?.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;
+}
+
+/** The interface by which kube-proxy recognises pods; cni0 if it recognises them by address. */
+function podInterface({ side, podTraffic }: Scene, family: Family): string | undefined {
+  const [seen] = podTraffic.interfaces;
+  if (side.kind === 'dump') return seen?.replace(/[+*]$/, '0');
+  const local = detectLocalTraffic(side.settings, side.node, family);
+  if (local?.kind === 'from-interface') return local.name;
+  return local?.kind === 'from-interfaces' ? `${local.prefix}0` : 'cni0';
+}
+
+/** Documentation networks, which no cluster uses (RFC 5737, RFC 3849). */
+const outside = { ipv4: parseNetwork('198.51.100.0/24'), ipv6: parseNetwork('2001:db8:ffff::/64') };
+
+function findStranger(kind: keyof typeof strangers, family: Family, scene: Scene): Address | undefined {
+  if (kind === 'external') return firstFree(outside[family], scene);
+  const { side } = scene;
+  return side.kind === 'dump' ? findPodOfDump(kind, family, scene) : findPod(kind, family, scene, side);
+}
+
+function findPod(
+  kind: 'pod' | 'remote-pod',
+  family: Family,
+  scene: Scene,
+  { node: { podCIDRs }, settings }: CompiledSnapshot,
+): Address | undefined {
+  const besideOf = (isLocal: boolean | undefined) => beside(family, scene, (each) => each.isLocal === isLocal);
+  if (kind === 'pod') {
+    const own = podCIDRs.find((network) => network.family === family);
+    return firstFree(own, scene) ?? besideOf(true);
+  }
+  const wide = settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []);
+  const network = wide.find((each) => each.family === family);
+  return besideOf(false) ?? firstFree(network, scene, podCIDRs) ?? besideOf(undefined);
+}
+
+/**
+ * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name; pods of
+ * this node are in a link's network within it. If the rules name no network, takes an address next to an endpoint that is not a host's.
+ */
+function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
+  const wide = scene.podTraffic.networks.filter((network) => network.family === family);
+  const ofLinks = scene.links
+    .flatMap(({ addresses }) => addresses)
+    .flatMap(({ address, prefixLength }) => parseNetwork(`${address.text}/${prefixLength}`) ?? [])
+    .filter((network) => network.family === family && network.prefixLength < addressBits[family]);
+  const here = ofLinks.filter(({ address }) => isIn(wide, address));
+  const isHost = ({ text }: Address): boolean =>
+    scene.side.ports.some((port) => {
+      const isServer = serviceName(port) === 'default/kubernetes';
+      return isServer && port.endpoints?.some(({ address }) => address?.text === text) === true;
+    });
+  const isPods = (address: Address): boolean => (wide.length > 0 ? isIn(wide, address) : !isHost(address));
+  const besideOf = (isHere: boolean | undefined) =>
+    beside(family, scene, ({ address }) => isPods(address) && (isHere === undefined || isIn(here, address) === isHere));
+  const [network] = wide;
+  if (kind === 'pod') return firstFree(here[0], scene) ?? besideOf(undefined) ?? firstFree(network, scene);
+  return besideOf(here.length > 0 ? false : undefined) ?? firstFree(network, scene, here);
+}
+
+/** An address next to an endpoint's. */
+function beside(
+  family: Family,
+  scene: Scene,
+  isMeant: (endpoint: { readonly address: Address; readonly isLocal: boolean | undefined }) => boolean,
+): Address | undefined {
+  for (const endpoint of scene.side.endpoints.of(family)) {
+    const { address } = endpoint;
+    if (!isMeant(endpoint)) continue;
+    return firstFree(parseNetwork(`${address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? address;
+  }
+  return undefined;
+}
+
+/** firstFree counts down from this host number, because routers and endpoints often have low ones. */
+const tried = 250;
+
+function firstFree(network: Network | undefined, scene: Scene, except: readonly Network[] = []): Address | undefined {
+  if (!network) return undefined;
+  const { endpoints } = scene.side;
+  const own = new Set(scene.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  const isTaken = ({ text }: Address) => endpoints.has(text) || endpoints.isOfService(text) || own.has(text);
+  const blocks = network.prefixLength <= 16 ? 256 : 1;
+  for (let block = 0; block < blocks; block++) {
+    for (let host = tried; host > 1; host--) {
+      const address = addressAfter(network.address, block * 256 + host);
+      if (!contains(network, address)) continue;
+      if (except.some((each) => contains(each, address))) break;
+      if (!isTaken(address)) return address;
+    }
+  }
+  return undefined;
+}
