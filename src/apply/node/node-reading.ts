@@ -260,7 +260,10 @@ const tableLists: { readonly [F in Family]: string } = {
   ipv6: '/proc/net/ip6_tables_names',
 };
 
-/** Finds a table that the listing lacks: one cut after a table looks whole. Other programs' tables count too. */
+/**
+ * Finds a table that the listing lacks: one cut after a table looks whole. Another program's counts too, because the
+ * next reading would be cut as well.
+ */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,
