@@ -8,7 +8,7 @@ export function joinText(text: FileText): string {
 /** Characters; in UTF-8 a piece has up to three times as many bytes. */
 const chunkLength = 1 << 20;
 
-/** A text as UTF-8 in pieces, not ending inside a character. A piece is valid until the next is requested. */
+/** A text as UTF-8 in pieces that do not end inside a character. They share memory: each is valid until the next. */
 export function* encodeChunks(text: FileText): Generator<Uint8Array, void> {
   const pieces = typeof text === 'string' ? [text] : text;
   const longest = pieces.reduce((most, { length }) => Math.max(most, length), 0);

@@ -1,6 +1,6 @@
 // Printing texts safely: nothing a terminal obeys; counts, lists of words, columns.
 
-/** Characters that a terminal obeys, that reverse text or that are invisible, so that texts may look alike. */
+/** Characters that a terminal obeys, that reverse text, or that are invisible and so can hide differences. */
 export const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
 /** The start of a command to a CI service: `##[name]` of GitHub and Azure, `##vso[name]` of Azure, `##teamcity[name]`. */

@@ -92,7 +92,7 @@ export function readKernelFile(path: string): string {
 /** What a shell passes as a file: `<(command)`, and standard input by name. */
 const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
-/** The bytes of such pipes, which can be read once. They belong to the process, not to a run. */
+/** The bytes of such pipes: each can be read once, but a command reads its input twice. Per process, like the pipes. */
 const handedOverBytes = new Map<string, Buffer>();
 
 /** As readRegularFile, but also reads standard input, `<(command)` and /dev/null. */

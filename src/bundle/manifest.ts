@@ -8,7 +8,7 @@ import type { healthCheckSchema, manifestSchema } from './schemas.ts';
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
 export const formatVersion = 1;
 
-/** A health check node port. kube-proxy answers for each family on that family's addresses with its number. */
+/** A Service's health check node port. kube-proxy answers each family on its addresses with its number of endpoints. */
 export type HealthCheck = Shaped<typeof healthCheckSchema>;
 
 /** manifest.json: what the bundle is, for kpc-apply and for people. */

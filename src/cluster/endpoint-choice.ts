@@ -54,7 +54,7 @@ export function isExternallyAccessible(port: ShownPort): boolean {
   );
 }
 
-/** Whether traffic may go to all nodes. Local never binds pods and the node itself at external addresses. */
+/** Whether traffic may go to all nodes. External traffic always may: Local does not bind pods and the node. */
 function usesClusterEndpoints(port: ServicePort): boolean {
   return !port.internalPolicyLocal || isExternallyAccessible(port);
 }

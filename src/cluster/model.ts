@@ -119,7 +119,7 @@ export interface ServicePortPlaces {
   readonly sourceRange: (index: number) => Place;
 }
 
-/** One address and port behind a Service port. A kernel shows no status, and maybe not both. */
+/** One address and port behind a Service port. A kernel shows no status, and may not show both. */
 export interface Endpoint<Unknown = never> {
   readonly address: Address | Unknown;
   readonly port: number | Unknown;
@@ -154,7 +154,9 @@ export interface NodeContext {
   /** The label topology.kubernetes.io/zone, or ''. */
   readonly zone: string;
   readonly podCIDRs: readonly Network[];
-  /** By family: InternalIP, else ExternalIP, unless kube-proxy's bind address overrides it; else loopback. */
+  /**
+   * By family: first InternalIP, else first ExternalIP, unless kube-proxy's bind address overrides it; else loopback.
+   */
   readonly nodeIPs: { readonly [F in Family]: Address };
   /** All addresses on the node's links except kube-ipvs0, with loopback, sorted, unique. Empty if unknown. */
   readonly hostAddresses: readonly Address[];

@@ -143,7 +143,7 @@ export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean
   return sourceRanges.some(({ network }) => contains(network, nodeIP));
 }
 
-/** The source ranges and, if the node may use them, the addresses themselves, which its own packets may come from. */
+/** The source ranges, and the addresses themselves if the node may use them: they are its own packets' sources. */
 export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean): readonly AdmittedSource[] {
   const ranges = firewall.sourceRanges.map(({ network, origin }) => ({ source: network, origin }));
   if (!nodeIsAdmitted) return ranges;

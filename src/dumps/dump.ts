@@ -448,7 +448,7 @@ export class Listed<T> {
     this.#textOf = textOf;
   }
 
-  /** Adds a listing, or returns what shows that it is of another node or time. */
+  /** Adds a listing, unless it is of another node or time: then returns what shows that. */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
     const differences = this.isGiven ? this.#differencesTo(items, isWhole) : [];
     if (differences.length > 0) return differences;

@@ -1,6 +1,9 @@
 import type { Family } from './family.ts';
 
-/** `text` is canonical (RFC 5952; IPv4-mapped is IPv4). For IPv4, `bits` is signed: V8 stores it inside the object. */
+/**
+ * An IP address. `text` is canonical: RFC 5952, IPv4-mapped IPv6 as IPv4. For IPv4, `bits` is a signed 32-bit number,
+ * which V8 stores inside the object; see ipv4Number.
+ */
 export type Address =
   | { readonly family: 'ipv4'; readonly text: string; readonly bits: number }
   | { readonly family: 'ipv6'; readonly text: string; readonly groups: readonly number[] };

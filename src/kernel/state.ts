@@ -12,7 +12,10 @@ import { partition } from './compare.ts';
 import type { Family } from './family.ts';
 import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables/iptables.ts';
 
-/** The part of a kernel's state that kube-proxy programs: the one value that all commands exchange. */
+/**
+ * The part of a kernel's state that kube-proxy programs: the one value that all commands exchange. A family without
+ * iptables state was not compiled, or not dumped.
+ */
 export interface KernelState {
   readonly iptables: FamilyTables;
   /** Tables of both families, IPv4 before IPv6; family and name are unique. */
@@ -70,7 +73,7 @@ const diffByKind = {
 /** In the order in which kpc-apply adds objects. */
 export const objectKinds = Object.keys(diffByKind) as readonly ObjectKind[];
 
-/** How to get from one state to another: per kind, changes in a workable order, for the kind's formatter. */
+/** How to get from one state to another: per kind, changes in an order that works, for the kind's formatter. */
 export type KernelDelta = { readonly [K in ObjectKind]: ReturnType<(typeof diffByKind)[K]> };
 
 const rows: { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => KernelDelta[K] } = diffByKind;

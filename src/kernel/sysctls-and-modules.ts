@@ -123,7 +123,7 @@ const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
   ['physdev-is-in', ['br_netfilter', 'xt_physdev']],
 ];
 
-/** The modules for these rules' matches, which nodes that forbid autoloading must list. */
+/** The modules of these rules' matches. Most kernels load them on use; nodes without autoloading need the list. */
 export function matchModules(tables: readonly Tables[]): readonly string[] {
   const used = new Set<RuleArg['kind']>();
   for (const chains of tables.flatMap((ofFamily) => Object.values(ofFamily))) {

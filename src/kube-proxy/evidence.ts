@@ -90,7 +90,10 @@ function isOfKubeProxyChain(rule: Rule): boolean {
   });
 }
 
-/** Another program's jump has other matches or another comment. A jump without any may be kube-proxy's. */
+/**
+ * A jump with other matches or another comment is another program's. A bare one may be kube-proxy's: people remove
+ * comments.
+ */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
   if (isKnownJump(table, from, rule)) return 'certain';
@@ -168,7 +171,9 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
   return { schedulers, endpoints };
 }
 
-/** Finds undecided virtual servers of a partial state: sets list all; else kube-ipvs0 has all but node ports. */
+/**
+ * Finds undecided virtual servers: sets list all of kube-proxy's; else kube-ipvs0 has all addresses but node ports'.
+ */
 function findUndecided(
   { sets, links }: KernelState,
   shows: { readonly sets: boolean; readonly links: boolean },

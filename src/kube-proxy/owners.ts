@@ -211,7 +211,7 @@ const servicePortLabel = /(?:^| )([a-zA-Z0-9][\w.-]*\/[a-zA-Z0-9][\w.-]*(?::[\w.
 const nameBefore =
   /^(\S+?):?(?: (?:(?:cluster|external|loadbalancer) IP|has no (?:local )?endpoints|traffic not accepted by \S+))$/;
 
-/** The Service port in kube-proxy's comment, perhaps without a namespace. Up to 1.14 it may end in a colon. */
+/** The Service port in kube-proxy's comment; dumps may lack the namespace. Up to 1.14, unnamed ports end in a colon. */
 export function labelInComment(rule: Rule): string | undefined {
   for (const arg of rule.args) {
     if (arg.kind !== 'comment') continue;

@@ -406,7 +406,7 @@ function walkLater(
   return wayOf(flow, end, loss);
 }
 
-/** A later packet with another next hop than the first: nat rules, which see only the first, may have marked that. */
+/** Finds a later packet with another next hop: nat rules see only the first, and may have set its mark. */
 function otherHop({ hop: before }: Flow, { destination, hop: now }: Flow): Beyond | undefined {
   if (!before || !now || (before.link === now.link && before.gateway?.text === now.gateway?.text)) return undefined;
   return { kind: 'other-hop', destination, output: now.link, gateway: now.gateway };

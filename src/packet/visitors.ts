@@ -231,7 +231,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
   };
 }
 
-/** Priorities of nat: on the way in it decides a connection's destination, on the way out its source, once. */
+/** Where nat chains see packets: on the way in they decide a connection's destination, on the way out its source. */
 export const natStations: { readonly [H in Hook]?: { readonly priority: number; readonly decides: NatHalf } } = {
   prerouting: { priority: -100, decides: 'destination' },
   output: { priority: -100, decides: 'destination' },

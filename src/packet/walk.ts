@@ -70,7 +70,7 @@ function forwards({ family, routing, input }: Flow): boolean {
   return (ofLink ?? ofAll) !== '0';
 }
 
-/** Whether a bridge carries on a packet redirected to another of its ports (br_nf_pre_routing_finish_ipv6). */
+/** Whether a bridge carries on a redirected packet (br_nf_pre_routing_finish_ipv6). IPv4 first checks forwarding. */
 function staysBridged(flow: Flow, way: RouteFound): boolean {
   const isBack = way.kind === 'out' && way.hops.some(({ link }) => link !== undefined && link === flow.input);
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));

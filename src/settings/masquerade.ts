@@ -38,7 +38,10 @@ const bitFields = {
   nftables: proxyField('nftables.masqueradeBit', int32),
 } satisfies Record<Section, unknown>;
 
-/** kube-proxy checks --iptables-masquerade-bit in all modes, section nftables only in nftables mode. */
+/**
+ * The mark's bit. kube-proxy checks --iptables-masquerade-bit in all modes but uses it only in those that read section
+ * iptables, and checks section nftables only in nftables mode.
+ */
 export const masqueradeBit = setting({
   flags: [bitFlag],
   fields: Object.values(bitFields),

@@ -66,7 +66,7 @@ export function listSettings(): readonly { readonly path: readonly string[]; rea
   return listed;
 }
 
-/** Makes an object of what `make` returns for each setting. `join` joins the fields of sections. */
+/** Makes an object of what `make` returns per setting, leaving out undefined. `join` joins the fields of sections. */
 function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,
   join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,

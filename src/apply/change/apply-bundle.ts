@@ -103,7 +103,10 @@ function readNetworks(cidrs: readonly string[]): readonly Network[] {
   });
 }
 
-/** Asks to remove what kpc-apply made and, with `adopt`, what a kube-proxy left; not modules and sysctls. */
+/**
+ * Asks to remove what kpc-apply made and, with `adopt`, what a kube-proxy left. Modules and sysctls stay, as when
+ * kube-proxy cleans up: others may need them.
+ */
 export function requestNothing(
   host: Host,
   choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force' | 'assumeAlone' | 'confirmTimeout'>,

@@ -125,7 +125,10 @@ export async function putBack(
   return left;
 }
 
-/** Writes the record only if it differs, to work on a full disk. If that fails, the journal stays. */
+/**
+ * Writes the record only if it differs: this must work on a full disk. If it fails, the journal stays, and the next
+ * command finds everything put back.
+ */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {
     // A damaged record counts as different.

@@ -158,7 +158,10 @@ interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
   readonly needsTables: boolean;
 }
 
-/** The text of network.txt: what packets meet besides kube-proxy's rules. No aliases, comments or keys of links. */
+/**
+ * The text of network.txt: what packets meet besides kube-proxy's rules. Leaves out aliases, comments and keys of
+ * links, which may be secret.
+ */
 async function listNetwork(
   host: Host,
   node: Dumped,

@@ -68,7 +68,10 @@ export interface ChangeRequest {
   readonly drainTimeout: number | undefined;
   /** Milliseconds to wait for a confirmation before everything is put back; undefined asks for none. */
   readonly confirmTimeout?: number | undefined;
-  /** Throws a Failure if the node must not be changed. `isIdle`: nothing to change, no conflicts. */
+  /**
+   * Throws a Failure if the node must not be changed. `isIdle`: nothing to change and no conflicts. `seen`: the plan's
+   * node.
+   */
   readonly prepare?:
     ((plan: Plan, isIdle: boolean, seen: Pick<Observation, 'node' | 'reading'>) => Promise<void>) | undefined;
   readonly refusesLeftovers?: boolean | undefined;

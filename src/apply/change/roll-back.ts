@@ -41,7 +41,10 @@ export interface RollBackStates extends History {
   readonly isUnfinished: boolean;
 }
 
-/** Goes back to before the last command, or to a given state; a second rollback undoes the first. Needs the lock. */
+/**
+ * Undoes the last command, or an unfinished apply, or goes to the given state. A second rollback undoes the first. Call
+ * it with the lock held. Throws a Failure if there is nothing to undo.
+ */
 export async function rollBack(session: Session, choices: RollBackChoices): Promise<RollBackOutcome> {
   await keepOrForgetUnconfirmed(session);
   const { to, request, unfinished } = await choose(session, choices);

@@ -117,7 +117,7 @@ export async function endUnconfirmed(session: Session): Promise<void> {
 
 /**
  * Keeps a confirmed apply whose process died first, and forgets one of an earlier boot. Any other stays until this
- * command changes the node, because its standby must not end for a command that does not begin. Call it with the lock held.
+ * command changes the node: its standby must not end for a command that does not begin. Call it with the lock held.
  * Test: goes on standing by where a later apply does not even begin.
  */
 export async function keepOrForgetUnconfirmed(session: Session): Promise<void> {

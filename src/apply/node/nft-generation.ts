@@ -11,7 +11,7 @@ export interface NftGeneration {
   readonly count: number;
 }
 
-/** Asks with Perl: Node has no netlink sockets, and nft does not print it. Undefined if anything is unusual. */
+/** Asks with Perl: Node has no netlink sockets, and nft does not print the count. Undefined if anything is unusual. */
 export async function readNftGeneration(host: Host): Promise<NftGeneration | undefined> {
   try {
     const result = await host.run({ tool: 'perl', args: ['-e', program], room: new Room(mostSaid) });

@@ -260,7 +260,10 @@ const tableLists: { readonly [F in Family]: string } = {
   ipv6: '/proc/net/ip6_tables_names',
 };
 
-/** Finds a table that the listing lacks: one cut after a table looks whole. Other programs' tables count too. */
+/**
+ * Finds a table that the listing lacks: one cut after a table looks whole. Another program's counts too, because the
+ * next reading would be cut as well.
+ */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,
@@ -347,7 +350,7 @@ export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
   const unreadHeads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];
   return tables.map((table) => {
-    // nft cannot change a table's comment. Old versions print none, and kube-proxy writes none with those.
+    // nft cannot change a table's comment. Old versions print none, nor does kube-proxy write one for them.
     const isOther = table.comment !== undefined && table.comment !== nftTableComment;
     const heads = isOther ? [...unreadHeads, `comment ${JSON.stringify(table.comment)}`] : unreadHeads;
     return heads.length === 0 ? table : { ...table, strange: { heads, text } };

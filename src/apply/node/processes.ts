@@ -77,7 +77,7 @@ export function unlessForbidden<T>(looking: Promise<T>): Promise<T | 'forbidden'
   });
 }
 
-/** When a process started, in clock ticks since boot: field 22 of /proc/PID/stat, counted after the command's name. */
+/** In clock ticks since boot: field 22 of /proc/PID/stat, counted after the command's name, which may hold anything. */
 export async function readStartTime(host: Host, pid: number): Promise<string | undefined> {
   const stat = await host.readFile(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
@@ -86,7 +86,7 @@ export async function readStartTime(host: Host, pid: number): Promise<string | u
 /** Linux shows this id for a user without one in this user namespace. */
 const withoutNumber = '65534';
 
-/** Whether root runs a live process. Any user can run a setuid program, so both user ids must be root's. */
+/** Whether root runs a live process, by real and effective user: anyone can run a setuid program. */
 export async function isRoots(host: Host, pid: string): Promise<boolean> {
   const status = (await host.readFile(`/proc/${pid}/status`)) ?? '';
   // A zombie does nothing more, unless it has other threads.
@@ -137,7 +137,7 @@ async function examineProcess(host: Host, pid: string, own: string | undefined):
   return { kind: 'running', text, advice: programs[name] ?? 'stop it' };
 }
 
-/** Whether it runs kube-proxy: then it listens on its health check or metrics port. k3s hides its arguments. */
+/** Whether it runs kube-proxy, seen by its health check or metrics port: k3s hides and omits arguments. */
 async function servesServices(host: Host, pid: string): Promise<boolean> {
   const args = ((await host.readFile(`/proc/${pid}/cmdline`)) ?? '').split('\0');
   if (args.some((arg) => /^--?disable-kube-proxy(=(true|t|1))?$/i.test(arg))) return false;
@@ -154,7 +154,10 @@ export function adviseUnseen({ advice }: Unseen, what: string): string {
   return `${advice}; if you know that ${what} runs here, add ${aloneFlag}`;
 }
 
-/** Throws a Failure if a kube-proxy runs here or may. `assumesAlone`: none runs out of sight. */
+/**
+ * Throws a Failure if a kube-proxy may run here, so that nothing is taken from it. `assumesAlone`: none is out of
+ * sight.
+ */
 export async function assertNoKubeProxy(host: Host, assumesAlone: boolean): Promise<void> {
   const found = await findKubeProxy(host);
   if (found.kind === 'none' || (found.kind === 'unknown' && assumesAlone)) return;

@@ -13,7 +13,7 @@ import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { Failure } from '../state/failure.ts';
 import { rightsAdvice } from './processes.ts';
 
-/** Two programs are called iptables. The rules of both match packets, and neither shows the other's. */
+/** Two programs are called iptables. Packets meet the rules of both, and neither program shows the other's. */
 export type Variant = 'nft' | 'legacy';
 
 /** The variant of a node's `iptables-save` and `ip6tables-save`. */
@@ -194,7 +194,7 @@ export function mentionsTable(text: string, table: TableName): boolean {
   return joinQuotedLines(text.split('\n')).some((line) => mention.test(line));
 }
 
-/** How `ipset save` and `ipset list -t` differ in kube-proxy's sets: one was cut at a line end. */
+/** How `ipset save` and `ipset list -t` differ in kube-proxy's sets (others may change): one was cut at a line end. */
 export function faultBetweenSets(saved: string, listed: string): string | undefined {
   const counts = new Map<string, number>();
   for (const [, name = ''] of saved.matchAll(/^create (\S+) /gm)) counts.set(name, 0);

@@ -50,7 +50,10 @@ export function withoutGuard({ iptables }: KernelState): KernelState['iptables']
     .iptables;
 }
 
-/** Closes addresses that outlive IPVS mode to new connections, except to their virtual servers. */
+/**
+ * Closes addresses that outlive IPVS mode to new connections. Those to Services still pass: the new mode's rules come
+ * first, and virtual servers are excepted.
+ */
 export function closeAddresses(
   present: KernelState,
   addresses: readonly string[],

@@ -117,7 +117,7 @@ export function makePlan(node: NodeState, target: WantedNode, claims: Claims, te
   };
 }
 
-/** What guards addresses while the node leaves IPVS for rules, if any remain. Not owned in the end. */
+/** What guards the addresses left of IPVS mode, if any. Wanted for a while, so changed, but not owned in the end. */
 function planGuard(
   { state, variants }: NodeState,
   target: WantedNode,

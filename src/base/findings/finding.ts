@@ -45,7 +45,7 @@ export function diagnose<Code extends FindingCode>(code: Code, details: Argument
 /** Longer than any file path, valid name, value or rule. */
 const longestText = 4096;
 
-/** Cuts long texts: a YAML alias can make one text the value of thousands of fields. */
+/** Cuts long texts: a YAML alias can put one text into thousands of findings, more than can be written. */
 function cutTexts<Value>(value: Value): Value;
 function cutTexts(value: unknown): unknown {
   if (typeof value === 'string') return value.length > longestText ? `${value.slice(0, longestText - 3)}...` : value;

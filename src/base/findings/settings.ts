@@ -42,7 +42,7 @@ export const settingFindings = {
     'gate-off': ModeOfRelease;
   }>('error'),
   'covered-addresses': row<Texts<'network' | 'socket'>>('warning'),
-  // `named`: what leaves the mode to kube-proxy.
+  // `named`: why no mode is named.
   'default-mode': ofCompiling<{ readonly named: 'empty-flag' | 'configuration' | 'nothing' }>('note'),
   'ipvs-ends': row<None>('warning'),
   userspace: byProblem<{

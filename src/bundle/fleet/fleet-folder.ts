@@ -229,8 +229,8 @@ function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
 }
 
 /**
- * The SHA-256 of all inputs of a node's bundle: from the same inputs, the same program makes the same bundle. services.json has all
- * of Services and endpoints: kpc-apply compiles again from it, the node and the settings.
+ * The SHA-256 of all inputs of a node's bundle, from which the same program makes the same bundle. services.json has
+ * all of Services and endpoints: kpc-apply compiles again from it, the node and the settings.
  */
 export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {
   const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, assumed } = inputs;

@@ -45,7 +45,7 @@ export class ArchiveError extends Error {
   }
 }
 
-/** Files as a gzipped tar archive, root's, readable by all and from 1970: equal files give equal bytes. */
+/** Files as a gzipped tar archive: owned by root, readable by all, dated 1970, so equal files give equal bytes. */
 export function writeArchive(files: ReadonlyMap<string, string>): Buffer {
   return compress(writeTar(files));
 }

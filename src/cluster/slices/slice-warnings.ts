@@ -93,7 +93,9 @@ function isProgrammed({ spec }: Service): boolean {
   return spec.clusterIP !== 'None' && spec.type !== 'ExternalName';
 }
 
-/** Reports named target ports that no selected Pod's container has. Manifests may lack a webhook's containers. */
+/**
+ * Reports named target ports that no selected Pod's container has. Only a cluster's Pods show a webhook's containers.
+ */
 export function describeTargetPorts(
   services: readonly Selecting[],
   isInjected: (pod: Pod) => boolean,

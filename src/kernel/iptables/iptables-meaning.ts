@@ -3,7 +3,9 @@ import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
-/** One text for all spellings of a rule, by kube-proxy and iptables-save. Itself a rule. Equal ones act alike. */
+/**
+ * One text, itself a rule, for all spellings by kube-proxy and iptables-save. Equal ones do the same to every packet.
+ */
 export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }

@@ -77,7 +77,10 @@ function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): Anchor
   return { before, after: new Map([[lastKept, pending]]), free: [] };
 }
 
-/** The wanted rules, between other programs' rules as on the node they were read from. */
+/**
+ * The wanted rules, between other programs' rules as on the node they were read from. A rule that node lacked goes
+ * right before the next one it had.
+ */
 function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolean): readonly Rule[] {
   if (!to) return [];
   const { rules, whole = [] } = to;

@@ -10,7 +10,7 @@ import {
   type PortRange,
 } from '../ports-and-marks.ts';
 
-/** An option or match. Other programs' names or masks in place of addresses and ports make it `other`. */
+/** An option or match. `other` if a program used names or masks where addresses and ports are expected. */
 export type RuleArg =
   | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
   | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }

@@ -178,7 +178,10 @@ export function isOwnedByProgram({ strange }: NftTable): boolean {
   return strange?.heads.some((head) => /^flags\b.*\bowner\b/.test(head)) === true;
 }
 
-/** Whether rules write the elements (`update @affinity-… { ip saddr }`): traffic, which comparisons ignore. */
+/**
+ * Whether rules write the set's elements (`update @affinity-… { ip saddr }`), which equality ignores and changes keep.
+ * Some versions of `nft -j` do not print the flag `dynamic`.
+ */
 export function isLearned(set: NftSet | NftMap): boolean {
   return set.flags.includes('dynamic') || set.flags.includes('timeout');
 }

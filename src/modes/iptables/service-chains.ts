@@ -251,7 +251,10 @@ export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rul
   return [{ args, origin: traffic.clusterIP.origin }];
 }
 
-/** filter KUBE-EXTERNAL-SERVICES: refuses packets that the external chain did not send on, for lack of endpoints. */
+/**
+ * filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port without an endpoint. What the
+ * external chain sent on has another destination by then.
+ */
 export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule[] {
   const { nodePort } = traffic;
   const refusal = refusalWords(traffic, traffic.external);

@@ -129,7 +129,7 @@ function ipvsTimeouts({ ipvs }: ProxySettings): KernelState['ipvsTimeouts'] {
   return Object.values(timeouts).some((seconds) => seconds > 0) ? timeouts : undefined;
 }
 
-/** The modules of IPVS mode, in load order; nodes that forbid autoloading need the list. */
+/** The modules of IPVS mode, in load order. Most kernels load them on use; nodes without autoloading need the list. */
 function neededModules(
   virtualServers: readonly VirtualServer[],
   nodeScheduler: string,

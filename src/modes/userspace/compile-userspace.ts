@@ -26,7 +26,9 @@ function isServed({ family, protocol }: Pick<ServicePort, 'family' | 'protocol'>
   return families.includes(family) && protocols.includes(protocol);
 }
 
-/** By label. kube-proxy takes a random free port (port_allocator.go), kpc one by name or the next, if any. */
+/**
+ * By label. kube-proxy takes a random free port (port_allocator.go), kpc one derived from the name, or the next free.
+ */
 export function assignProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { first, last }: PortRange = usualRange,
@@ -195,7 +197,7 @@ function toAddress({ address }: ServiceAddress): RuleArg {
   return { kind: 'destination', range: address };
 }
 
-/** Loopback would be REDIRECT's answer address for the node's own packets: see iptablesHostPortalArgs. */
+/** REDIRECT would give the node's own packets a loopback address, and no answers: see iptablesHostPortalArgs. */
 function containerTarget(portal: Portal): RuleArg {
   if (portal.proxy.address) return hostTarget(portal);
   const words = ['REDIRECT', '--to-ports', String(portal.proxyPort)];
