@@ -104,13 +104,20 @@ function findLonely(
   return [...describeStrays(services, slices, endpoints), ...findUnserved(services, cluster, couldAssume)];
 }
 
-/** Which slices serve the Services, and the cluster made of them: the sides of a comparison share both. */
-const slicesMemo = new ContextMemo<Inputs, ReturnType<typeof serve>>();
-const clusterMemo = new ContextMemo<FoundSlices, Cluster>();
+/** Objects that were read, which slices serve their Services, and the cluster made of these: the sides of a comparison share all three. */
+export class ReadObjects {
+  readonly slices = new ContextMemo<Inputs, ReturnType<typeof serve>>();
+  readonly clusters = new ContextMemo<FoundSlices, Cluster>();
+  readonly inputs: Inputs;
+
+  constructor(inputs: Inputs) {
+    this.inputs = inputs;
+  }
+}
 
 /** Assigns addresses, and finds the slices of each Service. */
 function serve(
-  inputs: Inputs,
+  { inputs, slices }: ReadObjects,
   choices: AssignmentRanges,
   assumedNodes: Assumptions['nodes'],
   assume: Parameters<typeof findSlices>[1],
@@ -120,7 +127,7 @@ function serve(
     assumedAs,
     podCIDRs,
   ]);
-  return slicesMemo.recall(inputs, { choices, assume, nodes }, () => {
+  return slices.recall(inputs, { choices, assume, nodes }, () => {
     const assignment = assignAddresses(inputs.services, choices);
     const sources = { ...inputs, services: assignment.services, nodes: [...inputs.nodes, ...assumedNodes] };
     return { ...assignment, found: findSlices(sources, assume) };
@@ -129,11 +136,12 @@ function serve(
 
 /** Builds the cluster, once for all nodes. */
 export function prepare(
-  inputs: Inputs,
+  read: ReadObjects,
   settings: ProxySettings,
   gates: FeatureGates,
   { ranges, hostAddresses, assumedNetworks, assumptions }: ClusterFacts,
 ): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Finding[] } {
+  const { inputs } = read;
   const { serviceCidrs } = inputs;
   const choices = rangesToAssign(assumptions?.ranges ?? ranges, serviceCidrs);
   const assumedNodes = assumptions?.nodes ?? [];
@@ -142,14 +150,14 @@ export function prepare(
     networks: assumedNetworks,
     clusterCIDRs: assumptions ? assumptions.podNetworks.map(({ text }) => text) : settings.clusterCIDRs,
   };
-  const { services, assigned, diagnostics, found } = serve(inputs, choices, assumedNodes, assume);
+  const { services, assigned, diagnostics, found } = serve(read, choices, assumedNodes, assume);
   const ofNodes = nodes.map(({ object }) => object.addresses.length);
   const tooLarge = checkSize(found.services, found.slices, hostAddresses?.length ?? Math.max(1, ...ofNodes));
   const built = tooLarge.length > 0 ? [] : found.services;
   const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
   const context = { isLeftOut: tooLarge.length > 0, ranges: ranges.clusterIPs };
   const build = (behaviours: Behaviours): Cluster =>
-    clusterMemo.recall(found, { ...context, behaviours }, () => buildCluster(built, behaviours, serving));
+    read.clusters.recall(found, { ...context, behaviours }, () => buildCluster(built, behaviours, serving));
   const cluster = build(behavioursOf(settings.release, gates));
   const wrongSlices = describeSlicePorts(found.services);
   return {

@@ -9,7 +9,7 @@ import {
   type ConfigFile,
   type GateOptions,
 } from '../../input/configuration/read-settings.ts';
-import { collectInputs, keyOfObject, type Inputs, readsManifests } from '../../input/read-inputs.ts';
+import { collectInputs, keyOfObject, type Inputs, type ReadOptions, readsManifests } from '../../input/read-inputs.ts';
 import type { UnreadLists } from '../../input/objects/kinds.ts';
 import { type Node, fullName } from '../../cluster/objects.ts';
 import {
@@ -25,7 +25,7 @@ import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from '../../input/documents/text-file.ts';
 import type { Address } from '../../kernel/address.ts';
 import { assumeCluster, describeAssumptions, isUsed, type AskedCluster, type Assumptions } from './assumptions.ts';
-import { prepare, type Prepared } from './compile-node.ts';
+import { prepare, ReadObjects, type Prepared } from './compile-node.ts';
 import { findOutermost } from '../../input/files/kustomizations.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
@@ -109,15 +109,14 @@ function loadBeside(
   options: InputOptions,
   uncompiled: readonly Finding[],
   rounds: number,
-  collected?: Inputs,
+  given?: ReadObjects,
 ): LoadedInputs {
   const { assume = false, assumeEndpoints, namespace, skipInvalid } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const workloads = pods.networks !== undefined;
-  const isTolerant = assume !== false && assumeEndpoints === undefined;
-  const isShown = options.emptyResult === undefined;
-  const reading = { ...options, workloads, isTolerant, isShown, uncompiled };
-  const inputs = collected ?? collectInputs(texts.manifests, reading);
+  const objects =
+    given ?? new ReadObjects(collectInputs(texts.manifests, { ...readingOf(options), workloads, uncompiled }));
+  const { inputs } = objects;
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];
   const { settings: told, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
@@ -131,7 +130,7 @@ function loadBeside(
   const assumptions = assume ? assumeCluster(inputs, options, known) : undefined;
   const settings =
     assumptions && assumptions.clusterCIDRs.length > 0 ? { ...told, clusterCIDRs: assumptions.clusterCIDRs } : told;
-  const { diagnostics: ofCluster, ...prepared } = prepare(inputs, settings, gates, {
+  const { diagnostics: ofCluster, ...prepared } = prepare(objects, settings, gates, {
     ranges,
     hostAddresses: host?.addresses,
     assumedNetworks: pods.networks,
@@ -143,8 +142,8 @@ function loadBeside(
     ...read,
     ...prepared,
     texts,
-    inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, inputs),
-    under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? inputs : undefined),
+    inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, objects),
+    under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? objects : undefined),
     ranges,
     assumedCluster: assumptions && isUsed(assumptions, prepared) ? assumptions : undefined,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
@@ -163,6 +162,13 @@ function loadBeside(
       ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
   };
+}
+
+/** How the objects are read. */
+function readingOf(options: InputOptions): ReadOptions {
+  const { assume = false, assumeEndpoints, emptyResult } = options;
+  const isTolerant = assume !== false && assumeEndpoints === undefined;
+  return { ...options, isTolerant, isShown: emptyResult === undefined };
 }
 
 function readSettings(

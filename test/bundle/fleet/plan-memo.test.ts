@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BundleMemo, makeBundle } from '../../../src/bundle/make-bundle.ts';
-import { compileNode, NodeMemo, prepare } from '../../../src/snapshot/open/compile-node.ts';
+import { compileNode, NodeMemo, prepare, ReadObjects } from '../../../src/snapshot/open/compile-node.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { parseAssignmentRanges } from '../../../src/input/configuration/range-flags.ts';
 import { collectFiles } from '../../../src/input/read-inputs.ts';
@@ -54,9 +54,14 @@ function prepareCluster(seed: number, settings: Partial<ProxySettings>) {
   expect(inputs.diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
   const { ranges } = parseAssignmentRanges({ serviceClusterIpRange: '10.96.0.0/16,fd00:96::/112' });
   const defaults = resolveSettings(undefined, {}).settings;
-  return prepare({ ...inputs, unread: new Set(), files: new Map() }, { ...defaults, ...settings }, new Map(), {
-    ranges,
-  });
+  return prepare(
+    new ReadObjects({ ...inputs, unread: new Set(), files: new Map() }),
+    { ...defaults, ...settings },
+    new Map(),
+    {
+      ranges,
+    },
+  );
 }
 
 describe('what one node leaves for the next', () => {
