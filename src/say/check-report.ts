@@ -1,4 +1,5 @@
 import { wordsOf } from './words/words.ts';
+import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { cutLines, nameSome, pathWord, printable, printableLines } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
@@ -18,6 +19,7 @@ import {
   formatReviewMarkdown,
 } from './differences.ts';
 import type { Answered, AnswerOutput } from './formats/answer.ts';
+import { lacksOf } from './diff-review.ts';
 import type { checked, checkedFleet } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { snapshotsJson } from './snapshots.ts';
@@ -99,9 +101,15 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
     markdown: async () => (await checkToMarkdown(report)) + takenMarkdown(report.taken),
     findings: () => [...said.findings, ...findingsOf(report)],
     snapshots,
+    lacks: () => lacksOfCheck(report),
     suite: `kpc compile --check ${report.folder}`,
     cases: (findings) => differenceCases(report.compiled, findings),
   };
+}
+
+/** Of packets, it says nothing in formats for CI. */
+function lacksOfCheck({ comparison }: Pick<CheckReport, 'comparison'>): ArgumentsOf<'answer-lacks'> {
+  return comparison ? lacksOf(comparison.diff) : { notCompared: [], unknown: 0, reasons: [] };
 }
 
 /** What people are told beside the answer: in words, where the files themselves are printed, and how to accept the change. */

@@ -161,6 +161,68 @@ test('what text says is not compared stands in JSON', async () => {
   }
 });
 
+const twoNodes = [1, 2].reduce(
+  (text, i) =>
+    `${text}---\napiVersion: v1\nkind: Node\nmetadata: { name: w${i} }\nstatus: { addresses: [{ type: InternalIP, address: 192.168.10.1${i} }] }\n`,
+  web('Local') + slice,
+);
+
+describe('what an answer leaves open', () => {
+  const rules = `*nat
+:PREROUTING ACCEPT [0:0]
+:KUBE-SERVICES - [0:0]
+-A PREROUTING -j KUBE-SERVICES
+-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m comment --comment "a/b cluster IP" -m tcp --dport 53 -j KUBE-SVC-TCOU7JCQXEZGVUNU
+:KUBE-SVC-TCOU7JCQXEZGVUNU - [0:0]
+COMMIT
+`;
+  beforeAll(() => {
+    writeFileSync(join(cwd, 'one.txt'), rules);
+    writeFileSync(join(cwd, 'other.txt'), rules);
+    writeFileSync(join(cwd, 'nodes.yaml'), twoNodes);
+  });
+  const asked: readonly (readonly [string, readonly string[], keyof typeof words])[] = [
+    ['a part of dumps', ['diff', 'one.txt', 'other.txt'], 'notCompared'],
+    ['pods that reach themselves', ['diff', 'old.yaml', 'local.yaml', '--proxy-mode', 'nftables'], 'notCompared'],
+    ['packets on no node', ['equivalence', '1.36', '1.37', '-f', 'nodes.yaml', '--proxy-mode', 'ipvs'], 'unknown'],
+  ];
+  const words = { notCompared: /not compared: /, unknown: /not known on either side/ };
+
+  test.for(asked)('%s: every format says it once', async ([, call, kind]) => {
+    const print = async (output: string) => (await runKpc([...call, '--output', output], { cwd })).stdout;
+    expect((await print('text')).match(words[kind])).toHaveLength(1);
+    expect((await print('github')).match(/title=answer-lacks::/g)).toHaveLength(1);
+    const entries: readonly { check_name: string }[] = JSON.parse(await print('gitlab'));
+    expect(entries.filter(({ check_name: code }) => code === 'answer-lacks')).toHaveLength(1);
+    expect(JSON.parse(await print('sarif')).runs[0].properties).toHaveProperty(kind);
+    expect((await print('junit')).match(new RegExp(`property name="${kind}"`, 'g'))).toHaveLength(1);
+  });
+});
+
+test('what belongs to no Service counts beside Services, in every format of diff as of compile --check', async () => {
+  await runKpc(['compile', '-q', 'old.yaml', '--assume', '--golden', 'ipvs', '--proxy-mode', 'ipvs'], { cwd });
+  const asked = ['compile', 'local.yaml', '--assume', '--check', 'ipvs', '--proxy-mode', 'ipvs'];
+  for (const call of [['diff', 'old.yaml', 'local.yaml', '--proxy-mode', 'ipvs'], asked]) {
+    const print = async (output: string) => (await runKpc([...call, '--output', output], { cwd })).stdout;
+    const json = resultOf(await print('json')) as { base?: readonly unknown[]; diff?: { base: readonly unknown[] } };
+    expect((json.base ?? json.diff?.base)?.length).toBeGreaterThan(0);
+    expect(await print('github')).toContain('title=state-differs');
+    expect(JSON.parse(await print('gitlab'))).toContainEqual(expect.objectContaining({ check_name: 'state-differs' }));
+    expect(await print('junit')).toContain('failures="2"');
+    expect(await print('markdown')).toMatch(/^\*\*1 Service port changed; /);
+  }
+});
+
+test('a difference on no node says so, and that its pods are not asked', async () => {
+  writeFileSync(join(cwd, 'moved.yaml'), twoNodes.replace('port: 80,', 'port: 81,'));
+  const call = ['diff', 'nodes.yaml', 'moved.yaml', '--output', 'json'];
+  const print = async (...more: readonly string[]) => JSON.parse((await runKpc([...call, ...more], { cwd })).stdout);
+  const [unnamed, named] = [await print(), await print('--node', 'w1')];
+  expect(unnamed.findings.filter(({ code }: { code: string }) => code === 'no-node')).toHaveLength(1);
+  expect(JSON.stringify(named.findings)).not.toContain('"no-node"');
+  expect(unnamed.result.notCompared.length).toBe(named.result.notCompared.length + 1);
+});
+
 test('what is found on another node than the one that was asked names it', async () => {
   const words = ['--proxy-mode', 'nftables', '--node', 'node-2'];
   const { stdout } = await runKpc(['diff', 'old.yaml', 'new.yaml', ...words], { cwd });

@@ -159,7 +159,7 @@ function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide
 
 /** Reads both sides of a difference. */
 export function readPair([from, to]: Pair<Opened>, [{ name }, { name: other }]: Pair<NamedSide>) {
-  const readings = ofSides([from.at(''), to.at('')], [name, other]);
+  const readings = ofSides([withoutNode(from.at('')), withoutNode(to.at(''))], [name, other]);
   const [old, fresh] = readings;
   const isKept = keptBeside(name, fresh.diagnostics);
   return {
@@ -170,6 +170,13 @@ export function readPair([from, to]: Pair<Opened>, [{ name }, { name: other }]: 
     made: old.made === fresh.made ? old.made : undefined,
     notes: readings.flatMap(({ notes }) => notes),
   };
+}
+
+/** Says where it counts no node: what packets cannot be asked then. */
+function withoutNode(reading: Reading): Reading {
+  if (reading.side?.nodeName !== '') return reading;
+  const gaps = reading.gaps?.().filter(({ code }) => code === 'no-node') ?? [];
+  return { ...reading, diagnostics: [...gaps, ...reading.diagnostics] };
 }
 
 /** Both readings, each of whose notes about no file names its side, unless both sides say the same: that is said once. */
