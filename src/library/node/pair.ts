@@ -96,7 +96,10 @@ export function isUsefulForStored({ key, needs }: Flag, sides: Pair<FoundSide>):
 }
 
 /** What a kpc.yaml of a side's revision says of its options; undefined if there is none. */
-type OptionsOfRevision = (tree: FileTree) => Promise<
+type OptionsOfRevision = (
+  tree: FileTree,
+  name: string,
+) => Promise<
   | {
       readonly options: Partial<SideOptions>;
       readonly diagnostics: readonly Finding[];
@@ -139,7 +142,7 @@ export async function openPair(
     }
     if (found.kind !== 'manifests') return openReading(found);
     const tree = (await openTrees([name])).trees.get(name);
-    const own = tree && (await optionsOf(tree));
+    const own = tree && (await optionsOf(tree, name));
     if (own?.diagnostics.some(isError))
       return openReading(failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics));
     const asOther = { ...options, ...other.adds, file: beside, ...own?.options };
