@@ -252,7 +252,7 @@ export interface PacketReview {
 }
 
 /** The packets that were not compared, and how they are. */
-export function uncomparedPackets({ packets, diff, from, to }: Review): readonly string[] {
+function uncomparedPackets({ packets, diff, from, to }: Review): readonly string[] {
   if (diff.servicePorts.length === 0) return [];
   if (!packets) return ['packets, as there are many Services: "kpc equivalence" compares them'];
   return [

@@ -104,10 +104,11 @@ export function refusalOf(said: Said): Answered {
 
 /** Findings as a comment on a pull request, under a sentence that sums them up. */
 export function findingsMarkdown(summary: string, findings: readonly SaidFinding[]): string {
-  const items = findings.map(({ severity, code, text, help, place }) => {
+  const items = findings.map(({ severity, code, text, help, trace, place }) => {
     const at = place && `${place.file}${place.line === undefined ? '' : `:${place.line}`}`;
     const advice = help === undefined ? '' : `<br>${escapeMarkdown(help)}`;
-    return `**${severity}** ${at === undefined ? '' : `${inlineCode(at)} `}${escapeMarkdown(text)} (${code})${advice}`;
+    const shows = trace === undefined ? '' : `<br>trace: ${inlineCode(trace.command)}`;
+    return `**${severity}** ${at === undefined ? '' : `${inlineCode(at)} `}${escapeMarkdown(text)} (${code})${advice}${shows}`;
   });
   return `**${escapeMarkdown(summary)}**\n${items.length === 0 ? '' : `\n${listItems(items)}`}`;
 }

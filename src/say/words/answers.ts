@@ -14,7 +14,7 @@ function onNode(golden: { readonly node?: string | undefined } | undefined): str
   return golden?.node === undefined ? '' : ` on ${golden.node}`;
 }
 
-const acceptHelp = ({ accept }: { readonly accept?: string | undefined }): string | undefined =>
+export const acceptHelp = ({ accept }: { readonly accept?: string | undefined }): string | undefined =>
   accept === undefined ? undefined : `if this is intended: ${accept}`;
 
 /** "2 classes of packets are not known on either side: the rules of another table". */
