@@ -161,10 +161,10 @@ test('what text says is not compared stands in JSON', async () => {
   }
 });
 
-const node = (name: string, last: number): string =>
+const nodeNamed = (name: string, last: number): string =>
   `---\napiVersion: v1\nkind: Node\nmetadata: { name: ${name} }\nstatus: { addresses: [{ type: InternalIP, address: 192.168.10.${last} }] }\n`;
 
-const twoNodes = web('Local') + slice + node('w1', 11) + node('w2', 12);
+const twoNodes = web('Local') + slice + nodeNamed('w1', 11) + nodeNamed('w2', 12);
 
 describe('what an answer leaves open', () => {
   const rules = `*nat
@@ -257,7 +257,7 @@ const served = (port: number): string => `apiVersion: v1
 kind: Service
 metadata: { name: web }
 spec: { clusterIP: 10.96.0.7, internalTrafficPolicy: Local, ports: [{ port: ${port}, targetPort: 8080 }] }
-${slice.replace('name: gone', 'name: web').replace('gone', 'web').replace('[10.244.1.7]', '[10.244.1.7], nodeName: w1')}${node('w1', 11)}`;
+${slice.replace('name: gone', 'name: web').replace('gone', 'web').replace('[10.244.1.7]', '[10.244.1.7], nodeName: w1')}${nodeNamed('w1', 11)}`;
 
 test('lint: the packet that shows a finding can be traced from every format', async () => {
   const call = ['lint', resolve('fixtures/codes/local-without-endpoint/example/in.yaml')];
@@ -276,7 +276,7 @@ describe('a check of a fleet in which a node is gone', () => {
     return stdout;
   };
   beforeAll(async () => {
-    writeFileSync(join(cwd, 'before.yaml'), served(80) + node('w2', 12));
+    writeFileSync(join(cwd, 'before.yaml'), served(80) + nodeNamed('w2', 12));
     writeFileSync(join(cwd, 'gone.yaml'), served(80));
     writeFileSync(join(cwd, 'both.yaml'), served(81));
     await runKpc(['compile', '-q', 'before.yaml', '--all-nodes', '--golden', 'fleet'], { cwd });
