@@ -69,7 +69,7 @@ export class NodeComparison {
       if (!scenes) return;
       this.#preparations ??= this.#announced && sortPreparations([...this.#announced, ...preparationsFor(...scenes)]);
       this.#comparison.add(scenes, only);
-      if (this.counts.nodes === 1) this.#addElsewhere(...scenes);
+      if (this.counts.nodes === 1 && !from.isNodeNamed) this.#addElsewhere(...scenes);
     }
   }
 

@@ -4,7 +4,7 @@ import { reportDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeGaps, withLeftOut } from '../ask/diff/not-compared.ts';
 import { painter } from '../say/formats/description.ts';
-import { reportReview, type Review } from '../say/diff-review.ts';
+import { lacksOf, reportReview, type Review } from '../say/diff-review.ts';
 import { reportFlows } from '../say/dump-text.ts';
 import { answerOutputs, type Answered } from '../say/formats/answer.ts';
 import { formatJson, type Said } from '../say/formats/json.ts';
@@ -97,6 +97,7 @@ export function diffAnswer(
       }),
     findings: () => sayFindings(differencesFound(diff)),
     snapshots,
+    lacks: () => lacksOf(diff, review),
     suite: said.command,
     cases: (findings) => differenceCases(to.ports, findings),
   };

@@ -1,6 +1,8 @@
+import { acceptHelp } from './words/answers.ts';
 import { wordsOf } from './words/words.ts';
+import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
-import { cutLines, nameSome, pathWord, printable, printableLines } from '../base/printable.ts';
+import { count, cutLines, nameSome, pathWord, printable, printableLines } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { reportDiff } from '../ask/diff/diff-report.ts';
@@ -18,6 +20,7 @@ import {
   formatReviewMarkdown,
 } from './differences.ts';
 import type { Answered, AnswerOutput } from './formats/answer.ts';
+import { lacksOf } from './diff-review.ts';
 import type { checked, checkedFleet } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { snapshotsJson } from './snapshots.ts';
@@ -99,9 +102,15 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
     markdown: async () => (await checkToMarkdown(report)) + takenMarkdown(report.taken),
     findings: () => [...said.findings, ...findingsOf(report)],
     snapshots,
+    lacks: () => lacksOfCheck(report),
     suite: `kpc compile --check ${report.folder}`,
     cases: (findings) => differenceCases(report.compiled, findings),
   };
+}
+
+/** Of packets, it says nothing in formats for CI. */
+function lacksOfCheck({ comparison }: Pick<CheckReport, 'comparison'>): ArgumentsOf<'answer-lacks'> {
+  return comparison ? lacksOf(comparison.diff) : { notCompared: [], unknown: 0, reasons: [] };
 }
 
 /** What people are told beside the answer: in words, where the files themselves are printed, and how to accept the change. */
@@ -146,15 +155,16 @@ async function checkToMarkdown(report: CheckReport): Promise<string> {
   const { folder, files, comparison, problems, accept } = report;
   if (files.length === 0) return '**No difference.**\n';
   const limits = { servicePorts: mostLines, lines: mostLines };
-  const differs = escapeMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`);
-  const how =
-    accept === undefined
-      ? []
-      : [`${differs}. To accept it, run this and commit the result:\n`, codeBlock('sh', [accept])];
+  const how = acceptMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`, accept);
   if (!comparison) return [listItems(problems.map(escapeMarkdown)), ...how].join('\n');
   const review = isSame(comparison.diff) ? undefined : await reviewOf(report, comparison);
   const what = review ? formatReviewMarkdown(review, limits) : `**${onlyFiles}**\n`;
   return [what, ...how].join('\n');
+}
+
+function acceptMarkdown(differs: string, accept: string | undefined): readonly string[] {
+  if (accept === undefined) return [];
+  return [`${escapeMarkdown(differs)}. To accept it, run this and commit the result:\n`, codeBlock('sh', [accept])];
 }
 
 // Another version of kpc, say, or the name of the node.
@@ -172,10 +182,9 @@ export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
   const { folder, nodes, changed, stale, example, accept, taken } = report;
   const differing = [...changed, ...stale];
   const lines = differing.map(({ node, what }) => `${node}: ${what}`);
-  const summary = `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
+  const summary = summarizeFleet(report);
   return {
-    text: () =>
-      printableLines([...lines, ...(changed.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join('')),
+    text: () => printableLines([...lines, ...(lines.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join('')),
     json: async () =>
       formatJson<typeof checkedFleet>({
         ...said,
@@ -183,6 +192,7 @@ export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
         result: await fleetCheckToJson(report),
       }),
     snapshots: () => report.snapshots,
+    lacks: () => lacksOfCheck(example ?? { comparison: undefined }),
     findings: () => {
       if (differing.length === 0) return said.findings;
       const golden = { folder, accept };
@@ -193,16 +203,27 @@ export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
     },
     markdown: async () => {
       if (differing.length === 0) return `**No difference.**\n${takenMarkdown(taken)}`;
-      const of = example ? `\nOn one of them:\n\n${await checkToMarkdown(example)}` : '';
-      return `**${summary}.**\n\n${listItems(cutLines(lines, mostLines, String).map((text) => escapeMarkdown(text)))}${of}${takenMarkdown(taken)}`;
+      const list = listItems(cutLines(lines, mostLines, String).map((text) => escapeMarkdown(text)));
+      // One command accepts all.
+      const of = example ? [`On one of them:\n`, await checkToMarkdown({ ...example, accept: undefined })] : [];
+      const how = acceptMarkdown(`${folder} does not match the input`, accept);
+      return [`**${escapeMarkdown(summary)}.**\n`, list, ...of, ...how].join('\n') + takenMarkdown(taken);
     },
     suite: `kpc compile --check ${folder}`,
     cases: () => {
-      const failures = new Map(differing.map(({ node, what }) => [node, { title: what, lines: [] }]));
+      const help = acceptHelp({ accept }) ?? [];
+      const failures = new Map(differing.map(({ node, what }) => [node, { title: what, lines: [what, help].flat() }]));
       const names = new Set([...nodes, ...failures.keys()]);
       return Array.from(names, (name) => ({ name, place: undefined, failure: failures.get(name) }));
     },
   };
+}
+
+/** "1 of 2 nodes changes, 1 node is gone". */
+function summarizeFleet({ nodes, changed, stale }: FleetReport): string {
+  const ofNodes = `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
+  const gone = stale.length === 0 ? [] : [`${count(stale.length, 'node')} ${stale.length === 1 ? 'is' : 'are'} gone`];
+  return [...(changed.length > 0 || stale.length === 0 ? [ofNodes] : []), ...gone].join(', ');
 }
 
 /** Describes the changes for readers who see the diff as well. */

@@ -10,6 +10,7 @@ import {
   type ReportLimits,
   type ReportLine,
 } from '../ask/diff/diff-report.ts';
+import { describeGaps } from '../ask/diff/not-compared.ts';
 import type { ServicePortDiff, SideDiff } from '../ask/diff/diff-sides.ts';
 import { listFacts, type WriteValue } from '../ask/diff/port-facts.ts';
 import { reasonWords } from '../ask/diff/reason-words.ts';
@@ -17,7 +18,9 @@ import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { EffectSender, EndpointShares, Severity } from '../ask/equivalence/effects.ts';
 import type { ServiceEffects } from '../ask/equivalence/findings.ts';
+import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
+import { unknownWords } from './words/answers.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 
 export interface Review {
@@ -35,7 +38,7 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Rep
   // What belongs to no Service is all there is to say if no Service differs.
   if (diff.servicePorts.length === 0) return reportDiff(diff, limits);
   const { services, hidden, hasAssumed } = listServices(review, limits);
-  const summary = summarizeReview(review);
+  const summary = summarizeDiff(diff);
   return [
     [
       line('title', 'Services'),
@@ -50,11 +53,6 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Rep
     ...reportDiff({ ...diff, servicePorts: [], base: [] }, limits).slice(0, -1),
     [line('summary', review.trace === 'no-command' ? summary : `${summary} --rules shows the rules.`)],
   ];
-}
-
-/** How many Services differ: what belongs to none follows from them. */
-export function summarizeReview({ diff }: Review): string {
-  return summarizeDiff({ ...diff, base: [] });
 }
 
 export const assumedNote = '* assumed';
@@ -254,10 +252,19 @@ export interface PacketReview {
 }
 
 /** The packets that were not compared, and how they are. */
-export function uncomparedPackets({ packets, diff }: Pick<Review, 'packets' | 'diff'>): readonly string[] {
+function uncomparedPackets({ packets, diff, from, to }: Review): readonly string[] {
   if (diff.servicePorts.length === 0) return [];
   if (!packets) return ['packets, as there are many Services: "kpc equivalence" compares them'];
-  return packets.touchesHairpins ? ['pods that reach themselves through a Service: "kpc equivalence" shows them'] : [];
+  return [
+    ...(from.nodeName === '' && to.nodeName === '' ? ['pods of the node, as no node is named'] : []),
+    ...(packets.touchesHairpins ? ['pods that reach themselves through a Service: "kpc equivalence" shows them'] : []),
+  ];
+}
+
+/** What a difference leaves open; `review` adds what it does of packets. */
+export function lacksOf({ gaps }: SideDiff, review?: Review): ArgumentsOf<'answer-lacks'> {
+  const notCompared = [...describeGaps(gaps), ...(review ? uncomparedPackets(review) : [])];
+  return { notCompared, unknown: review?.packets?.unknown ?? 0, reasons: [] };
 }
 
 /** What happens to packets, the worst first. */
@@ -274,7 +281,11 @@ export function listEffects(review: Review): {
   const where = name === '' ? '' : ` on ${name}${to.assumed?.node ? ' (assumed)' : ''}`;
   const mode = to.assumed?.mode ? ` in ${modeFacts[to.mode].title} ${unnamedMode}` : '';
   const title = `Packets${where}${mode}`;
-  const gaps = uncomparedPackets(review).map((what) => `not compared: ${what}`);
+  const unknown = packets?.unknown ?? 0;
+  const gaps = [
+    ...uncomparedPackets(review).map((what) => `not compared: ${what}`),
+    ...(unknown > 0 ? [`${unknownWords(unknown, [])}: "kpc equivalence" says why`] : []),
+  ];
   if (!packets) return { title, effects: [], gaps };
   const effects = packets.effects
     .filter(({ severity }) => severity !== 'fails-otherwise')
@@ -294,7 +305,7 @@ export function listEffects(review: Review): {
   const isSame = packets.effects.length === 0;
   return {
     title,
-    ...(effects.length > 0 ? {} : { note: isSame ? unchangedWords(packets.unknown) : onlyFailures }),
+    ...(effects.length > 0 ? {} : { note: isSame ? (unknown > 0 ? noneKnown : noneDiffers) : onlyFailures }),
     effects,
     gaps,
   };
@@ -309,6 +320,8 @@ function addedTo(service: string, { servicePorts }: SideDiff): readonly string[]
 
 const mostAdded = 3;
 
+const noneDiffers = 'no packet is treated differently';
+const noneKnown = 'no packet is known to be treated differently';
 const onlyFailures = 'no packet that works before or after is treated differently';
 
 function inShort({ kind, text }: EffectSender): string {
@@ -323,11 +336,6 @@ const shortSenders: Readonly<Record<Exclude<EffectSender['kind'], 'range'>, stri
   endpoint: 'its own endpoints',
   'other-endpoint': 'its own endpoints on other nodes',
 };
-
-function unchangedWords(unknown: number): string {
-  if (unknown === 0) return 'no packet is treated differently';
-  return `no packet is known to be treated differently; ${count(unknown, 'class', 'classes')} of packets ${unknown === 1 ? 'is' : 'are'} unknown: "kpc equivalence" says why`;
-}
 
 function endWords({ from, to, choice }: ServiceEffects['effects'][number], added: readonly string[]): string {
   if (!choice) return `${from} → ${to}`;

@@ -3,24 +3,15 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { isSame, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
 import type { ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { Severity } from '../ask/equivalence/effects.ts';
-import {
-  uncomparedPackets,
-  assumedNote,
-  listEffects,
-  listServices,
-  summarizeReview,
-  type Review,
-  type PacketReview,
-} from './diff-review.ts';
+import { assumedNote, listEffects, listServices, lacksOf, type Review, type PacketReview } from './diff-review.ts';
 import { effectJson, type Tracing } from './equivalence.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { describeKernelChange, type KernelChange } from '../ask/changes/kernel-change.ts';
 import { reasonJson, reasonWords } from '../ask/diff/reason-words.ts';
-import { describeGaps } from '../ask/diff/not-compared.ts';
 import type { difference, servicePortDifference } from './outputs/compile-and-compare.ts';
 import type { kernelChange } from './outputs/envelope.ts';
 import { count, formatCount } from '../base/printable.ts';
-import { reportDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
+import { reportDiff, summarizeDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
 import { escapeMarkdown, fold, foldCode, formatMarkdown, kernelLines, listItems } from './formats/markdown.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
@@ -99,7 +90,7 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
     from: from.name,
     to: to.name,
     differs: !isSame(diff),
-    notCompared: [...describeGaps(diff.gaps), ...(review ? uncomparedPackets(review) : [])],
+    notCompared: lacksOf(diff, review).notCompared,
     servicePorts: diff.servicePorts.map(servicePortToJson),
     ...(review?.packets
       ? {
@@ -148,7 +139,7 @@ export function formatReviewMarkdown(review: Review, limits: ReportLimits): stri
   const left = effects.length - shown.length - folded.length;
   const traces = [...shown, ...folded].map(({ trace }) => trace);
   return [
-    `**${escapeMarkdown(summarizeReview(review))}**\n`,
+    `**${escapeMarkdown(summarizeDiff(review.diff))}**\n`,
     `### Services\n\n${listItems(serviceItems(review, limits))}`,
     `### ${escapeMarkdown(title)}\n\n${listItems([...asItem(note), ...shown.map(effectItem), ...gaps.map(escapeMarkdown)])}`,
     ...(folded.length === 0
@@ -208,10 +199,8 @@ export function differencesFound(
     const lines = reasons.length > 0 ? reasons.map((reason) => reasonWords(reason)) : kernel.map(describeKernelChange);
     return diagnose('service-differs', { servicePort, change, ...firstLines(lines), golden }, place);
   });
-  // Where Services differ, the rest follows from them; a golden has to be the same in all.
-  const isTold = base.length > 0 && (golden !== undefined || servicePorts.length === 0);
-  const ofNone = isTold ? [diagnose('state-differs', { golden, ...firstLines(base.map(describeKernelChange)) })] : [];
-  return [...ofServices, ...ofNone];
+  if (base.length === 0) return ofServices;
+  return [...ofServices, diagnose('state-differs', { golden, ...firstLines(base.map(describeKernelChange)) })];
 }
 
 /** A case for each Service port, and for each other finding. What differs fails. */

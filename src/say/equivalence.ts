@@ -7,6 +7,7 @@ import type { Place } from '../kernel/place.ts';
 import { isRequired } from '../ask/equivalence/change.ts';
 import type { Represented } from '../ask/equivalence/representatives.ts';
 import { severities, type Divergence, type Effect, type Severity } from '../ask/equivalence/effects.ts';
+import { unknownWords } from './words/answers.ts';
 import { traceCommand, sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
 import type { Answered } from './formats/answer.ts';
@@ -200,14 +201,13 @@ function countWords({ severity, causes }: { readonly severity: Severity; readonl
 }
 
 function notes({ unknown, reasons, nodes, standIns, snapshots }: EquivalenceReport): readonly string[] {
-  const doubt = `${count(unknown, 'class', 'classes')} ${unknown === 1 ? 'is' : 'are'} not known on either side: ${nameSome(reasons)}.`;
   const rest = nodes - standIns;
   const like = standIns === 1 ? 'it' : 'one of these';
   const represented = `Compared on ${formatCount(standIns)} of ${count(nodes, 'node')}: ${rest === 1 ? `the other is like ${like}` : `the others are ${standIns === 1 ? '' : 'each '}like ${like}`}.`;
   const assumed = assumedSummary(snapshots);
   return [
     ...(assumed === undefined ? [] : [`${assumed}.`]),
-    ...(unknown > 0 ? [doubt] : []),
+    ...(unknown > 0 ? [`${unknownWords(unknown, reasons)}.`] : []),
     ...(standIns < nodes ? [represented] : []),
     `Not looked at: ${joinWords(notCompared)}.`,
   ];
@@ -237,6 +237,8 @@ export function equivalenceAnswer(
     findings: () =>
       sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
     snapshots: () => report.snapshots,
+    // What no comparison looks at is no news.
+    lacks: () => ({ notCompared: [], unknown: report.unknown, reasons: report.reasons }),
     suite: `${said.command} ${from} ${to}`,
     cases: () => casesOfReport(report, placeOf),
   };

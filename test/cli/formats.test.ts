@@ -1,7 +1,7 @@
 // The formats that every finding command has, of an answer and of a call that is refused.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
@@ -161,6 +161,67 @@ test('what text says is not compared stands in JSON', async () => {
   }
 });
 
+const nodeNamed = (name: string, last: number): string =>
+  `---\napiVersion: v1\nkind: Node\nmetadata: { name: ${name} }\nstatus: { addresses: [{ type: InternalIP, address: 192.168.10.${last} }] }\n`;
+
+const twoNodes = web('Local') + slice + nodeNamed('w1', 11) + nodeNamed('w2', 12);
+
+describe('what an answer leaves open', () => {
+  const rules = `*nat
+:PREROUTING ACCEPT [0:0]
+:KUBE-SERVICES - [0:0]
+-A PREROUTING -j KUBE-SERVICES
+-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m comment --comment "a/b cluster IP" -m tcp --dport 53 -j KUBE-SVC-TCOU7JCQXEZGVUNU
+:KUBE-SVC-TCOU7JCQXEZGVUNU - [0:0]
+COMMIT
+`;
+  beforeAll(() => {
+    writeFileSync(join(cwd, 'one.txt'), rules);
+    writeFileSync(join(cwd, 'other.txt'), rules);
+    writeFileSync(join(cwd, 'nodes.yaml'), twoNodes);
+  });
+  const asked: readonly (readonly [string, readonly string[], keyof typeof words])[] = [
+    ['a part of dumps', ['diff', 'one.txt', 'other.txt'], 'notCompared'],
+    ['pods that reach themselves', ['diff', 'old.yaml', 'local.yaml', '--proxy-mode', 'nftables'], 'notCompared'],
+    ['packets on no node', ['equivalence', '1.36', '1.37', '-f', 'nodes.yaml', '--proxy-mode', 'ipvs'], 'unknown'],
+  ];
+  const words = { notCompared: /not compared: /, unknown: /not known on either side/ };
+
+  test.for(asked)('%s: every format says it once', async ([, call, kind]) => {
+    const print = async (output: string) => (await runKpc([...call, '--output', output], { cwd })).stdout;
+    expect((await print('text')).match(words[kind])).toHaveLength(1);
+    expect((await print('github')).match(/title=answer-lacks::/g)).toHaveLength(1);
+    const entries: readonly { check_name: string }[] = JSON.parse(await print('gitlab'));
+    expect(entries.filter(({ check_name: code }) => code === 'answer-lacks')).toHaveLength(1);
+    expect(JSON.parse(await print('sarif')).runs[0].properties).toHaveProperty(kind);
+    expect((await print('junit')).match(new RegExp(`property name="${kind}"`, 'g'))).toHaveLength(1);
+  });
+});
+
+test('what belongs to no Service counts beside Services, in every format of diff as of compile --check', async () => {
+  await runKpc(['compile', '-q', 'old.yaml', '--assume', '--golden', 'ipvs', '--proxy-mode', 'ipvs'], { cwd });
+  const asked = ['compile', 'local.yaml', '--assume', '--check', 'ipvs', '--proxy-mode', 'ipvs'];
+  for (const call of [['diff', 'old.yaml', 'local.yaml', '--proxy-mode', 'ipvs'], asked]) {
+    const print = async (output: string) => (await runKpc([...call, '--output', output], { cwd })).stdout;
+    const json = resultOf(await print('json')) as { base?: readonly unknown[]; diff?: { base: readonly unknown[] } };
+    expect((json.base ?? json.diff?.base)?.length).toBeGreaterThan(0);
+    expect(await print('github')).toContain('title=state-differs');
+    expect(JSON.parse(await print('gitlab'))).toContainEqual(expect.objectContaining({ check_name: 'state-differs' }));
+    expect(await print('junit')).toContain('failures="2"');
+    expect(await print('markdown')).toMatch(/^\*\*1 Service port changed; /);
+  }
+});
+
+test('a difference on no node says so, and that its pods are not asked', async () => {
+  writeFileSync(join(cwd, 'moved.yaml'), twoNodes.replace('port: 80,', 'port: 81,'));
+  const call = ['diff', 'nodes.yaml', 'moved.yaml', '--output', 'json'];
+  const print = async (...more: readonly string[]) => JSON.parse((await runKpc([...call, ...more], { cwd })).stdout);
+  const [unnamed, named] = [await print(), await print('--node', 'w1')];
+  expect(unnamed.findings.filter(({ code }: { code: string }) => code === 'no-node')).toHaveLength(1);
+  expect(JSON.stringify(named.findings)).not.toContain('"no-node"');
+  expect(unnamed.result.notCompared.length).toBe(named.result.notCompared.length + 1);
+});
+
 test('what is found on another node than the one that was asked names it', async () => {
   const words = ['--proxy-mode', 'nftables', '--node', 'node-2'];
   const { stdout } = await runKpc(['diff', 'old.yaml', 'new.yaml', ...words], { cwd });
@@ -170,7 +231,80 @@ test('what is found on another node than the one that was asked names it', async
   );
   expect(new Set(nodes)).toEqual(new Set(['node-1']));
   expect(stdout.match(/, on node-1, from /g)).toHaveLength(nodes.length);
-  const github = (await runKpc(['equivalence', 'old.yaml', 'new.yaml', ...words, '--output', 'github'], { cwd }))
+  const modes = ['--proxy-mode', 'nftables'];
+  const github = (await runKpc(['equivalence', 'old.yaml', 'new.yaml', ...modes, '--output', 'github'], { cwd }))
     .stdout;
   expect(github).toMatch(/title=packets-differ::.*, on node-1/);
+});
+
+test.for([
+  ['equivalence', 'iptables', 'nftables', '-f', 'local.yaml'],
+  ['migrate', 'local.yaml', '--from', 'iptables'],
+])('%s: the node that is named is the node that is asked', async (call) => {
+  for (const node of ['node-1', 'node-2']) {
+    const { stdout } = await runKpc([...call, '--node', node, '--output', 'json'], { cwd });
+    const { causes } = resultOf(stdout) as { readonly causes: readonly { nodes: unknown; effects: unknown }[] };
+    expect(causes.length).toBeGreaterThan(0);
+    for (const { nodes, effects } of causes) {
+      expect(nodes).toEqual([node]);
+      expect(JSON.stringify(effects)).not.toContain(node === 'node-1' ? 'node-2' : 'node-1');
+    }
+  }
+});
+
+/** All that is served is on w1. */
+const served = (port: number): string => `apiVersion: v1
+kind: Service
+metadata: { name: web }
+spec: { clusterIP: 10.96.0.7, internalTrafficPolicy: Local, ports: [{ port: ${port}, targetPort: 8080 }] }
+${slice.replace('name: gone', 'name: web').replace('gone', 'web').replace('[10.244.1.7]', '[10.244.1.7], nodeName: w1')}${nodeNamed('w1', 11)}`;
+
+test('lint: the packet that shows a finding can be traced from every format', async () => {
+  const call = ['lint', resolve('fixtures/codes/local-without-endpoint/example/in.yaml')];
+  const json = JSON.parse((await runKpc([...call, '--output', 'json'], { cwd })).stdout);
+  const [command] = json.findings.flatMap(({ trace }: { trace?: { command: string } }) => trace?.command ?? []);
+  expect(command).toMatch(/^kpc trace /);
+  for (const output of ['text', 'markdown', 'github', 'gitlab', 'sarif']) {
+    expect((await runKpc([...call, '--output', output], { cwd })).stdout, output).toContain(command);
+  }
+});
+
+describe('a check of a fleet in which a node is gone', () => {
+  const call = ['compile', 'before.yaml', '--all-nodes', '--check', 'fleet'];
+  const print = async (output: string, input: string) => {
+    const { stdout } = await runKpc([...call.with(1, input), '--output', output], { cwd });
+    return stdout;
+  };
+  beforeAll(async () => {
+    writeFileSync(join(cwd, 'before.yaml'), served(80) + nodeNamed('w2', 12));
+    writeFileSync(join(cwd, 'gone.yaml'), served(80));
+    writeFileSync(join(cwd, 'both.yaml'), served(81));
+    await runKpc(['compile', '-q', 'before.yaml', '--all-nodes', '--golden', 'fleet'], { cwd });
+  });
+
+  test.for(['gone.yaml', 'both.yaml'])('%s: every format has the one command that accepts all', async (input) => {
+    const { accept, changed, stale } = resultOf(await print('json', input)) as {
+      readonly accept: string;
+      readonly changed: readonly unknown[];
+      readonly stale: readonly unknown[];
+    };
+    expect([changed.length, stale.length]).toEqual([input === 'gone.yaml' ? 0 : 1, 1]);
+    expect(accept).toMatch(/ --prune$/);
+    for (const output of ['markdown', 'github', 'gitlab', 'junit']) {
+      const text = await print(output, input);
+      expect(text, output).toContain(accept);
+      expect(text, output).not.toMatch(/--golden fleet(?! --prune)/);
+      expect(text, output).not.toContain('0 of 1');
+    }
+    expect(await print('junit', input)).not.toMatch(/<failure [^>]*><\/failure>/);
+  });
+});
+
+test('what is assumed is counted alike in the note and in the answer', async () => {
+  const balanced = web('Cluster').replace('type: NodePort', 'type: LoadBalancer, externalTrafficPolicy: Local');
+  writeFileSync(join(cwd, 'balanced.yaml'), balanced);
+  const { stdout, stderr } = await runKpc(['equivalence', 'iptables', 'nftables', '-f', 'balanced.yaml'], { cwd });
+  const [, ofNote] = /assumed, .* (\d+) node ports?\b/.exec(stderr) ?? [];
+  const [, ofAnswer] = /assumed: .* (\d+) node ports?\b/.exec(stdout) ?? [];
+  expect([ofNote, ofAnswer]).toEqual(['2', '2']);
 });

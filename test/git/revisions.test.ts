@@ -1,3 +1,4 @@
+import { newestRelease } from '../../src/kube-proxy/releases.ts';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -121,6 +122,18 @@ describe('a side of a git revision', () => {
     const wrong = await diff(cwd, 'HEAD:deploy', 'deploy');
     expect(wrong).toMatchObject({ status: 2, stdout: '' });
     expect(wrong.stderr).toContain('HEAD:kpc.yaml:1:1: error: kpc has no flag --proxy-mod [bad-kpc-yaml]');
+  });
+
+  test('takes nothing of the kpc.yaml in the working folder beside its own', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc, 'kpc.yaml': 'lint: { ignore: [] }\n' });
+    writeFolder(cwd, { 'kpc.yaml': "proxy-mode: nftables\nkubernetes-version: '1.36'\n" });
+    const { status, stdout } = await diff(cwd, 'main:deploy', 'deploy', '--output', 'json');
+    expect(status).toBe(1);
+    const { snapshots } = JSON.parse(stdout) as { snapshots: readonly { mode: string; release: string }[] };
+    expect(snapshots.map(({ mode, release }) => [mode, release])).toEqual([
+      ['ipvs', newestRelease],
+      ['nftables', '1.36'],
+    ]);
   });
 
   test('leaves out what --exclude and the .kpcignore of its revision name', async () => {

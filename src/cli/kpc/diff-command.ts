@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import {
   compareSides,
@@ -103,8 +104,10 @@ async function diffPaths(
   const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, found)) : [];
   if (strays.length > 0) refuseStrays(strays, found);
   const taken = [...(options.taken ?? [])];
-  const optionsOf = async (tree: FileTree) => {
+  const commands = new Map<string, Command>();
+  const optionsOf = async (tree: FileTree, path: string) => {
     const own = optionsInTree(call.command, call.program, tree);
+    if (own) commands.set(path, own.command);
     if (own) await call.sayTaken(takenWords(own));
     taken.push(...(own ? takenWords(own) : []));
     return own;
@@ -123,10 +126,9 @@ async function diffPaths(
     const releases = { fromRelease: before, toRelease: after };
     await call.note({ problem: 'two-releases', from: from.name, to: to.name, ...releases });
   }
-  const trace = {
-    old: traceSide(call.command, from, [paths[0], ...more]),
-    new: traceSide(call.command, to, [paths[1], ...more]),
-  };
+  const traceOf = (side: Snapshot, path: string) =>
+    traceSide(commands.get(path) ?? call.command, side, [path, ...more]);
+  const trace = { old: traceOf(from, paths[0]), new: traceOf(to, paths[1]) };
   const isReview = !options.rules && options.output !== 'unified';
   const differences = await compareSides(from, to, {
     foreign: options.foreign === true,

@@ -40,8 +40,8 @@ export function applyKpcYaml(
 }
 
 /**
- * The options of a command as they are in a revision: the flags of the command line, and those of the kpc.yaml that the revision
- * has. Undefined if it has none, or if the command line names one.
+ * The command as it is in a revision, and its options: the flags of the command line, those of the kpc.yaml that the revision has,
+ * and none of the working folder's. Undefined if the revision has no kpc.yaml, or if the command line names one.
  */
 export function optionsInTree(command: Command, program: Command, tree: FileTree) {
   if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
@@ -49,7 +49,11 @@ export function optionsInTree(command: Command, program: Command, tree: FileTree
   twin.args = [...command.args];
   for (const { key } of givenFlags(command)) twin.setOptionValueWithSource(key, command.getOptionValue(key), 'cli');
   const found = applyKpcYaml(twin, program, undefined, tree);
-  return found && { ...found, options: twin.opts() };
+  const elsewhere = givenFlags(command, ['config']);
+  // A command that shows one side reads the working folder's file.
+  if (elsewhere.length > 0) twin.setOptionValueWithSource('kpcYaml', 'none', 'config');
+  const without = Object.fromEntries(elsewhere.map(({ key }) => [key, undefined]));
+  return found && { ...found, command: twin, options: { ...without, ...twin.opts() } };
 }
 
 /**

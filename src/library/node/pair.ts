@@ -96,7 +96,10 @@ export function isUsefulForStored({ key, needs }: Flag, sides: Pair<FoundSide>):
 }
 
 /** What a kpc.yaml of a side's revision says of its options; undefined if there is none. */
-type OptionsOfRevision = (tree: FileTree) => Promise<
+type OptionsOfRevision = (
+  tree: FileTree,
+  name: string,
+) => Promise<
   | {
       readonly options: Partial<SideOptions>;
       readonly diagnostics: readonly Finding[];
@@ -139,7 +142,7 @@ export async function openPair(
     }
     if (found.kind !== 'manifests') return openReading(found);
     const tree = (await openTrees([name])).trees.get(name);
-    const own = tree && (await optionsOf(tree));
+    const own = tree && (await optionsOf(tree, name));
     if (own?.diagnostics.some(isError))
       return openReading(failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics));
     const asOther = { ...options, ...other.adds, file: beside, ...own?.options };
@@ -159,7 +162,7 @@ function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide
 
 /** Reads both sides of a difference. */
 export function readPair([from, to]: Pair<Opened>, [{ name }, { name: other }]: Pair<NamedSide>) {
-  const readings = ofSides([from.at(''), to.at('')], [name, other]);
+  const readings = ofSides([withoutNode(from.at('')), withoutNode(to.at(''))], [name, other]);
   const [old, fresh] = readings;
   const isKept = keptBeside(name, fresh.diagnostics);
   return {
@@ -170,6 +173,13 @@ export function readPair([from, to]: Pair<Opened>, [{ name }, { name: other }]: 
     made: old.made === fresh.made ? old.made : undefined,
     notes: readings.flatMap(({ notes }) => notes),
   };
+}
+
+/** Says where it counts no node: what packets cannot be asked then. */
+function withoutNode(reading: Reading): Reading {
+  if (reading.side?.nodeName !== '') return reading;
+  const gaps = reading.gaps?.().filter(({ code }) => code === 'no-node') ?? [];
+  return { ...reading, diagnostics: [...gaps, ...reading.diagnostics] };
 }
 
 /** Both readings, each of whose notes about no file names its side, unless both sides say the same: that is said once. */

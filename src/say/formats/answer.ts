@@ -1,8 +1,10 @@
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose } from '../../base/findings/finding.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
 import { assumedWithMode } from '../snapshots.ts';
-import { helpWithTrace, identify, sayFinding, type SaidFinding } from '../words/said.ts';
+import { unknownWords } from '../words/answers.ts';
+import { helpWithTrace, identify, sayFindings, type SaidFinding } from '../words/said.ts';
 import { formatGithub, type PathOf } from './github.ts';
 import { formatGitlab } from './gitlab.ts';
 import { formatErrorsJson, type Said } from './json.ts';
@@ -24,6 +26,8 @@ export interface Answered<Markdown extends string | Promise<string> = string | P
   readonly findings: () => readonly SaidFinding[];
   /** What the answer is about, as it says what was assumed; absent where the answer holds whatever is assumed. */
   readonly snapshots?: () => readonly SnapshotJson[];
+  /** What the answer leaves open; absent where it never does. */
+  readonly lacks?: () => ArgumentsOf<'answer-lacks'>;
   /** Those that were read: a finding about none of them is shown at the first. */
   readonly files?: readonly string[];
   /** The suite of JUnit, and what was checked. */
@@ -45,25 +49,34 @@ export async function formatAnswer(output: AnswerOutput, answered: Answered, pat
   }
 }
 
-/** The findings, as a server for CI shows them, with what the answer assumes, once. */
+/** The findings, as a server for CI shows them, with what the answer assumes and what it lacks, once. */
 function formatForCi(
   output: Exclude<AnswerOutput, 'text' | 'json' | 'markdown'>,
-  { findings: find, snapshots, files = [], suite, cases }: Answered,
+  { findings: find, snapshots, lacks: findLacks, files = [], suite, cases }: Answered,
   pathOf: PathOf,
 ): string {
   const of = snapshots ? assumedWithMode(snapshots()) : [];
   const assumes = of.length > 0;
-  const properties = assumes ? { assumed: of.join(', ') } : undefined;
-  const note = assumes ? [sayFinding(diagnose('answer-assumes', { of }))] : [];
+  const { notCompared, unknown, reasons } = findLacks?.() ?? { notCompared: [], unknown: 0, reasons: [] };
+  const lacks = notCompared.length > 0 || unknown > 0;
+  const properties = {
+    ...(assumes ? { assumed: of.join(', ') } : {}),
+    ...(notCompared.length > 0 ? { notCompared: notCompared.join(', ') } : {}),
+    ...(unknown > 0 ? { unknown: unknownWords(unknown, reasons) } : {}),
+  };
+  const notes = sayFindings([
+    ...(assumes ? [diagnose('answer-assumes', { of })] : []),
+    ...(lacks ? [diagnose('answer-lacks', { notCompared, unknown, reasons })] : []),
+  ]);
   const findings = assumes ? find().filter(({ code }) => !saysAssumed.has(code)) : find();
   switch (output) {
     case 'github':
-      return formatGithub([...note, ...findings], pathOf);
+      return formatGithub([...notes, ...findings], pathOf);
     case 'gitlab':
-      // An entry is something to look at: an empty report stays empty.
-      return formatGitlab(identify(findings.length === 0 ? [] : [...findings, ...note]), files, pathOf);
+      // An entry is something to look at: what is assumed for an answer without any is not.
+      return formatGitlab(identify(findings.length === 0 && !lacks ? [] : [...findings, ...notes]), files, pathOf);
     case 'sarif':
-      return formatSarif(identify(findings), properties, files, pathOf);
+      return formatSarif(identify(findings), assumes || lacks ? properties : undefined, files, pathOf);
     case 'junit':
       return formatTestSuite(suite, cases(findings), properties);
   }
@@ -91,10 +104,11 @@ export function refusalOf(said: Said): Answered {
 
 /** Findings as a comment on a pull request, under a sentence that sums them up. */
 export function findingsMarkdown(summary: string, findings: readonly SaidFinding[]): string {
-  const items = findings.map(({ severity, code, text, help, place }) => {
+  const items = findings.map(({ severity, code, text, help, trace, place }) => {
     const at = place && `${place.file}${place.line === undefined ? '' : `:${place.line}`}`;
     const advice = help === undefined ? '' : `<br>${escapeMarkdown(help)}`;
-    return `**${severity}** ${at === undefined ? '' : `${inlineCode(at)} `}${escapeMarkdown(text)} (${code})${advice}`;
+    const shows = trace === undefined ? '' : `<br>trace: ${inlineCode(trace.command)}`;
+    return `**${severity}** ${at === undefined ? '' : `${inlineCode(at)} `}${escapeMarkdown(text)} (${code})${advice}${shows}`;
   });
   return `**${escapeMarkdown(summary)}**\n${items.length === 0 ? '' : `\n${listItems(items)}`}`;
 }

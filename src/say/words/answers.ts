@@ -1,5 +1,5 @@
 import type { answerFindings } from '../../base/findings/answers.ts';
-import { formatCount, nameSome } from '../../base/printable.ts';
+import { count, formatCount, nameSome } from '../../base/printable.ts';
 import type { WordsOf } from './rows.ts';
 
 /** How many parts of a difference its one line has. */
@@ -14,11 +14,23 @@ function onNode(golden: { readonly node?: string | undefined } | undefined): str
   return golden?.node === undefined ? '' : ` on ${golden.node}`;
 }
 
-const acceptHelp = ({ accept }: { readonly accept?: string | undefined }): string | undefined =>
+export const acceptHelp = ({ accept }: { readonly accept?: string | undefined }): string | undefined =>
   accept === undefined ? undefined : `if this is intended: ${accept}`;
+
+/** "2 classes of packets are not known on either side: the rules of another table". */
+export function unknownWords(unknown: number, reasons: readonly string[]): string {
+  const classes = count(unknown, 'class of packets', 'classes of packets');
+  const why = reasons.length === 0 ? '' : `: ${nameSome(reasons)}`;
+  return `${classes} ${unknown === 1 ? 'is' : 'are'} not known on either side${why}`;
+}
 
 export const answerWords: WordsOf<typeof answerFindings> = {
   'answer-assumes': ({ of }) => `assumed: ${of.join(', ')}`,
+  'answer-lacks': ({ notCompared, unknown, reasons }) =>
+    [
+      ...(notCompared.length > 0 ? [`not compared: ${notCompared.join(', ')}`] : []),
+      ...(unknown > 0 ? [unknownWords(unknown, reasons)] : []),
+    ].join('; '),
   'service-differs': ({ servicePort, change, what, more, golden }) => [
     `${servicePort} ${change}${onNode(golden)}${what.length === 0 ? '' : `: ${parts(what, more)}`}`,
     golden && acceptHelp(golden),

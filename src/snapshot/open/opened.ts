@@ -41,6 +41,8 @@ export interface Opened {
   readonly loaded: LoadedInputs | undefined;
   /** '' means the usual one. */
   readonly nodes: readonly string[];
+  /** Whether a flag or a configuration names the node. */
+  readonly isNodeNamed?: boolean;
   readonly at: (node: string) => Reading;
 }
 
@@ -76,7 +78,8 @@ export function openManifests(
     }
     return { ...reading, diagnostics };
   };
-  return { loaded, nodes, at };
+  const isNodeNamed = options.node !== undefined || loaded.settings.hostnameOverride !== '';
+  return { loaded, nodes, isNodeNamed, at };
 }
 
 /** A node that cannot be compiled, for the reasons in the diagnostics. */
