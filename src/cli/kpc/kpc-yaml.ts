@@ -31,7 +31,7 @@ export function applyKpcYaml(
     ...asConfigured(command),
     all: flagsOf(command),
     has: ({ key }: Flag) => command.getOptionValueSource(key) === 'cli',
-    isOfOthers: (key: string) => isOfOthers(key, command),
+    hasSides: command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0,
   };
   const found = readKpcYaml(call, configuredOf(program), asked, tree);
   for (const [key, value] of found?.values ?? []) command.setOptionValueWithSource(key, value, 'config');
@@ -50,14 +50,4 @@ export function optionsInTree(command: Command, program: Command, tree: FileTree
   for (const { key } of givenFlags(command)) twin.setOptionValueWithSource(key, command.getOptionValue(key), 'cli');
   const found = applyKpcYaml(twin, program, undefined, tree);
   return found && { ...found, options: twin.opts() };
-}
-
-/**
- * Whether a key is for other commands only, outside of this one's own section: -f of diff adds to both sides, except where it
- * compares two releases and has no sides; and lint and migrate look at all nodes.
- */
-function isOfOthers(key: string, command: Command): boolean {
-  if (key === 'node' && (command.name() === 'lint' || command.name() === 'migrate')) return true;
-  if (command.name() !== 'diff' || key !== 'file') return false;
-  return command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0;
 }
