@@ -4,7 +4,10 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { version } from '../../src/library/index.ts';
+import { allowEmptyFlag, findIdleFlag, refuseNamedTwice } from '../../src/library/command-flags.ts';
+import { optionsOfSide } from '../../src/library/comparisons.ts';
+import { version, type ComparedSide } from '../../src/library/index.ts';
+import { refuse } from '../../src/library/refusal.ts';
 import { publishedSchema } from '../../src/base/json/published-schema.ts';
 import { findNearest } from '../../src/base/names.ts';
 import { describeError } from '../../src/base/system-errors.ts';
@@ -15,8 +18,8 @@ import { BoundedInput, longestMessage } from './bounded-input.ts';
 import { readConfigured } from './configured.ts';
 import { findingOf, refuseUse } from './refusals.ts';
 import { TextsBelow } from './texts-below.ts';
-import { parametersOf, tools, type Tool, type ToolAnswer } from './tools.ts';
-import { inParameters } from './words.ts';
+import { parameterOf, parametersOf, tools, type Tool, type ToolAnswer } from './tools.ts';
+import { inFlags, inParameters } from './words.ts';
 
 const usage = `Usage: kpc-mcp <folder>
 
@@ -66,7 +69,7 @@ async function serve(folder: string): Promise<number> {
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.map(describeTool) }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }) => {
     const tool = toolOf(name);
-    const text = await answers.ask({ name, given }).catch((error: unknown) => format(tool, failure(error)));
+    const text = await answers.ask({ name, given }).catch((error: unknown) => format(tool, given, failure(error)));
     const structuredContent = JSON.parse(text) as Record<string, unknown>;
     return { content: [{ type: 'text', text }], structuredContent, isError: !('result' in structuredContent) };
   });
@@ -89,8 +92,8 @@ function toolOf(name: string): Tool {
 /** Options of kpc besides the tool's own parameters, named as in the library: "clusterCidr". */
 const furtherOptions = z.union([z.string(), z.boolean(), z.number(), z.array(z.string())]);
 
-function inputOf({ input, compiles }: Tool) {
-  return compiles ? z.object(input).catchall(furtherOptions) : z.strictObject(input);
+function inputOf({ input, flags }: Tool) {
+  return flags.length > 0 ? z.object(input).catchall(furtherOptions) : z.strictObject(input);
 }
 
 function describeTool(tool: Tool) {
@@ -118,24 +121,31 @@ function answer(folder: string): number {
 const unconfigured = { values: {}, findings: [], isWrong: false } as const;
 const noAnswer: ToolAnswer = { snapshots: [], findings: [] };
 
-function answerOf(tool: Tool, given: Readonly<Record<string, unknown>>, files: TextsBelow): string {
+type Given = Readonly<Record<string, unknown>>;
+
+/** The text of the envelope. */
+function answerOf(tool: Tool, given: Given, files: TextsBelow): string {
   try {
     const asked = readInput(tool, given);
-    const { values, findings: taken, isWrong } = tool.compiles ? readConfigured(tool.name, asked, files) : unconfigured;
+    const {
+      values,
+      findings: taken,
+      isWrong,
+    } = tool.flags.length > 0 ? readConfigured(tool, asked, files) : unconfigured;
     const own = isWrong ? noAnswer : tool.answer({ ...values, ...asked }, files);
-    const text = format(tool, { ...own, findings: [...taken, ...own.findings] });
+    const text = format(tool, given, { ...own, findings: [...taken, ...own.findings] });
     if (text.length <= longestAnswer) return text;
     return refuseUse(
       `the answer is longer than ${longestAnswer} characters`,
       'ask about one Service, one node or fewer files',
     );
   } catch (error) {
-    return format(tool, failure(error));
+    return format(tool, given, failure(error));
   }
 }
 
-/** The question. Refuses unknown parameters and values. */
-function readInput(tool: Tool, given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** What is asked. Refuses parameters that the tool does not have, and values that they do not take. */
+function readInput(tool: Tool, given: Given): Given {
   const names = [...parametersOf(tool)];
   const strange = Object.keys(given).find((each) => !names.includes(each));
   if (strange !== undefined) {
@@ -144,21 +154,42 @@ function readInput(tool: Tool, given: Readonly<Record<string, unknown>>): Readon
   }
   const { error, data } = inputOf(tool).safeParse(given);
   if (error) refuseUse(error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+  refuseIdle(tool, data ?? {});
   return data ?? {};
+}
+
+/** Refuses parameters that have no effect, as the command does its flags. What kpc.yaml gives is for many questions. */
+function refuseIdle({ name, flags }: Tool, given: Given): void {
+  const named = flags.flatMap((row) => {
+    const value = given[parameterOf(row)];
+    const isSwitch = row.kind === 'on' || row.kind === 'off';
+    return value === undefined || (isSwitch && value !== (row.kind === 'on')) ? [] : [{ row, value }];
+  });
+  const idle = findIdleFlag(named);
+  if (idle) refuse(idle);
+  if (name !== 'equivalence') return;
+  const rows = named.map(({ row }) => row);
+  refuseNamedTwice(
+    rows,
+    [given['from'], given['to']].map((side) => optionsOfSide(side as ComparedSide)),
+  );
 }
 
 function failure(error: unknown): ToolAnswer {
   return { ...noAnswer, findings: [findingOf(error)] };
 }
 
-const words = {
+const names = {
   tools: new Set(tools.map(({ name }) => name)),
-  parameters: new Set(tools.flatMap((tool) => [...parametersOf(tool)])),
+  options: new Set([...tools.flatMap(({ flags }) => flags), allowEmptyFlag].map(({ key }) => key)),
 };
 
-/** The envelope in the tools' words: the verdict, then what it rests on. */
-function format(tool: Tool, answered: ToolAnswer): string {
-  const said = inParameters(answered, words);
+const allParameters = new Set(tools.flatMap((tool) => [...parametersOf(tool)]));
+
+/** The envelope in the words of the tool, the verdict first, then what it rests on. */
+function format(tool: Tool, given: Given, { findings, ...answered }: ToolAnswer): string {
+  const parameters = tool.flags.length > 0 ? parametersOf(tool, 'dump' in given) : allParameters;
+  const said = inParameters({ ...answered, findings: findings.map(inFlags) }, { ...names, parameters });
   const { kpc, command, result, ...rest } = makeEnvelope({ command: `kpc ${tool.name}`, ...said });
   return JSON.stringify({ kpc, command, result, ...rest }, undefined, 1);
 }

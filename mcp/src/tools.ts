@@ -20,15 +20,17 @@ import {
   type NamedText,
 } from '../../src/library/index.ts';
 import { isError } from '../../src/base/findings/finding.ts';
-import { refuse } from '../../src/library/refusal.ts';
-import { changeFlags, openOptions, upgradeFlag, type Flag } from '../../src/library/options.ts';
-import { packetProtocols } from '../../src/library/trace.ts';
-import { diagnosticsOf, inOptions } from '../../src/library/words.ts';
+import { refuse, refuseFlag } from '../../src/library/refusal.ts';
+import { migrateFlags, nodeFlag, traceFlags } from '../../src/library/command-flags.ts';
+import { changeFlags, flagRow, openFlags, upgradeFlag, type Flag } from '../../src/library/options.ts';
+import { packetProtocols, readsNoNames } from '../../src/library/trace.ts';
+import { inOptions } from '../../src/library/words.ts';
 import type { Answer } from '../../src/say/formats/json.ts';
 import { compiled, equivalence as compared } from '../../src/say/outputs/compile-and-compare.ts';
 import { describe as described } from '../../src/say/outputs/describe.ts';
 import { linted } from '../../src/say/outputs/lint.ts';
 import { traced } from '../../src/say/outputs/trace.ts';
+import { sayFindings } from '../../src/say/words/said.ts';
 import { snapshotsJson } from '../../src/say/snapshots.ts';
 import { refuseUse } from './refusals.ts';
 import type { TextsBelow } from './texts-below.ts';
@@ -39,8 +41,8 @@ export interface Tool {
   readonly title: string;
   readonly description: string;
   readonly input: Readonly<Record<string, z.ZodType>>;
-  /** Whether it also accepts the other options of kpc. */
-  readonly compiles: boolean;
+  /** The flags of the command that is asked: more parameters, which have an effect in the same cases. */
+  readonly flags: readonly Flag[];
   readonly result: Schema;
   /** The findings and the result; without a result, why there is none. */
   readonly answer: (input: Readonly<Record<string, unknown>>, files: TextsBelow) => ToolAnswer;
@@ -50,12 +52,12 @@ export type ToolAnswer = Omit<Answer<unknown>, 'command'>;
 
 /** Types a tool by its arguments. */
 function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
-  made: Omit<Tool, 'input' | 'answer' | 'compiles'> & {
+  made: Omit<Tool, 'input' | 'answer'> & {
     readonly input: Input;
     readonly answer: (input: z.infer<z.ZodObject<Input>>, files: TextsBelow) => ToolAnswer;
   },
 ): Tool {
-  return { ...made, compiles: 'proxyMode' in made.input || 'dump' in made.input } as unknown as Tool;
+  return made as unknown as Tool;
 }
 
 const sources = z.array(z.union([z.string(), z.object({ name: z.string(), text: z.string() })])).min(1);
@@ -122,9 +124,19 @@ interface Compiled {
   readonly exclude?: string | readonly string[];
 }
 
-export function parametersOf({ input, compiles }: Tool): ReadonlySet<string> {
-  return new Set([...Object.keys(input), ...(compiles ? [...openOptions, 'exclude'] : [])]);
+/** The parameter that is a flag: `file` is what compile prints. */
+export function parameterOf({ key }: Flag): string {
+  return key === 'file' ? 'manifests' : key;
 }
+
+/** The names of all parameters of a tool; of those, what it takes beside a dump, which is of one node, in one mode. */
+export function parametersOf({ input, flags }: Tool, isOfDump = false): ReadonlySet<string> {
+  const names = [...Object.keys(input), ...flags.filter(({ isOfCall }) => !isOfCall).map(parameterOf)];
+  if (!isOfDump) return new Set(names);
+  return new Set(Object.keys(input).filter((name) => name === 'namespace' || !withoutDump.has(name)));
+}
+
+const withoutDump: ReadonlySet<string> = new Set(['manifests', 'allNodes', ...Object.keys(compiledFor(theNode))]);
 
 /** The options of texts, and the paths of two. */
 function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, files: TextsBelow) {
@@ -157,6 +169,8 @@ function refuseBoth({ manifests: ofManifests, dump: ofDump }: Compiled): void {
   if (!ofManifests && !ofDump) refuseUse('no input is named', 'name manifests or a dump, or write file: into kpc.yaml');
 }
 
+const nodes = [nodeFlag(theNode), flagRow('on', '--all-nodes', 'on each Node of the manifests')];
+
 const question = {
   from: z
     .string()
@@ -187,11 +201,14 @@ export const tools: readonly Tool[] = [
       allNodes,
       ...question,
     },
+    flags: [...traceFlags, ...openFlags('looks'), ...nodes],
     result: traced,
     answer: ({ from, to, proto, inInterface, all, steps = false, ...input }, files) => {
       if (all === undefined && (from === undefined || to === undefined)) refuseUse('name from and to, or all');
       refuseBoth(input);
       const { side, diagnostics: read } = input.dump ? dumpOf(input, files) : nothingRead;
+      if (side && input.namespace !== undefined && readsNoNames({ from, to, all }, { side }))
+        refuseFlag('--namespace', 'no-names');
       if (read.some(isError)) return { snapshots: [], findings: read };
       const found = side ? { side, namespace: input.namespace } : optionsOf(input, files);
       const { trace: answer, snapshots, diagnostics } = trace({ ...found, from, to, proto, inInterface, all });
@@ -216,6 +233,7 @@ export const tools: readonly Tool[] = [
         .optional()
         .describe('a Service (NAME or NAMESPACE/NAME), an address, address:port, a node port, an endpoint or a chain'),
     },
+    flags: [...openFlags('looks'), nodeFlag(theNode)],
     result: described,
     answer: ({ what, ...input }, files) => {
       refuseBoth(input);
@@ -223,7 +241,7 @@ export const tools: readonly Tool[] = [
       const { side, diagnostics } = input.dump ? dumpOf(input, files) : manifestsOf(input, files);
       if (!side) return { snapshots: [], findings: diagnostics };
       const { result, findings: said } = describeAsData(side, what, namespace);
-      return { snapshots: snapshotsJson([side]), findings: [...diagnostics, ...diagnosticsOf(said)], result };
+      return { snapshots: snapshotsJson([side]), findings: [...diagnostics, ...sayFindings(said)], result };
     },
   }),
   tool({
@@ -236,6 +254,7 @@ export const tools: readonly Tool[] = [
       ...compiledFor(theNode),
       file: z.string().optional().describe('such as nftables.nft, iptables.restore or ipvsadm.restore'),
     },
+    flags: [...openFlags('programs'), nodeFlag(theNode)],
     result: compiled,
     answer: ({ file, ...input }, files) => {
       const { bundle, diagnostics: findings } = compile(optionsOf(input, files));
@@ -260,6 +279,7 @@ export const tools: readonly Tool[] = [
       to: z.string().describe('likewise'),
       allNodes,
     },
+    flags: [...openFlags('looks'), ...nodes],
     result: compared,
     answer: ({ from, to, ...input }, files) =>
       comparison(equivalence({ ...optionsOf(input, files), from: from as ComparedSide, to: to as ComparedSide })),
@@ -276,6 +296,7 @@ export const tools: readonly Tool[] = [
       to: parameter<ProxyMode>(changeFlags.to),
       toKubernetesVersion: parameter(upgradeFlag),
     },
+    flags: [...migrateFlags, nodeFlag(eachNode)],
     result: compared,
     answer: ({ from, to, toKubernetesVersion, ...input }, files) =>
       comparison(migrate({ ...optionsOf(input, files), from, to, toKubernetesVersion })),
@@ -290,6 +311,11 @@ export const tools: readonly Tool[] = [
       ...compiledFor(eachNode),
       ignore: z.array(z.enum(findingCodes)).optional().describe('codes whose findings are not reported'),
     },
+    flags: [
+      ...openFlags('looks'),
+      nodeFlag(eachNode),
+      flagRow('codes', '--ignore <code>', 'accept findings of this code'),
+    ],
     result: linted,
     answer: (input, files) => {
       const { findings, report: result, snapshots, diagnostics } = lint(optionsOf(input, files));
@@ -303,6 +329,7 @@ export const tools: readonly Tool[] = [
     input: {
       code: z.string().optional().describe('the code, such as bad-value; without it, all codes with what they mean'),
     },
+    flags: [],
     result: anyObject,
     answer: ({ code }) => ({ snapshots: [], findings: [], result: explain(code?.replace(/^\[(.*)\]$/, '$1')) }),
   }),
@@ -311,8 +338,7 @@ export const tools: readonly Tool[] = [
 /** One node of the manifests, or why there is none. */
 function manifestsOf(input: Compiled, files: TextsBelow) {
   const { manifests: texts, ...options } = optionsOf(input, files);
-  // As in kpc describe.
-  const { snapshots, diagnostics } = open(texts, { ...options, assume: options.assume ?? true });
+  const { snapshots, diagnostics } = open(texts, options);
   return { side: snapshots[0], diagnostics };
 }
 

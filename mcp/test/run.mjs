@@ -377,6 +377,77 @@ const tests = [
     },
   ],
   [
+    'takes and refuses what the command does: keys of kpc.yaml, and parameters without effect',
+    async () => {
+      const path = join(folder, 'kpc.yaml');
+      writeFileSync(path, 'file: [shop.yaml, nodes.yaml]\nnode: worker-1\nmigrate: { from: iptables, to: nftables }\n');
+      // All nodes are looked at, and its own section holds the change.
+      const planned = await ask('migrate', {});
+      assert.equal(planned.data.result.nodes, 3, planned.text);
+      assert.match(planned.data.result.summary, /^iptables → nftables/);
+      assert.equal((await ask('lint', {})).data.result.nodes, 3);
+      writeFileSync(path, 'file: [shop.yaml, nodes.yaml]\nmigrate: { node: worker-1 }\n');
+      assert.equal((await ask('migrate', {})).data.result.nodes, 1);
+      // What compile calls file is none of the files that kpc.yaml names.
+      const ofFile = { node: 'worker-1', proxyMode: 'nftables', file: 'nftables.nft' };
+      const printed = await ask('compile', ofFile);
+      assert.ok(printed.data.result?.files['nftables.nft'], printed.text);
+      rmSync(path);
+      const manifests = ['shop.yaml', 'nodes.yaml'];
+      const whole = { manifests, node: 'worker-1', all: 'shop/storefront' };
+      /** @type {readonly (readonly [string, Record<string, unknown>, string])[]} */
+      const idle = [
+        ['trace', { ...whole, proto: 'udp' }, 'proto'],
+        ['trace', { ...whole, to: 'svc/shop/web' }, 'to'],
+        ['trace', { ...whole, allNodes: true }, 'node'],
+        ['trace', { dump: ['dumps'], from: '10.9.9.9', to: '10.96.0.80:80', namespace: 'shop' }, 'namespace'],
+        ['migrate', { manifests, proxyMode: 'ipvs', from: 'iptables' }, 'proxyMode'],
+        ['equivalence', { manifests, proxyMode: 'ipvs', from: 'iptables', to: 'nftables' }, 'proxyMode'],
+      ];
+      for (const [tool, input, flag] of idle) {
+        const { data, isError, text } = await ask(tool, input);
+        const { problem, flags } = data.findings[0].arguments;
+        assert.deepEqual([isError, problem, flags], [true, 'idle-flag', [flag]], text);
+      }
+      const alone = await ask('trace', { ...whole, inInterface: 'eth0' });
+      assert.equal(alone.data.findings[0].arguments.problem, 'flag-alone', alone.text);
+      // No packet shows it.
+      assert.ok((await ask('trace', { ...whole, ipvsSyncPeriod: '3s' })).isError);
+    },
+  ],
+  [
+    'advises nothing that the question cannot have',
+    async () => {
+      const bare = [
+        {
+          name: 'a.yaml',
+          text: 'apiVersion: v1\nkind: Service\nmetadata: { name: a }\nspec: { ports: [{ port: 80 }] }\n',
+        },
+      ];
+      const empty = await ask('compile', { manifests: bare });
+      assert.equal(empty.data.findings[0].code, 'nothing-programmed', empty.text);
+      assert.match(empty.data.findings[0].help, /\bassume\b/);
+      assert.doesNotMatch(empty.text, /allow-?empty/i);
+      const path = join(folder, 'kpc.yaml');
+      writeFileSync(path, 'host-addresses: ../secret.yaml\n');
+      const outside = await ask('describe', { manifests: bare });
+      assert.deepEqual([outside.data.findings[0].code, outside.data.findings[0].help], ['bad-kpc-yaml', undefined]);
+      rmSync(path);
+      const dumped = await ask('describe', { dump: ['dumps'] });
+      assert.doesNotMatch(dumped.text, /add manifests/);
+      const sent = await ask('trace', { dump: ['dumps'], from: 'external', to: '192.168.7.7:30080' });
+      assert.match(sent.text, /ip addr/);
+      assert.doesNotMatch(sent.text, /host-?addresses/i);
+      // As the command says it, with the way to forbid it.
+      const described = await ask('describe', { manifests: bare });
+      const { arguments: details, text } = described.data.findings.find(
+        (/** @type {any} */ { code }) => code === 'assumed',
+      );
+      assert.equal(details.isDefault, true);
+      assert.match(text, /assume: false/);
+    },
+  ],
+  [
     'wrote nothing',
     () => {
       assert.deepEqual(treeOf(folder), before);

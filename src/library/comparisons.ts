@@ -7,6 +7,7 @@ import { planChange } from '../ask/equivalence/change.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson } from '../say/equivalence.ts';
+import type { GateOptions } from '../input/configuration/read-settings.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { equivalence as equivalenceSchema } from '../say/outputs/compile-and-compare.ts';
@@ -65,7 +66,7 @@ interface Spec {
  */
 export function equivalence(options: EquivalenceOptions): EquivalenceResult {
   const { from, to, ...input } = options;
-  const flags = [from, to].map(flagsOf);
+  const flags = [from, to].map(optionsOfSide);
   if (flags.every((each) => each === undefined))
     checkPacketOptions({ side: from as Snapshot, ...input }, ['from', 'to']);
   else checkPacketOptions(input as ManifestsOfNodes, ['from', 'to']);
@@ -73,13 +74,15 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
   return compareSpecs([old, specOf(to, input, flags[1], old.opened.loaded)]);
 }
 
+type OptionsOfSide = Partial<ManifestsOfNodes> & Pick<GateOptions, 'sideOf'>;
+
 /** The options that make one side of manifests; undefined for a side that was compiled or read. */
-function flagsOf(side: ComparedSide): Partial<ManifestsOfNodes> | undefined {
+export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
   if (typeof side === 'string') {
     const mode = proxyModes.find((each) => each === side);
-    if (mode) return { proxyMode: mode };
+    if (mode) return { proxyMode: mode, sideOf: 'mode' };
     const release = parseRelease(side);
-    if (release) return { kubernetesVersion: release };
+    if (release) return { kubernetesVersion: release, sideOf: 'release' };
     throw new TypeError(`"${side}" is neither a mode nor a release`);
   }
   return 'text' in side ? { config: side } : undefined;
@@ -88,7 +91,7 @@ function flagsOf(side: ComparedSide): Partial<ManifestsOfNodes> | undefined {
 function specOf(
   side: ComparedSide,
   input: Partial<ManifestsOfNodes>,
-  flags: Partial<ManifestsOfNodes> | undefined,
+  flags: OptionsOfSide | undefined,
   read?: LoadedInputs,
 ): Spec {
   if (!flags) {

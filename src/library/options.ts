@@ -121,9 +121,14 @@ export const upgradeFlag: Flag = flagRow(
 
 /** The modes before and after a change, as migrate takes them. */
 export const changeFlags = {
-  from: flagRow('text', '--from <mode>', "the mode now (default: that of kube-proxy's configuration, or else ipvs)", {
-    choices: ['ipvs', 'iptables', 'userspace'],
-  }),
+  from: flagRow(
+    'text',
+    '--from <mode>',
+    "the mode now (default: that of kube-proxy's configuration; without one, ipvs, or in an upgrade iptables, as kube-proxy has it)",
+    {
+      choices: ['ipvs', 'iptables', 'userspace'],
+    },
+  ),
   to: flagRow(
     'text',
     '--to <mode>',

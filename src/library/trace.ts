@@ -9,11 +9,11 @@ import { snapshotsJson } from '../say/snapshots.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
 import { sceneOfSender } from '../ask/trace/read-sender.ts';
+import { hasNoNames } from '../ask/trace/question.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { diagnosticsOf } from './words.ts';
 
-export { hasNoNames } from '../ask/trace/question.ts';
 export { packetProtocols } from '../packet/packet.ts';
 export type { Scene, TraceQuestion };
 
@@ -38,6 +38,16 @@ export function askNodes(
     answers.push(answer);
   }
   return { sides: asked.map(({ side }) => side), answers };
+}
+
+/** Whether no name is looked up: neither of the question, nor of objects beside a bundle or dump. */
+export function readsNoNames(
+  { from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>,
+  { side }: Pick<Scene, 'side'>,
+): boolean {
+  const { services, pods } = side.objects;
+  if (side.kind === 'manifests' || services.length + pods.length > 0) return false;
+  return all === undefined && from !== undefined && to !== undefined && hasNoNames({ from, to });
 }
 
 function jsonOf({ answers }: TraceAnswers): Traced {

@@ -3,6 +3,7 @@ import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { findingsForPeople, sayFindings, type SaidFinding } from '../say/words/said.ts';
 import { modeFromWords as modeFrom } from '../kube-proxy/modes.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
+import { flagKey } from '../settings/flag.ts';
 import { openOptions } from './options.ts';
 
 const options: ReadonlySet<string> = new Set([
@@ -16,8 +17,8 @@ export { findingsForPeople, sortDiagnostics };
 export interface CallerWords {
   /** What it calls the option of that name in camel case, or that option switched off; undefined if it has none. */
   readonly option: (name: string, isOff: boolean) => string | undefined;
-  /** Where it puts manifests, in the place of "with -f". */
-  readonly manifests: string;
+  /** Where it puts manifests, in the place of "with -f"; undefined if it takes none. */
+  readonly manifests: string | undefined;
 }
 
 /** A caller whose flags are options of these names, of which `manifests` takes files. */
@@ -50,9 +51,9 @@ export function inOptions(words: string): string {
 /** Words with flags, in those of a caller. What is in quotes, such as a command to run, stays. */
 export function nameOptions(words: string, { option, manifests }: CallerWords): string {
   return words.replaceAll(/"[^"]*"|(?<![\w-])--[a-z][a-z-]*|\bwith -f\b/g, (found) => {
-    if (found === 'with -f') return manifests;
+    if (found === 'with -f') return manifests ?? found;
     if (found.startsWith('"')) return found;
-    const name = found.slice(2).replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    const name = flagKey(found.slice(2));
     const negated = /^no([A-Z])(.*)$/.exec(name);
     const positive = negated ? `${negated[1]?.toLowerCase()}${negated[2]}` : '';
     return option(name, false) ?? option(positive, true) ?? found;

@@ -1,3 +1,4 @@
+import type { Coverage } from '../dumps/coverage.ts';
 import type { Owners } from '../kube-proxy/owners.ts';
 import type { PortAddress } from '../cluster/model.ts';
 import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
@@ -18,7 +19,7 @@ import {
   type SetId,
 } from '../kube-proxy/ipvs-objects.ts';
 import { clientsOfRule } from './decompile-iptables.ts';
-import { endpointAt, PortDraft, type DecompiledPort } from './decompiled-port.ts';
+import { endpointAt, nodePortPlace, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
 /** Where a virtual server listens. A node port has no address of its own; a bitmap of ports shows none at all. */
 interface Listener {
@@ -32,10 +33,16 @@ interface Listener {
 /**
  * Reads Service ports back from virtual servers and sets. Neither has names: unless something else shows them, each address and
  * port counts by itself, and the virtual servers of a node port, on all the node's addresses, count as one. The internal policy
- * would only show in the endpoints, which may be few for other reasons, so it is left out. If only some virtual servers were printed, missing real servers may exist too.
+ * would only show in the endpoints, which may be few for other reasons, so it is left out; the external one is unknown without
+ * the sets. If only some virtual servers were printed, missing real servers may exist too.
  */
-export function decompileIpvs(state: KernelState, owners: Owners, isPart = false): readonly DecompiledPort[] {
-  const reader = new ServersReader(state);
+export function decompileIpvs(
+  state: KernelState,
+  owners: Owners,
+  shown: Pick<Coverage, 'sets' | 'virtualServers'>,
+): readonly DecompiledPort[] {
+  const isPart = !shown.virtualServers;
+  const reader = new ServersReader(state, shown.sets);
   const isNodePort = findNodePortServers(state);
   // Some listeners only show in sets: their virtual servers are gone, or not in the dump.
   const known = new Set<string>();
@@ -85,10 +92,13 @@ class ServersReader {
   readonly #ranges = new Map<string, string[]>();
   /** The endpoints on the node: "10.244.1.2:80"; undefined if nothing lists them. */
   readonly #onNode: Set<string> | undefined;
+  /** Whether a set that lacks an entry shows that. */
+  readonly #showsSets: boolean;
   /** The masqueraded clients, by family and by the set that contains the destination. */
   readonly #masquerade: ReadonlyMap<string, MasqueradedClients>;
 
-  constructor(state: KernelState) {
+  constructor(state: KernelState, showsSets: boolean) {
+    this.#showsSets = showsSets;
     this.#masquerade = readMasquerade(state);
     for (const set of state.sets) {
       const id = parseSetName(set.name)?.set;
@@ -108,7 +118,7 @@ class ServersReader {
   }
 
   readServer(server: VirtualServer, listener: Listener, label: string | undefined, isPart: boolean): void {
-    const { draft, isLocal } = this.readListener(listener, label);
+    const { draft, isLocal, place } = this.readListener(listener, label);
     draft.affinitySeconds ??= server.persistentSeconds;
     draft.scheduler ??= server.scheduler;
     if (isPart && server.realServers.length === 0) return;
@@ -117,7 +127,8 @@ class ServersReader {
     for (const { address, port, weight } of server.realServers) {
       const endpoint = endpointAt({ address, port });
       const draining = weight === 0 ? true : undefined;
-      draft.endpoints.set(endpoint.label, { ...endpoint, takes: new Set(), draining });
+      const at = [...(draft.endpoints.get(endpoint.label)?.at ?? []), place];
+      draft.endpoints.set(endpoint.label, { ...endpoint, takes: new Set(), draining, at });
       if (weight !== 0) taking.push(endpoint.label);
     }
     const onNode = this.#onNode;
@@ -126,11 +137,11 @@ class ServersReader {
     else if (isLocal && onNode && taking.every((endpoint) => !onNode.has(endpoint))) draft.goesToAll = true;
   }
 
-  /** Reads where a virtual server listens, even if only sets show it, and whether its policy is Local. */
+  /** Reads where a virtual server listens, even if only sets show it, and whether its policy is Local, if they show that. */
   readListener(
     listener: Listener,
     label: string | undefined,
-  ): { readonly draft: PortDraft; readonly isLocal: boolean } {
+  ): { readonly draft: PortDraft; readonly isLocal: boolean | undefined; readonly place: string } {
     const { family, protocol, address, port, isNodePort } = listener;
     const place = isNodePort || !address ? `node port ${port}` : joinHostPort(address.text, port);
     const name = label ?? `${place}/${protocol}`;
@@ -141,7 +152,7 @@ class ServersReader {
     const localSets: readonly SetId[] =
       kind === undefined ? [nodePortSets[protocol].local] : ['externalIPLocal', 'loadBalancerLocal'];
     const listed = kind === undefined && protocol !== 'SCTP' ? formatEntry({ port }) : entry;
-    const isLocal = localSets.some((set) => this.#has(set, listed));
+    const isLocal = localSets.some((set) => this.#has(set, listed)) || (this.#showsSets ? false : undefined);
     if (kind === undefined || !address) draft.nodePort ??= port;
     else {
       draft.addAddress(kind, address, port);
@@ -152,8 +163,9 @@ class ServersReader {
     if (isExternal) draft.externalPolicyLocal ??= isLocal;
     const set = kind === undefined ? nodePortSets[protocol].all : setsByKind[kind];
     const clients = this.#masquerade.get(`${family} ${set}`);
-    if (clients && !isLocal) draft.masquerade[isExternal ? 'external' : 'clusterIP'] = clients;
-    return { draft, isLocal };
+    if (clients && (isLocal === false || !isExternal))
+      draft.masquerade[isExternal ? 'external' : 'clusterIP'] = clients;
+    return { draft, isLocal, place: isNodePort || !address ? nodePortPlace : address.text };
   }
 
   #kindOf(entry: string): PortAddress['kind'] {

@@ -61,7 +61,7 @@ export function decompile(
   // A state may hold parts of several modes.
   const ofModes: { readonly [M in ProxyMode]: readonly DecompiledPort[] } = {
     iptables: isLeftOver ? [] : ofRules,
-    ipvs: decompileIpvs(ofServers, owners, !coverage.virtualServers),
+    ipvs: decompileIpvs(ofServers, owners, coverage),
     nftables: decompileNftables(state, owners, coverage.nftables),
     userspace: decompileUserspace(state),
   };

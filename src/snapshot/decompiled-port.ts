@@ -29,7 +29,12 @@ type DecompiledEndpoint = NonNullable<ShownPort['endpoints']>[number] & {
   readonly takes: readonly TrafficPolicy[];
   /** Set for a real server with weight 0, which takes no new connections. */
   readonly draining?: true | undefined;
+  /** Where its virtual servers listen, in IPVS mode: addresses, and `nodePortPlace`. */
+  readonly at?: readonly string[] | undefined;
 };
+
+/** A node port, among the places where a Service port listens. */
+export const nodePortPlace = 'node port';
 
 /** Where packets come from that a rule marks for masquerading. */
 export interface MarkedSource {
@@ -98,7 +103,7 @@ export class PortDraft {
   /** By their labels. */
   readonly endpoints = new Map<
     string,
-    DraftEndpoint & { readonly takes: Set<TrafficPolicy>; readonly draining?: true | undefined }
+    DraftEndpoint & Pick<DecompiledEndpoint, 'draining' | 'at'> & { readonly takes: Set<TrafficPolicy> }
   >();
   showsEndpoints = false;
   /** Whether there may be addresses that are not shown. */

@@ -1,5 +1,5 @@
 import { indexCluster } from '../../src/cluster/address-index.ts';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,7 +7,8 @@ import { replaceFolder } from '../../src/bundle/folder.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { compileIpvs } from '../../src/modes/ipvs/compile-ipvs.ts';
 import { emptyState } from '../../src/kernel/state.ts';
-import { clusterOf, defaults, servicePort, worker } from '../modes/iptables/compile.ts';
+import { clusterOf, defaults, endpoint, remote, servicePort, worker } from '../modes/iptables/compile.ts';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kpc-dumped-'));
@@ -49,6 +50,36 @@ test('what kpc-apply dump wrote is compared as a dump, and its Services are read
   const described = await runKpc(['describe', '--from-dump', dumped]);
   expect(described.status).toBe(0);
   expect(described.stdout).toContain('10.96.0.10:80/TCP');
+});
+
+test('without the sets of IPVS mode policies are unknown, and what is not listed is no difference', async () => {
+  const endpoints = [endpoint('10.244.1.5'), remote('10.244.2.6')];
+  const cluster = clusterOf(servicePort({ nodePort: 30080, externalPolicyLocal: true, endpoints }));
+  const settings = { ...defaults, mode: 'ipvs' as const };
+  const families = ['ipv4'] as const;
+  const state = compileIpvs(cluster, worker, settings, families);
+  const local = join(folder, 'local');
+  const content = { state, cluster, node: worker, settings, families, assigned: [], kpcVersion: '1.0.0' };
+  const { files } = makeBundle(content);
+  await replaceFolder(local, files);
+  const servers = String(files.get('ipvsadm.restore'));
+  const diffOf = async (lines: string) => {
+    const dump = join(folder, 'ipvs.txt');
+    writeFileSync(dump, lines);
+    const { stdout } = await runKpc(['diff', dump, local, '--output', 'json']);
+    const described = await runKpc(['describe', '--from-dump', dump, '--output', 'json']);
+    const [port] = resultOf(described.stdout).servicePorts;
+    expect(port).toBeDefined();
+    expect(port).not.toHaveProperty('externalTrafficPolicy');
+    return resultOf(stdout).servicePorts;
+  };
+  expect(servers).toContain('192.168.0.1:30080');
+  expect(await diffOf(servers)).toEqual([]);
+  const listed = (place: string) => servers.split(/(?<=\n)/).filter((line) => line.includes(place));
+  expect(await diffOf(listed(':30080').join(''))).toEqual([]);
+  expect(await diffOf(listed('10.96.0.10:80').join(''))).toEqual([]);
+  // A real server that a listed virtual server lacks is a difference.
+  expect(await diffOf(listed('10.96.0.10:80').slice(0, -1).join(''))).toHaveLength(1);
 });
 
 test('a node with nothing of kube-proxy on it lacks all that a bundle has, of both families', async () => {

@@ -29,6 +29,21 @@ interface Printed {
 }
 
 describe('kpc equivalence', () => {
+  test.each([
+    ['1.25', '1.38', [], 'release'],
+    ['userspace', 'nftables', ['--kubernetes-version', '1.36'], 'mode'],
+    ['1.36', 'iptables', ['--proxy-mode', 'userspace'], 'release'],
+  ] as const)(
+    'says what of a side to change where kpc does not follow it: %s and %s',
+    async (from, to, flags, side) => {
+      const asked = ['equivalence', from, to, ...files, '--node', 'worker-1', ...flags, '--output', 'json'];
+      const [first] = findingsOf((await runKpc(asked)).stdout, 'bad-mode');
+      expect(first?.arguments).toMatchObject({ problem: 'not-in-release', side });
+      // No flag changes what a side says.
+      const flag = side === 'release' ? '--kubernetes-version' : '--proxy-mode';
+      expect(`${first?.text} ${first?.help}`).not.toContain(flag === '--proxy-mode' ? flag : `with ${flag}`);
+    },
+  );
   test('says which rules a dump does not show', async () => {
     const dump = join(folder, 'nat.txt');
     const services = '-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES';

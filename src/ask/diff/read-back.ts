@@ -1,13 +1,13 @@
 import type { KernelChange } from '../changes/kernel-change.ts';
 import type { Owners, SideOwners } from '../../kube-proxy/owners.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import type { ShownPort } from '../../cluster/model.ts';
+import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import type { Rule } from '../../kernel/iptables/iptables.ts';
 import { jumpChain } from '../../kernel/state.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { destinationOf } from '../../snapshot/decompile-iptables.ts';
 import { decompile } from '../../snapshot/decompile.ts';
-import type { DecompiledPort } from '../../snapshot/decompiled-port.ts';
+import { nodePortPlace, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { coverForServices } from './foreign-items.ts';
@@ -64,7 +64,15 @@ function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly Servi
   if (!from.endpoints || !to.endpoints) return [];
   const statesOf = (endpoints: NonNullable<DecompiledPort['endpoints']>) =>
     new Map(endpoints.map(({ label, draining }) => [label, draining ? drainingEndpoint : usedEndpoint]));
-  return diffEndpointStates(statesOf(from.endpoints), statesOf(to.endpoints));
+  return diffEndpointStates(statesOf(endpointsBeside(from, to)), statesOf(endpointsBeside(to, from)));
+}
+
+/** The endpoints of a port that another one would show, too: where one of them may listen elsewhere, those of common places. */
+function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, other: DecompiledPort) {
+  if (!hidesAddresses && !other.hidesAddresses) return endpoints;
+  const places = portAddresses(other).map(({ address }) => address.text);
+  const known = new Set(other.nodePort ? [...places, nodePortPlace] : places);
+  return endpoints.filter(({ at }) => at === undefined || at.some((place) => known.has(place)));
 }
 
 /**

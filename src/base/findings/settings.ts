@@ -12,6 +12,8 @@ export interface ModeOfRelease {
   readonly name?: string | undefined;
   readonly mode: ProxyMode;
   readonly release: Release;
+  /** Whether the one or the other is a side of a comparison, which no flag changes. */
+  readonly side?: 'mode' | 'release' | undefined;
 }
 
 /** `known` lists all Nodes of the input. */

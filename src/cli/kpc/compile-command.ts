@@ -15,7 +15,8 @@ import {
   type WordsOfForm,
 } from '../../library/node/compile.ts';
 import { withoutDefaultMode } from '../../library/open.ts';
-import { flagRow, openFlags, type Flag } from '../../library/options.ts';
+import { allowEmptyFlag } from '../../library/command-flags.ts';
+import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
 import { formatCompiled } from '../../say/bundle-text.ts';
@@ -75,9 +76,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
       'the node to compile for (default: hostnameOverride, or else the only Node in the input); repeat to write a folder for each',
       { needs: 'nodes' },
     ),
-    flagRow('on', '--allow-empty', 'compile even if that programs nothing, which removes all Services from a node', {
-      group: 'input',
-    }),
+    allowEmptyFlag,
     flagRow('text', '-o, --out <folder>', 'write the files to a folder, replacing everything in it', {
       path: 'written',
       parse: parseOutFolder,

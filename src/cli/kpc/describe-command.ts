@@ -2,6 +2,7 @@ import { cite } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
 import { describeSnapshot, followedRelease, formatDescribed, usualDomain, whyNoRules } from '../../library/describe.ts';
 import { withoutDefaultMode } from '../../library/open.ts';
+import { nodeFlag } from '../../library/command-flags.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse, refuseFlag } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
@@ -11,7 +12,7 @@ import { isFileName, isPath } from '../shared/path-words.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
-import { limitFlag, nodeFlag, outputFlag } from './flags.ts';
+import { limitFlag, outputFlag } from './flags.ts';
 import { messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs, openInput, type ClusterOptions, type InputOptions } from './open-input.ts';
 

@@ -22,11 +22,12 @@ import {
   type Pair,
 } from '../../library/node/pair.ts';
 import type { FileTree, Snapshot } from '../../library/node/open.ts';
+import { nodeFlag } from '../../library/command-flags.ts';
 import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
-import { limitFlag, nodeFlag, outputFlag } from './flags.ts';
+import { limitFlag, outputFlag } from './flags.ts';
 import { refuseStrays, traceSide } from './input-options.ts';
 import { optionsInTree, takenWords } from './kpc-yaml.ts';
 import { messageFlags } from './messages.ts';

@@ -16,12 +16,13 @@ import {
   type NamedSide,
   type Pair,
 } from '../../library/node/pair.ts';
-import { changeFlags, flagRow, flagWords, openFlags, upgradeFlag } from '../../library/options.ts';
+import { migrateFlags, nodeFlag, refuseNamedTwice } from '../../library/command-flags.ts';
+import { flagRow, flagWords, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
-import { nodeFlag, outputFlag } from './flags.ts';
-import { namesOf, refuseStrays, traceSide, traceWords } from './input-options.ts';
+import { outputFlag } from './flags.ts';
+import { refuseStrays, traceSide, traceWords } from './input-options.ts';
 import { messageFlags, showProgress } from './messages.ts';
 import { expectManifests, expectNodes, useReading, type InputOptions } from './open-input.ts';
 
@@ -74,8 +75,10 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
 /** Refuses flags of the command line that would do nothing for these sides. */
 function refuseIdle({ given }: Call<EquivalenceOptions>, sides: Pair<FoundSide>): void {
   const flags = given.filter(({ needs }) => needs !== undefined);
-  const named = flags.filter(({ key }) => sides.every(({ adds }) => adds && key in adds));
-  if (named.length > 0) refuse({ problem: 'idle-flag', flags: namesOf(named), because: { kind: 'own-settings' } });
+  refuseNamedTwice(
+    flags,
+    sides.map(({ adds }) => adds),
+  );
   if (flags.length === 0 || sides.some(({ adds }) => adds)) return;
   const strays = flags.filter((each) => each.key === 'file' || !isUsefulForStored(each, sides));
   if (areStored(sides) && strays.length > 0) refuseStrays(strays, sides);
@@ -113,15 +116,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     "Show what a cluster needs before kube-proxy's mode or release changes, and which packets are treated differently after it, on every " +
     'node of the input. Exit status 1 if something breaks, or has to be set first.',
   arguments: [['[input...]', 'manifests of the cluster, as with -f: Services, EndpointSlices and Nodes']],
-  flags: [
-    changeFlags.from,
-    changeFlags.to,
-    upgradeFlag,
-    ...openFlags('compares', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }),
-    nodeFlag('on one node only'),
-    outputFlag(answerOutputs),
-    ...messageFlags,
-  ],
+  flags: [...migrateFlags, nodeFlag('on one node only'), outputFlag(answerOutputs), ...messageFlags],
   run: async (asked) => {
     const file = asked.inputs(asked.words, asked.options.file);
     if (file.length === 0) refuse({ problem: 'no-input', takes: 'cluster' });

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
+import { findIdleFlag } from '../../library/command-flags.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
 import type { BadCall } from '../../library/refusal.ts';
 import { helpGroups } from '../shared/help.ts';
@@ -42,30 +43,8 @@ export function givenFlags(command: Command, sources: readonly ('cli' | 'config'
 }
 
 /** Why a flag of the command line has no effect because of others: kpc.yaml holds the flags of many calls. */
-export function findIdleFlag(command: Command): BadCall | undefined {
-  const given = givenFlags(command);
-  const words = new Set(given.flatMap(({ name, key }) => [name, `${name} ${String(command.getOptionValue(key))}`]));
-  const [found] = given.flatMap(({ name, idle: cases = [] }) =>
-    cases.flatMap((each): BadCall[] => {
-      const flag = each.value === undefined ? name : `${name} ${each.value}`;
-      if (!words.has(flag)) return [];
-      if ('without' in each) {
-        return words.has(each.without) ? [] : [{ problem: 'flag-alone', flag, without: each.without }];
-      }
-      const { beside, why } = each;
-      const because = { kind: 'beside', beside, why } as const;
-      return words.has(beside) ? [{ problem: 'idle-flag', flags: [flag], because }] : [];
-    }),
-  );
-  return found;
-}
-
-/** --node, which selects one node. */
-export function nodeFlag(help: string): Flag {
-  return flagRow('text', '--node <name>', help, {
-    needs: 'nodes',
-    idle: [{ beside: '--all-nodes', why: 'all-nodes' }],
-  });
+export function findIdle(command: Command): BadCall | undefined {
+  return findIdleFlag(givenFlags(command).map((row) => ({ row, value: command.getOptionValue(row.key) as unknown })));
 }
 
 /** --limit: how much of a list is shown. */

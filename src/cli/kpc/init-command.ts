@@ -5,7 +5,7 @@ import { flagRow, openFlags } from '../../library/options.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
-import { nodeFlag } from './flags.ts';
+import { nodeFlag } from '../../library/command-flags.ts';
 import { flagsToKeep } from './input-options.ts';
 import { messageFlags, type MessageOptions } from './messages.ts';
 

@@ -7,7 +7,7 @@ import type { NamedSide, Pair } from '../../library/node/pair.ts';
 import type { OpenedPaths, Snapshot } from '../../library/node/open.ts';
 import { givenFlags } from './flags.ts';
 
-export function namesOf(flags: readonly Flag[]): readonly string[] {
+function namesOf(flags: readonly Flag[]): readonly string[] {
   return flags.map(({ name }) => name);
 }
 

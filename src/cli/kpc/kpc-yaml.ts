@@ -31,7 +31,7 @@ export function applyKpcYaml(
     ...asConfigured(command),
     all: flagsOf(command),
     has: ({ key }: Flag) => command.getOptionValueSource(key) === 'cli',
-    isOfOthers: (key: string) => isOfOthers(key, command),
+    hasSides: command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0,
   };
   const found = readKpcYaml(call, configuredOf(program), asked, tree);
   for (const [key, value] of found?.values ?? []) command.setOptionValueWithSource(key, value, 'config');
@@ -54,14 +54,4 @@ export function optionsInTree(command: Command, program: Command, tree: FileTree
   if (elsewhere.length > 0) twin.setOptionValueWithSource('kpcYaml', 'none', 'config');
   const without = Object.fromEntries(elsewhere.map(({ key }) => [key, undefined]));
   return found && { ...found, command: twin, options: { ...without, ...twin.opts() } };
-}
-
-/**
- * Whether a key is for other commands only, outside of this one's own section: -f of diff adds to both sides, except where it
- * compares two releases and has no sides; and lint and migrate look at all nodes.
- */
-function isOfOthers(key: string, command: Command): boolean {
-  if (key === 'node' && (command.name() === 'lint' || command.name() === 'migrate')) return true;
-  if (command.name() !== 'diff' || key !== 'file') return false;
-  return command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0;
 }

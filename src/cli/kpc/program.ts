@@ -6,7 +6,7 @@ import { sayFindings } from '../../say/words/said.ts';
 import { sortDiagnostics } from '../../library/words.ts';
 import { isNetworks, knownNetworks, openFlags } from '../../library/options.ts';
 import type { ExitStatus, Terminal } from '../shared/terminal.ts';
-import { findIdleFlag } from './flags.ts';
+import { findIdle } from './flags.ts';
 import { applyKpcYaml, findMisnamed, mayHoldFlags, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
 import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
 import type { AddCommand } from './call.ts';
@@ -37,7 +37,7 @@ export function kpcProgram(terminal: Terminal): Program {
     slips,
     refuse: (faults, { command, output }) => reportErrors(faults.map(asFinding), { command, output, terminal }),
     checkCommand: (program, called, wrong) => {
-      const idle = wrong.length > 0 ? undefined : findIdleFlag(called);
+      const idle = wrong.length > 0 ? undefined : findIdle(called);
       const refused = [...wrong.map(asFinding), ...(idle ? [diagnose('bad-call', idle)] : [])];
       return readKpcYaml(program, called, refused, terminal);
     },

@@ -3,10 +3,11 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { readTestFiles } from '../../library/node/open.ts';
 import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { testAnswer, TestRun, writeHoldingTests, type SceneSettings } from '../../library/test.ts';
+import { nodeFlag } from '../../library/command-flags.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
-import { nodeFlag, outputFlag } from './flags.ts';
+import { outputFlag } from './flags.ts';
 import { messageFlags } from './messages.ts';
 import { openScenes, type InputOptions } from './open-input.ts';
 

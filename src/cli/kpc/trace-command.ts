@@ -1,49 +1,16 @@
-import {
-  askNodes,
-  formatTrace,
-  hasNoNames,
-  packetProtocols,
-  traceOutputs,
-  type Scene,
-  type TraceQuestion,
-} from '../../library/trace.ts';
-import { type Flag, flagRow, openFlags } from '../../library/options.ts';
+import { askNodes, formatTrace, readsNoNames, traceOutputs, type TraceQuestion } from '../../library/trace.ts';
+import { nodeFlag, traceFlags } from '../../library/command-flags.ts';
+import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse, refuseFlag } from '../../library/refusal.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
-import { nodeFlag, outputFlag } from './flags.ts';
+import { outputFlag } from './flags.ts';
 import { messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs, openScenes, type InputOptions } from './open-input.ts';
 
 interface TraceOptions extends InputOptions, Omit<TraceQuestion, 'namespace' | 'node' | 'allNodes'> {
   readonly output: (typeof traceOutputs)[number];
 }
-
-const questionFlags: readonly Flag[] = [
-  flagRow(
-    'text',
-    '--from <source>',
-    'an address, a Pod by its name, deployment/name, pod, remote-pod, node or external',
-  ),
-  flagRow(
-    'text',
-    '--to <destination>',
-    'address:port, node:port, svc/name[:port], a DNS name as pods write it, ingress/name, gateway/name, httproute/name, or the host/path of one',
-    { idle: [{ beside: '--all', why: 'table' }] },
-  ),
-  flagRow('text', '--proto <protocol>', 'the protocol; icmp is a ping', {
-    choices: packetProtocols,
-    idle: [{ beside: '--all', why: 'each-protocol' }],
-  }),
-  flagRow('text', '--in-interface <name>', "the node's interface where the packet arrives", {
-    idle: [{ without: '--from' }, { beside: '--from node', why: 'own-packets' }],
-  }),
-  flagRow(
-    'text',
-    '--all <service>',
-    'print a table: from every kind of source, and from --from, to every address of a Service',
-  ),
-];
 
 export const addTraceCommand = defineCommand<TraceOptions>({
   name: 'trace',
@@ -56,7 +23,7 @@ export const addTraceCommand = defineCommand<TraceOptions>({
     'among the input are evaluated at the Pods, and an Ingress or a route of the Gateway API is followed to its Services.',
   arguments: [['[input...]', 'where to look, as with -f: manifests, a bundle, or a dump of a node']],
   flags: [
-    ...questionFlags,
+    ...traceFlags,
     flagRow('on', '--all-nodes', 'on each node of the input'),
     outputFlag(traceOutputs, {
       idle: [{ value: 'svg', beside: '--all', why: 'table' }],
@@ -90,10 +57,3 @@ export const addTraceCommand = defineCommand<TraceOptions>({
     return answers.answers.some(({ lacksTarget }) => lacksTarget) ? exitStatus.negative : exitStatus.ok;
   },
 });
-
-/** Whether no name is looked up: neither of the question, nor of objects beside a bundle or dump. */
-function readsNoNames({ from, to, all }: TraceOptions, { side }: Scene): boolean {
-  const { services, pods } = side.objects;
-  if (side.kind === 'manifests' || services.length + pods.length > 0) return false;
-  return all === undefined && from !== undefined && to !== undefined && hasNoNames({ from, to });
-}

@@ -8,6 +8,7 @@ import { sortDiagnostics } from '../sort-diagnostics.ts';
 import { TextFile } from '../documents/text-file.ts';
 import { collectFiles } from '../read-inputs.ts';
 import { findGateFaults, type GateFault } from '../../kube-proxy/feature-gates.ts';
+import type { ModeOfRelease } from '../../base/findings/settings.ts';
 import {
   modeHistories,
   newestRelease,
@@ -127,12 +128,15 @@ export interface GateOptions {
   readonly refusedGates?: 'reported' | 'left-out' | undefined;
   /** Whether the mode among the flags is one that nobody named. */
   readonly isModeUnnamed?: boolean | undefined;
+  /** What of the flags is a side of a comparison by itself. */
+  readonly sideOf?: ModeOfRelease['side'];
 }
 
 /** A release of kube-proxy, and the feature gates that its configuration sets. */
 interface KubeProxy {
   readonly release: Release;
   readonly gates: FeatureGates;
+  readonly side?: ModeOfRelease['side'];
 }
 
 /**
@@ -163,7 +167,7 @@ export function resolveSettings(
     },
   };
   const gates = readFeatureGates(written, release, flags.refusedGates ?? 'reported');
-  const chosen = chooseMode(flags.proxyMode, config, { release, gates });
+  const chosen = chooseMode(flags.proxyMode, config, { release, gates, side: flags.sideOf });
   const { mode, errors } = chosen;
   const note = flags.isModeUnnamed ? diagnose('default-mode', { named: 'nothing' }) : chosen.note;
   const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
@@ -195,7 +199,7 @@ interface ModeChoice {
  */
 function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubeProxy): ModeChoice {
   const place = config?.source.place(['mode']);
-  if (flag) return readMode(flag, '--proxy-mode', undefined, kubeProxy);
+  if (flag) return readMode(flag, kubeProxy.side === 'mode' ? undefined : '--proxy-mode', undefined, kubeProxy);
   if (config?.object.mode) {
     const read = readMode(config.object.mode, 'mode', place, kubeProxy);
     const ends = modeHistories[read.mode].needs === 'ipvs-mode' && isDeprecated('ipvs-mode', kubeProxy.release);
@@ -210,22 +214,22 @@ function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubePro
 /** What kube-proxy calls its modes on Windows. */
 const windowsModes: ReadonlySet<string> = new Set(['kernelspace', 'winuserspace']);
 
-function readMode(value: string, name: string, place: Finding['place'], kubeProxy: KubeProxy): ModeChoice {
+function readMode(value: string, name: string | undefined, place: Finding['place'], kubeProxy: KubeProxy): ModeChoice {
   const known = proxyModes.find((mode) => mode === value);
   if (known) return { mode: known, errors: checkMode(known, kubeProxy, name, place) };
   const because = windowsModes.has(value) ? { because: 'a bundle is for a Linux host' } : {};
-  const details = { field: name, found: foundOf(value), expected: proxyModeNames, ...because };
+  const details = { field: name ?? 'mode', found: foundOf(value), expected: proxyModeNames, ...because };
   return { mode: 'ipvs', errors: [diagnose('bad-value', details, place)] };
 }
 
 /** Why the kube-proxy does not start in a mode, or not as kpc knows it. `name` is the flag or field that names the mode. */
 export function checkMode(
   mode: ProxyMode,
-  { release, gates }: KubeProxy,
+  { release, gates, side }: KubeProxy,
   name?: string,
   place?: Finding['place'],
 ): readonly Finding[] {
   const isKnown = isModeOf(mode, release);
   if (isKnown && startsIn(mode, behavioursOf(release, gates))) return [];
-  return [diagnose('bad-mode', { problem: isKnown ? 'gate-off' : 'not-in-release', name, mode, release }, place)];
+  return [diagnose('bad-mode', { problem: isKnown ? 'gate-off' : 'not-in-release', name, mode, release, side }, place)];
 }

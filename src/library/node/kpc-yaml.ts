@@ -46,8 +46,16 @@ export interface ConfiguredCall extends ConfiguredCommand {
   readonly all: readonly Flag[];
   /** Whether the command line has a flag. */
   readonly has: (flag: Flag) => boolean;
-  /** Whether a key, outside of the command's own section, is for other commands only. */
-  readonly isOfOthers: (key: string) => boolean;
+  /** Whether it compares two inputs that it names. */
+  readonly hasSides: boolean;
+}
+
+/**
+ * Whether a key is for other commands only, outside of this one's own section: -f of diff adds to both sides, except where it
+ * compares two releases and has no sides; and lint and migrate look at all nodes.
+ */
+function isOfOthers(key: string, { name, hasSides }: ConfiguredCall): boolean {
+  return key === 'node' ? name === 'lint' || name === 'migrate' : key === 'file' && name === 'diff' && hasSides;
 }
 
 /**
@@ -171,7 +179,7 @@ function findFlags(
         const meant = findNearest(name, names);
         refuse(path, { problem: 'unknown-flag', name, command: section, meant }, true);
       }
-      if (section === undefined ? call.isOfOthers(name) : section !== call.name) return [];
+      if (section === undefined ? isOfOthers(name, call) : section !== call.name) return [];
       return call.flags.flatMap((row) => (keyOf(row) === name ? [{ row, value: inside, path }] : []));
     });
   return read(value, [...known.values()].flat()).toSorted((a, b) => b.path.length - a.path.length);

@@ -36,7 +36,9 @@ export interface NamedSide {
   readonly name: string;
   /** Options in addition to those of both sides, such as a mode; undefined for a path. */
   readonly adds:
-    | Partial<Pick<SideOptions, 'proxyMode' | 'kubernetesVersion' | 'config' | 'featureGates' | 'isModeUnnamed'>>
+    | Partial<
+        Pick<SideOptions, 'proxyMode' | 'kubernetesVersion' | 'config' | 'featureGates' | 'isModeUnnamed' | 'sideOf'>
+      >
     | undefined;
 }
 
@@ -52,8 +54,9 @@ export function pathSide(name: string): NamedSide {
 /** Reads a word that says how a side differs (a mode, a release, a configuration), or else a path. */
 export function readSide(name: string): NamedSide {
   const proxyMode = proxyModes.find((mode) => mode === name);
-  if (proxyMode) return { name, adds: { proxyMode } };
-  if (/^v?1\.\d+(\.\d+)?$/.test(name) && !existsSync(name)) return { name, adds: { kubernetesVersion: name } };
+  if (proxyMode) return { name, adds: { proxyMode, sideOf: 'mode' } };
+  if (/^v?1\.\d+(\.\d+)?$/.test(name) && !existsSync(name))
+    return { name, adds: { kubernetesVersion: name, sideOf: 'release' } };
   return { name, adds: holdsConfiguration(name) ? { config: name } : undefined };
 }
 

@@ -26,6 +26,10 @@ function nameMode({ name, mode }: ModeOfRelease): string {
   return name === undefined ? `mode ${mode}` : `${name} is ${mode}`;
 }
 
+function wayToMode({ mode, side }: ModeOfRelease): string {
+  return side === 'mode' ? `in place of side ${mode}` : 'with --proxy-mode';
+}
+
 function gateOf(mode: ProxyMode): string {
   const { needs } = modeHistories[mode];
   const change: BehaviourChange | undefined = needs && behaviourChanges[needs];
@@ -118,12 +122,14 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       const { title } = modeFacts[details.mode];
       return [
         `${nameMode(details)}: kpc follows ${title} of Kubernetes ${rangeOf(details.mode)}, not of ${details.release}`,
-        'choose one of them with --kubernetes-version, or another mode with --proxy-mode',
+        details.side === 'release'
+          ? `name one of them in place of side ${details.release}, or choose another mode with --proxy-mode`
+          : `choose one of them with --kubernetes-version, or another mode ${wayToMode(details)}`,
       ];
     },
     'gate-off': (details) => [
       `${nameMode(details)}, and the feature gate ${gateOf(details.mode)} is off: kube-proxy ${kubeProxyVersions[details.release]} does not start`,
-      'remove the gate, or choose another mode with --proxy-mode',
+      `remove the gate, or choose another mode ${wayToMode(details)}`,
     ],
   }),
   'covered-addresses': ({ network, socket }) => [
