@@ -96,6 +96,7 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   const counts = [
     [sum(({ clusterIPs }) => clusterIPs.length), 'cluster IP'],
     [sum(({ nodePorts }) => Object.keys(nodePorts).length), 'node port'],
+    [sum(({ healthCheckNodePort }) => (healthCheckNodePort === undefined ? 0 : 1)), 'health check node port'],
     [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs.length), 'load balancer address', 'load balancer addresses'],
     [pods.size, 'Pod'],
   ] as const;
