@@ -93,6 +93,13 @@ export function count(number: number, one: string, more = `${one}s`): string {
   return `${formatCount(number)} ${number === 1 ? one : more}`;
 }
 
+/** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
+export function pluralOf(name: string): string {
+  const [kind = '', ...version] = name.split(/(?= of )/);
+  const plural = kind.replace(/([^aeiou])y$/, '$1ie').replace(/(ss|x|ch|sh)$/, '$1e');
+  return [plural.replace(/s?$/, 's'), ...version].join('');
+}
+
 /** A share between 0 and 1 in words: "33.3%". */
 export function percent(share: number): string {
   return `${Number((share * 100).toFixed(1))}%`;

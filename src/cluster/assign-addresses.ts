@@ -31,7 +31,7 @@ export interface AssignedService {
 }
 
 /** Node ports and the port of the health check. */
-export function assignedPorts({
+function assignedPorts({
   nodePorts,
   healthCheckNodePort,
 }: Pick<AssignedService, 'nodePorts' | 'healthCheckNodePort'>): readonly number[] {

@@ -415,3 +415,16 @@ export interface Namespace {
 export interface ProxySettings extends SettingValues {
   readonly release: Release;
 }
+
+/** An object that kpc does not read, and that may make Pods: a CronJob, or one of a kind that another program defined. */
+export interface PodMaker extends Pick<ObjectMeta, 'name' | 'namespace'> {
+  readonly kind: string;
+  /** "argoproj.io"; '' for the core group. */
+  readonly group: string;
+  /** Whether another program defined its kind, or makes Pods for it. These may then have labels that no template shows. */
+  readonly isCustom: boolean;
+  /** The labels of each of its templates. */
+  readonly templates: readonly ObjectMeta['labels'][];
+  /** Other namespaces that it names: what it makes may be there. */
+  readonly namespaces: readonly string[];
+}

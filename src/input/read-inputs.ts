@@ -3,7 +3,7 @@ import { resolvePath } from '../base/names.ts';
 import { diagnose, diagnoseFault, isError, cite, Tally, type Finding } from '../base/findings/finding.ts';
 import type { ClusterFacts } from './configuration/cluster-config.ts';
 import { groupBy } from '../cluster/grouping.ts';
-import type { Owner, Sourced } from '../cluster/objects.ts';
+import type { Owner, PodMaker, Sourced } from '../cluster/objects.ts';
 import type { Place } from '../kernel/place.ts';
 import { placeAt, type InputDocument } from './documents/document.ts';
 import { findDuplicates } from './objects/find-duplicates.ts';
@@ -29,7 +29,7 @@ import {
   type CollectedObjects,
   type FaultyObject,
 } from './objects/read-objects.ts';
-import { findUnreadKind, type PodMaker } from './objects/unread-kinds.ts';
+import { findUnreadKind } from './objects/unread-kinds.ts';
 import { tooLong } from './documents/faults-and-limits.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from './documents/text-file.ts';

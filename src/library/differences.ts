@@ -54,7 +54,7 @@ export async function compareSides(
 
 /** What one side lacks, in words. */
 export function listUncompared({ diff }: Differences): readonly string[] {
-  return describeGaps(diff.gaps);
+  return describeGaps(diff.gaps.filter(({ objects }) => !objects));
 }
 
 /** The Services of which neither side programs anything, as they have no cluster IP yet. */

@@ -1,5 +1,4 @@
 import { count, nameSome } from '../base/printable.ts';
-import { assignedPorts } from '../cluster/assign-addresses.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { families, type Family } from '../kernel/family.ts';
@@ -96,7 +95,8 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
     services.reduce((total, each) => total + numberOf(each), 0);
   const counts = [
     [sum(({ clusterIPs }) => clusterIPs.length), 'cluster IP'],
-    [sum((service) => assignedPorts(service).length), 'node port'],
+    [sum(({ nodePorts }) => Object.keys(nodePorts).length), 'node port'],
+    [sum(({ healthCheckNodePort }) => (healthCheckNodePort === undefined ? 0 : 1)), 'health check node port'],
     [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs.length), 'load balancer address', 'load balancer addresses'],
     [pods.size, 'Pod'],
   ] as const;

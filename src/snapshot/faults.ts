@@ -1,5 +1,6 @@
 // What is wrong on a node, as a snapshot shows it: endpoints of a Service port, and jumps of kube-proxy's that
 // something removed.
+import { mayBeUnseen } from '../base/findings/services.ts';
 import { count, joinWords } from '../base/printable.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
 import type { PortFault, Snapshot } from './snapshot.ts';
@@ -17,6 +18,7 @@ export function faultsOf(port: ShownPort, side: Snapshot): readonly PortFault[] 
     const { code, arguments: details } = fault;
     switch (code) {
       case 'selects-nothing':
+      case 'no-node-fits':
       case 'no-ready-endpoint':
         return true;
       case 'unknown-port':
@@ -37,6 +39,8 @@ export function faultWords(fault: PortFault): string {
   switch (fault.code) {
     case 'selects-nothing':
       return 'its selector matches no Pod in the input';
+    case 'no-node-fits':
+      return `no Node has ${fault.arguments.wanted}, as ${fault.arguments.owner} asks`;
     case 'no-ready-endpoint':
       return `the ${fault.arguments.owner ?? 'workload'} that it selects is scaled to 0`;
     case 'unknown-port': {
@@ -118,4 +122,15 @@ export function jumpCommand({ tool, family }: Pick<MissingJump, 'tool' | 'family
 /** The hook that enters the chain of a jump to Services. */
 export function entryOf(jump: MissingJump): string {
   return jump.tool === 'nftables' ? (jump.chain.base?.hook ?? '') : jump.from.toLowerCase();
+}
+
+/** What kpc does not see, and without which a Service port has no endpoint, as ", unless …"; else ''. */
+export function unlessUnseen(faults: readonly PortFault[]): string {
+  for (const { code, arguments: details } of faults) {
+    if (code !== 'selects-nothing' || !mayBeUnseen(details)) continue;
+    const { lacking, maker } = details;
+    if (lacking) return `, unless a program sets ${lacking.label} on the Pods of ${lacking.owner}`;
+    if (maker !== undefined) return `, unless ${maker} makes its Pods`;
+  }
+  return '';
 }

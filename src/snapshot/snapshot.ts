@@ -54,7 +54,13 @@ const noObjects: SnapshotObjects = {
 /** A fault in the endpoints of Service ports that the input shows. */
 export type PortFault = Extract<Finding, { readonly code: (typeof portFaultCodes)[number] }>;
 
-const portFaultCodes = ['selects-nothing', 'no-ready-endpoint', 'unknown-port', 'undeclared-port'] as const;
+const portFaultCodes = [
+  'selects-nothing',
+  'no-node-fits',
+  'no-ready-endpoint',
+  'unknown-port',
+  'undeclared-port',
+] as const;
 
 export function isPortFault(finding: Finding): finding is PortFault {
   return portFaultCodes.some((code) => code === finding.code);
@@ -66,7 +72,7 @@ function faultsByService(faults: readonly PortFault[]): ReadonlyMap<string, read
 }
 
 function servicesOf(fault: PortFault): readonly string[] {
-  return fault.code === 'selects-nothing' ? fault.arguments.services : [fault.arguments.service];
+  return 'services' in fault.arguments ? fault.arguments.services : [fault.arguments.service];
 }
 
 /** Values that kpc chose because the input lacks them. */

@@ -104,6 +104,28 @@ describe('kpc test --init writes what passes', () => {
     expect(new Set(results.map(({ trace }) => trace.mode))).toEqual(new Set([mode]));
   });
 
+  test('with -n, for objects that name no namespace', async () => {
+    const folder = mkdtempSync(join(scratch, 'init-'));
+    const service = [
+      'apiVersion: v1',
+      'kind: Service',
+      'metadata: { name: web }',
+      'spec: { clusterIP: 10.96.0.10, selector: { app: web }, ports: [{ port: 80 }] }',
+      '---',
+      'apiVersion: v1',
+      'kind: Pod',
+      'metadata: { name: web-0, labels: { app: web } }',
+      'spec: { containers: [{ name: web, image: web }] }',
+      '',
+    ].join('\n');
+    writeFileSync(join(folder, 'svc.yaml'), service);
+    const { stdout } = await runKpc(['test', '--init', 'svc.yaml', '-n', 'shop', '-q'], { cwd: folder });
+    writeFileSync(join(folder, 'expectations.yaml'), stdout);
+    const results = await resultsOf(['expectations.yaml'], folder);
+    expect(results.map(({ name }) => name).join()).toContain('shop/web');
+    expect(results.filter(({ passed }) => !passed)).toEqual([]);
+  });
+
   test('on all nodes, one test for those that agree', async () => {
     const folder = mkdtempSync(join(scratch, 'init-'));
     cpSync(packets, folder, { recursive: true });

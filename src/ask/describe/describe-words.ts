@@ -126,7 +126,7 @@ function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: M
   const family = dual ? `${familyNames[port.family]} ` : '';
   return [
     ...plain(addresses.join(', ')),
-    ...pathLines(port, fallback, masquerade),
+    ...pathLines(port, fallback, masquerade, mark),
     ...plain(unboundHints && hintWords(unboundHints)),
     ...plain(`${count(endpoints.length, `${family}endpoint`)}${usedWords(endpoints)} on ${words.node}`),
     ...cutList(endpoints.map(endpointLine), words.limit, 2),
@@ -175,6 +175,7 @@ function pathLines(
   port: ShownPort,
   fallback: PortInFamily['fallback'],
   masquerade: Masquerade = {},
+  mark?: Mark,
 ): readonly DescriptionLine[] {
   const masqueraded = [
     ...(masquerade.clusterIP ? [`traffic to the cluster IP${clientWords(masquerade.clusterIP)}`] : []),
@@ -182,7 +183,7 @@ function pathLines(
   ];
   return [
     ...plain(
-      listPolicies(port)
+      listPolicies(port, mark)
         .map(({ text }) => text)
         .join(', '),
     ),

@@ -3,7 +3,7 @@ import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, type PortAddress, type ServicePort, type ShownPort } from '../../cluster/model.ts';
-import { faultsOf } from '../../snapshot/faults.ts';
+import { faultsOf, unlessUnseen } from '../../snapshot/faults.ts';
 import { families } from '../../kernel/family.ts';
 import { withoutName } from './describe-services.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
@@ -119,7 +119,9 @@ function lackOf(ports: readonly ServicePort[], view: CompiledSnapshot): string {
   const [fault] = ports.flatMap((port) => faultsOf(port, view));
   switch (fault?.code) {
     case 'selects-nothing':
-      return ': selects no Pod';
+      return `: selects no Pod${unlessUnseen([fault])}`;
+    case 'no-node-fits':
+      return `: no Node has ${fault.arguments.wanted}`;
     case 'no-ready-endpoint':
       return ': scaled to 0';
     case 'unknown-port':

@@ -9,7 +9,11 @@ import { unlistedWords } from '../../kube-proxy/unshown.ts';
 import type { StatePair } from './foreign-items.ts';
 import { workingTables } from '../../dumps/coverage.ts';
 import type { Doubt } from '../../dumps/dump.ts';
-import type { Snapshot } from '../../snapshot/snapshot.ts';
+import type { Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
+import { count, pluralOf } from '../../base/printable.ts';
+import { groupBy } from '../../cluster/grouping.ts';
+import { fullName } from '../../cluster/objects.ts';
+import { compareText } from '../../kernel/compare.ts';
 
 /** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
 export interface Gap {
@@ -20,6 +24,8 @@ export interface Gap {
   readonly table?: TableName | undefined;
   /** The dump file that may have held more; undefined for another part. */
   readonly doubt?: Doubt | undefined;
+  /** How many objects of a kind differ between the sides, none of which kube-proxy reads. */
+  readonly objects?: { readonly kind: string; readonly count: number } | undefined;
   /** Whether the side that shows it has kube-proxy objects there. */
   readonly held: boolean;
 }
@@ -80,7 +86,8 @@ export function findGaps(sides: ComparedSides): readonly Gap[] {
     return unshownParts(part, sides).map((table) => ({ part: part.kind, family: part.family, table, held }));
   });
   const doubts = [...from.doubts, ...to.doubts];
-  return [...ofParts, ...doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }))];
+  const ofDoubts = doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }));
+  return [...ofParts, ...ofDoubts, ...findUnreadObjects(from, to)];
 }
 
 /** The tables that one of two sides does not show; undefined for a whole part. */
@@ -165,9 +172,40 @@ export function withLeftOut<Diff extends { readonly gaps: readonly Gap[]; readon
   return { ...diff, gaps: [...diff.gaps, gap], extent: diff.extent === 'all' ? 'part' : diff.extent };
 }
 
+/** Objects that differ and that kube-proxy does not read: what they mean for packets is not compared. */
+function findUnreadObjects(from: Snapshot, to: Snapshot): readonly Gap[] {
+  if (from.kind !== 'manifests' || to.kind !== 'manifests') return [];
+  const [before, after] = [unreadObjects(from.objects), unreadObjects(to.objects)];
+  const kinds = [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
+    const [old, fresh] = [before.get(name), after.get(name)];
+    return old?.text === fresh?.text ? [] : ((old ?? fresh)?.kind ?? []);
+  });
+  return [...groupBy(kinds.toSorted(compareText), (kind) => kind)].map(([kind, own]): Gap => {
+    return { part: 'rest', family: undefined, objects: { kind, count: own.length }, held: false };
+  });
+}
+
+/** What decides about packets besides kube-proxy's rules, by kind and name. When an object was created does not matter. */
+function unreadObjects({ policies, ingresses, gateways, referenceGrants }: SnapshotObjects) {
+  const all = [
+    ...policies.map(({ object }) => ({ kind: 'NetworkPolicy', object })),
+    ...ingresses.map(({ object }) => ({ kind: object.kind, object })),
+    ...gateways.map(({ object }) => ({ kind: object.of === undefined ? 'Gateway' : 'ListenerSet', object })),
+    ...referenceGrants.map(({ object }) => ({ kind: 'ReferenceGrant', object })),
+  ];
+  const named = all.map(({ kind, object }) => {
+    const { metadata, ...fields } = object;
+    const text = JSON.stringify({ ...fields, created: undefined });
+    return [`${kind} ${fullName(metadata)}`, { kind, text }] as const;
+  });
+  return new Map(named);
+}
+
 /** The names of the parts that were not compared, without repetition. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
-  const words = gaps.map(({ part, family, table, doubt }) => {
+  const words = gaps.map(({ part, family, table, doubt, objects }) => {
+    if (objects)
+      return `${count(objects.count, objects.kind, pluralOf(objects.kind))} that ${objects.count === 1 ? 'differs' : 'differ'}`;
     if (doubt) return describeDoubt(doubt);
     const ofTable = table === undefined ? '' : ` of table ${table}`;
     return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;

@@ -2,7 +2,7 @@
 import { nameSome } from '../../base/printable.ts';
 import { isArrival, workingShare, type Fate, type Packet, type ReachedEndpoint } from '../../packet/packet.ts';
 import { connectionWords } from '../trace/connection-words.ts';
-import { assumedPlace, isUndetectedPod } from '../trace/stop-words.ts';
+import { verdictCondition, isUndetectedPod } from '../trace/stop-words.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
@@ -52,7 +52,7 @@ export function fateWords(
 function stopClause({ sender, packet, fate }: Met, scene: Scene): string {
   const target = { ...packet, address: packet.destination, label: undefined };
   const isUndetected = stopOf(fate) && isUndetectedPod({ sender, target, fate }, scene);
-  return `${assumedPlace(target, fate, scene)}${isUndetected ? ', as no setting tells kube-proxy which clients are pods' : ''}`;
+  return `${verdictCondition(target, fate, scene)}${isUndetected ? ', as no setting tells kube-proxy which clients are pods' : ''}`;
 }
 
 /** Words for connections lost although their first packet arrives; '' if none are lost. */

@@ -1,5 +1,5 @@
 // A rule of kpc lint, and what several rules are made of: packets that they claim, nodes that lack endpoints, source
-// ranges, external addresses, and what may make Pods.
+// ranges, and external addresses.
 import type { ArgumentsOf, FindingCode } from '../../base/findings/codes.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Evidence } from '../../base/findings/finding.ts';
@@ -8,9 +8,6 @@ import type { LintedService, LintInput, LintedNode } from './lint-input.ts';
 import type { ServicePort } from '../../cluster/model.ts';
 import { planTraffic } from '../../cluster/plan-traffic.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
-import { groupBy } from '../../cluster/grouping.ts';
-import type { PodMaker } from '../../input/objects/unread-kinds.ts';
-import type { Inputs } from '../../input/read-inputs.ts';
 
 /** How a packet ends; `fails`: it arrives, and its connection fails all the same. */
 export type PacketEnd = Verdict | 'fails';
@@ -139,28 +136,4 @@ export function outsideAddresses({ written: { spec, ingress }, source }: LintedS
       ipMode === 'VIP' ? read(ip, source.place(['status', 'loadBalancer', 'ingress', i, 'ip'])) : [],
     ),
   ];
-}
-
-/** What may make Pods and Services that the input does not show. Controllers do for a Gateway, as for a custom resource. */
-export function makersByNamespace({ podMakers, gateways }: Inputs): ReadonlyMap<string, readonly PodMaker[]> {
-  const ofGateways = gateways.map(({ object: { metadata } }): PodMaker => {
-    const { name, namespace } = metadata;
-    const group = 'gateway.networking.k8s.io';
-    return { kind: 'Gateway', name, namespace, group, isCustom: true, templates: [], namespaces: [] };
-  });
-  const placed = [...podMakers, ...ofGateways].flatMap((maker) =>
-    [maker.namespace, ...maker.namespaces].map((namespace) => ({ namespace, maker })),
-  );
-  const groups = groupBy(placed, ({ namespace }) => namespace);
-  return new Map([...groups].map(([namespace, own]) => [namespace, own.map(({ maker }) => maker)]));
-}
-
-/** "HelmRelease default/forge". */
-export function nameOfMaker({ kind, namespace, name }: PodMaker): string {
-  return `${kind} ${namespace}/${name}`;
-}
-
-/** Operators label the Pods of "mongo" with "mongo-svc" or "shop.mongo". */
-export function hasWord(text: string, word: string): boolean {
-  return word !== '' && `.${text.replaceAll(/[-_]/g, '.')}.`.includes(`.${word.replaceAll(/[-_]/g, '.')}.`);
 }

@@ -18,7 +18,7 @@ import { connectionWords } from './connection-words.ts';
 import { nameOfPod } from './read-sender.ts';
 import { wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
-import { assumedPlace } from './stop-words.ts';
+import { verdictCondition } from './stop-words.ts';
 
 /** The expected fate of a packet, as written in a test file. */
 export interface WrittenExpectation {
@@ -147,7 +147,7 @@ export function compareFate(trace: Trace, expected: Expectation, scene: Scene): 
   if (fate.verdict !== verdict) {
     const words = endpoints ? endpoints.map((each) => each.words).join(', ') : verdict;
     const reached = fate.verdict === 'delivered' ? ` to ${[...shares.keys()].join(', ')}` : '';
-    return [`expected ${words}, but it is ${fate.verdict}${reached}${assumedPlace(target, fate, scene)}`];
+    return [`expected ${words}, but it is ${fate.verdict}${reached}${verdictCondition(target, fate, scene)}`];
   }
   const failing = failingShare(fate);
   const why = connection.reason === undefined ? '' : `: ${connection.reason}`;

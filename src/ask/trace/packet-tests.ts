@@ -105,7 +105,13 @@ function readDocument(
   const file = given.file ?? givenList(raw.inputs)?.map(locate) ?? usual ?? [];
   if (file.length === 0) report.add([], 'bad-expectation', { problem: 'missing', field: 'inputs' });
   const common = readChoices(raw, [], report);
-  const always = { file, ...(raw.hostAddresses ? { hostAddresses: locate(raw.hostAddresses) } : {}) };
+  const namespace = given.namespace ?? raw.namespace ?? undefined;
+  const always = {
+    file,
+    ...(raw.hostAddresses ? { hostAddresses: locate(raw.hostAddresses) } : {}),
+    // Also of objects that name none, as with -n.
+    ...(namespace === undefined ? {} : { namespace }),
+  };
   const isNodeGiven = given.node !== undefined || given.allNodes !== undefined;
   return tests.map((test, i): PacketTest => {
     const path = ['tests', i];
@@ -130,7 +136,7 @@ function readDocument(
       from: givenList(test.from) ?? [],
       to: givenList(test.to) ?? [],
       protocol: test.proto ?? undefined,
-      namespace: given.namespace ?? raw.namespace ?? undefined,
+      namespace,
       expect: test.expect ?? 'delivered',
       source: test.source ?? undefined,
       settings,

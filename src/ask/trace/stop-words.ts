@@ -5,7 +5,15 @@ import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
-import { whyNoEndpoint, dormantCause, entryOf, findLostJumps, lostJumpCause } from '../../snapshot/faults.ts';
+import {
+  whyNoEndpoint,
+  dormantCause,
+  entryOf,
+  faultsOf,
+  findLostJumps,
+  lostJumpCause,
+  unlessUnseen,
+} from '../../snapshot/faults.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Step } from '../../packet/step.ts';
 import { decisionWords } from './connection-words.ts';
@@ -84,6 +92,14 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
   return `${policy} is Local, and ${port.label} has no endpoint on this node`;
 }
 
+/** On what a verdict hangs that kpc assumes or does not see, in words after it; otherwise ''. */
+export function verdictCondition(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
+  const kind = stopOf(fate)?.kind;
+  const port = portAt(target, scene.side.addresses);
+  const unless = kind && port && lacksEndpoints.has(kind) ? unlessUnseen(faultsOf(port, scene.side)) : '';
+  return `${assumedPlace(target, fate, scene)}${unless}`;
+}
+
 /** The nodes where a packet is dropped or refused, if that depends on where kpc placed Pods; otherwise ''. */
 export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
   const stop = stopOf(fate);
@@ -93,6 +109,8 @@ export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict'
 }
 
 const hangsOnPlace: ReadonlySet<Stop['kind']> = new Set(['no-local-endpoints', 'no-server']);
+
+const lacksEndpoints: ReadonlySet<Stop['kind']> = new Set(['no-endpoints', 'no-server']);
 
 /** Whether the policy is Local and all endpoints are known to be on other nodes. */
 function isLocalElsewhere(
@@ -124,8 +142,8 @@ export function lackNote({ target, fate }: Trace, scene: Scene): string | undefi
   const kind = stopOf(fate.otherwise ?? fate)?.kind;
   const port = portAt(target, scene.side.addresses);
   const why = port && whyNoEndpoint(port, scene.side);
-  return (kind === 'no-endpoints' || kind === 'no-server') && why !== undefined
-    ? `${port?.label} has no ready endpoint: ${why}`
+  return kind && lacksEndpoints.has(kind) && port && why !== undefined
+    ? `${port.label} has no ready endpoint${unlessUnseen(faultsOf(port, scene.side))}: ${why}`
     : undefined;
 }
 
@@ -190,7 +208,7 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
       const rest = others > 1e-9 ? `; ${percent(others)} of connections end otherwise` : '';
       const isClosed = verdict === 'refused' && target.protocol === 'tcp' && steps.at(-1)?.kind === 'listener';
       const { end, meaning } = isClosed ? closedByBalancer : endWords[verdict];
-      return `${end}${assumedPlace(target, fate, scene)}: ${meaning}${rest}`;
+      return `${end}${verdictCondition(target, fate, scene)}: ${meaning}${rest}`;
     }
   }
 }

@@ -17,7 +17,14 @@ export type DualStack = Texts<'name'> & ({ readonly by: 'service'; readonly fami
 
 /** How many values kpc chose, and from which networks. */
 export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
-  readonly what: 'cluster IP' | 'node port' | 'load balancer address' | 'ready Pod' | 'Node' | 'clusterCIDR';
+  readonly what:
+    | 'cluster IP'
+    | 'node port'
+    | 'health check node port'
+    | 'load balancer address'
+    | 'ready Pod'
+    | 'Node'
+    | 'clusterCIDR';
 }
 
 export type Limited = Numbers<'count' | 'limit'>;
@@ -100,6 +107,8 @@ export const serviceFindings = {
       }
     >
   >(severityBy('problem', 'error', { 'host-network': 'warning', 'no-network-of-family': 'warning' })),
+  // `services` select Pods of `owner`; `wanted`: what no Node has, as "pool=web".
+  'no-node-fits': row<Lists<'services'> & Texts<'owner' | 'wanted'>>('warning'),
   'no-such-service': row<Lists<'services'>>('note'),
   // `selector` is the first Service's, as "app=web".
   'selects-nothing': row<Lists<'services'> & Texts<'selector'> & Likely>({

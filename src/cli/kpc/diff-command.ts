@@ -113,7 +113,7 @@ async function diffPaths(
     taken.push(...(own ? takenWords(own) : []));
     return own;
   };
-  const opened = await openPair(found, { ...options, into: 'kpc describe -' }, more, optionsOf);
+  const opened = await openPair(found, { ...options, traffic: true, into: 'kpc describe -' }, more, optionsOf);
   const read = readPair(opened, found);
   await call.report(read);
   const sides = read.sides.map((side) => side ?? call.end()) as [Snapshot, Snapshot];

@@ -15,11 +15,13 @@ import {
   type Workload,
 } from '../objects.ts';
 import { hash } from '../pick-by-hash.ts';
+import type { Place } from '../../kernel/place.ts';
 import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import {
   admitsPods,
   daemonTolerations,
+  describeUnmet,
   suitsPods,
   choosePodAddresses,
   claimKey,
@@ -44,13 +46,25 @@ interface Assumption {
 
 interface AssumedPods {
   readonly pods: readonly Sourced<Pod>[];
-  /** Whether a workload has no replicas, which a Service may select. */
+  /** Whether a workload has no Pods, which a Service may select. */
   readonly hasIdle: boolean;
   /** The templates of those that are scaled down. */
   readonly scaledDown: readonly Sourced<Pod>[];
-  /** Owners ("Deployment default/web") whose Pods are assumed on any Node: none meets their demands. */
+  /** What has no Pods because no Node of the input suits them. */
+  readonly pending: readonly Pending[];
+  /** Owners, as "Deployment default/web", whose Pods are assumed on any assumed Node: none has what they ask of it. */
   readonly unplaced: readonly string[];
   readonly diagnostics: readonly Finding[];
+}
+
+/** A workload whose Pods a scheduler leaves Pending. */
+export interface Pending {
+  /** As "Deployment default/web". */
+  readonly owner: string;
+  readonly pods: readonly Sourced<Pod>[];
+  /** What no Node has, as "pool=web". */
+  readonly wanted: string;
+  readonly place: Place;
 }
 
 /** The most Pods that Kubernetes supports in a cluster. */
@@ -75,6 +89,8 @@ interface PodSlot {
   readonly node: Node | undefined;
 }
 
+const nothing = { hasIdle: false, scaledDown: [], pending: [], unplaced: [] } as const;
+
 /**
  * Assumes ready Pods for workloads and for Pods without a status, spread over the Nodes, with addresses in the Pod
  * networks. The input wins: a workload with a Pod that has a status gets no more, and an object controlled by another
@@ -91,9 +107,12 @@ export function assumePods(assumption: Assumption): AssumedPods {
     ...uncontrolled.pods.map((pod) => podSetOfPod(pod, nodes)),
   ].toSorted((a, b) => compareText(a.key, b.key));
   const total = keyed.reduce((sum, { replicas }) => sum + replicas, 0);
-  if (total > maxPods)
-    return { pods: real, hasIdle: false, scaledDown: [], unplaced: [], diagnostics: [describeTooMany(keyed, total)] };
-  const podSets = withoutKinds(keyed);
+  if (total > maxPods) return { ...nothing, pods: real, diagnostics: [describeTooMany(keyed, total)] };
+  // Assumed Nodes have few labels: what they lack, a Node of the cluster may have.
+  const areGiven = nodes.some(({ assumedAs }) => assumedAs === undefined);
+  const unplaced = keyed.filter(({ replicas, template }) => replicas > 0 && lacksNode(template.spec, nodes));
+  const pending = areGiven ? unplaced : [];
+  const podSets = withoutKinds(keyed.filter((each) => !pending.includes(each)));
   const taken = new Set([
     ...assumption.taken,
     ...real.flatMap(({ object }) => object.status?.addresses.map(({ text }) => text) ?? []),
@@ -104,9 +123,10 @@ export function assumePods(assumption: Assumption): AssumedPods {
   const placed = podSets.flatMap((podSet) => placePods(podSet, assumption, addresses));
   return {
     pods: [...real, ...placed.map(({ pod }) => pod)],
-    hasIdle: workloads.some(({ object }) => object.replicas === 0),
+    hasIdle: pending.length > 0 || workloads.some(({ object }) => object.replicas === 0),
     scaledDown: uncontrolled.workloads.filter(({ object }) => isScaledDown(object)).flatMap(asPods),
-    unplaced: keyed.filter(({ template }) => lacksNode(template.spec, nodes)).map(({ key }) => key),
+    pending: pending.map((podSet) => describePending(podSet, nodes, assumption)),
+    unplaced: areGiven ? [] : unplaced.map(({ key }) => key),
     diagnostics: describeLacks(placed, assumption),
   };
 }
@@ -213,6 +233,22 @@ function nodesFor(spec: Pick<PodSpec, 'nodeTerms' | 'tolerations'>, nodes: reado
 
 function lacksNode(spec: PodSpec, nodes: readonly Node[]): boolean {
   return nodes.length > 0 && spec.nodeName === '' && !nodes.some((node) => suitsPods(node, spec));
+}
+
+function describePending(podSet: PodSet, nodes: readonly Node[], assumption: Assumption): Pending {
+  const { owner, template, source } = podSet;
+  const { namespace } = template.metadata;
+  const spec = owner.kind === 'Pod' ? ['spec'] : ['spec', 'template', 'spec'];
+  const { words, key } = describeUnmet(nodes, template.spec);
+  const [selector, none] = [[...spec, 'nodeSelector', key], spec].map((path) => source.place(path));
+  const affinity = [...spec, 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution'];
+  const isWritten = JSON.stringify(selector?.locate()) !== JSON.stringify(none?.locate());
+  return {
+    owner: ownerKey(namespace, owner),
+    pods: placePods(podSet, assumption, new Map()).map(({ pod }) => pod),
+    wanted: words,
+    place: selector && isWritten ? selector : source.place(affinity),
+  };
 }
 
 function podSetOfPod({ object: { metadata, spec }, source }: Sourced<Pod>, nodes: readonly Node[]): PodSet {

@@ -16,14 +16,16 @@ import {
 } from '../objects.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { assumePods, ownerKey } from './assume-pods.ts';
+import type { AssignedService } from '../assign-addresses.ts';
 import type { AssumedWorkload } from '../model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
 import { compareNames, hasEndpoints, selectPods, type Selecting } from './select-pods.ts';
-import { describeTargetPorts, describeUnselective, findUndeclaredPorts } from './slice-warnings.ts';
+import { causeFinder, type MakerSources } from './selector-causes.ts';
+import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type Idle } from './slice-warnings.ts';
 
-interface SliceSources {
+interface SliceSources extends MakerSources {
   readonly services: readonly Sourced<Service>[];
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly endpoints: readonly Sourced<Endpoints>[];
@@ -48,7 +50,11 @@ export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'unplaced' |
 const none: readonly never[] = [];
 
 /** A cluster's slices: given, mirrored from Endpoints, else made from Pods. `assumed`: workloads have Pods. */
-export function findSlices(sources: SliceSources, assumed: AssumedNetworks | undefined): FoundSlices {
+export function findSlices(
+  sources: SliceSources,
+  assumed: AssumedNetworks | undefined,
+  assigned: readonly AssignedService[] = [],
+): FoundSlices {
   const { services, slices, endpoints } = sources;
   const mirrored = mirrorEndpoints(sources);
   const given = [...slices, ...mirrored.slices];
@@ -63,8 +69,8 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
         given: served,
         taken: addressesOf(sources),
       })
-    : { pods: sources.pods, hasIdle: false, scaledDown: none, unplaced: none, diagnostics: [] };
-  const made = podsToSlices({ ...sources, ...found, pods }, served);
+    : { pods: sources.pods, hasIdle: false, scaledDown: none, pending: none, unplaced: none, diagnostics: [] };
+  const made = podsToSlices({ ...sources, ...found, pods, likelyOf: likelyCauses(sources, assigned) }, served);
   const madeOf = groupSlices(made.slices);
   const madeFor = namesOf(made.services);
   return {
@@ -88,6 +94,14 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
   };
 }
 
+/** Of a cluster with its Pods, a Service that has an address there shows all that it has. */
+function likelyCauses(sources: SliceSources, assigned: readonly AssignedService[]): Idle['likelyOf'] {
+  const hasRunningPods = sources.pods.some(({ object }) => object.status !== undefined);
+  const isAssigned = new Set(assigned.flatMap(({ service, clusterIPs }) => (clusterIPs.length > 0 ? service : [])));
+  const findCause = causeFinder(sources);
+  return (service) => findCause(service, hasRunningPods && !isAssigned.has(fullName(service.metadata))).likely;
+}
+
 function addressesOf({ slices, endpoints }: SliceSources): ReadonlySet<string> {
   return new Set([
     ...slices.flatMap(({ object }) => object.endpoints.flatMap(writtenAddresses)),
@@ -97,13 +111,12 @@ function addressesOf({ slices, endpoints }: SliceSources): ReadonlySet<string> {
   ]);
 }
 
-interface PodInputs {
+interface PodInputs extends Idle {
   readonly services: readonly Sourced<Service>[];
   readonly pods: readonly Sourced<Pod>[];
   readonly nodes: readonly Sourced<Node>[];
   readonly namespaces: readonly Sourced<Namespace>[];
   readonly hasIdle: boolean;
-  readonly scaledDown: readonly Sourced<Pod>[];
   /** Owners whose Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
 }
@@ -165,7 +178,7 @@ function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
       ...describeOrigin(made, selecting.length - open.length),
       ...describeAssumed(assumed, unplaced),
       ...describeLeftOut(made, known),
-      ...describeUnselective(made, inputs.scaledDown),
+      ...describeUnselective(made, inputs),
       ...wrongPorts,
     ],
   };

@@ -1,5 +1,12 @@
 // Where Pods that nobody wrote down would be: the Nodes that admit them, and their addresses.
-import { meetsRequirement, type Node, type PodSpec, type Taint, type Toleration } from '../objects.ts';
+import {
+  meetsRequirement,
+  type LabelSelector,
+  type Node,
+  type PodSpec,
+  type Taint,
+  type Toleration,
+} from '../objects.ts';
 import { pickAddress, poolSize } from '../pick-by-hash.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { Address, Network } from '../../kernel/address.ts';
@@ -13,11 +20,46 @@ export function daemonTolerations({ tolerations, hostNetwork }: PodSpec): readon
   return [...tolerations, ...added];
 }
 
-/** Whether a Node has what nodeSelector and required node affinity ask for. A field counts as a label of its name. */
-export function suitsPods({ metadata: { name, labels } }: Node, { nodeTerms }: Pick<PodSpec, 'nodeTerms'>): boolean {
-  const fields = { ...labels, 'metadata.name': name };
+/** Whether a Node has what nodeSelector and required node affinity ask for. */
+export function suitsPods(node: Node, { nodeTerms }: Pick<PodSpec, 'nodeTerms'>): boolean {
   const terms = nodeTerms ?? [[]];
-  return terms.some((term) => term.every((requirement) => meetsRequirement(requirement, fields) === true));
+  return terms.some((term) => term.every((requirement) => hasRequired(node, requirement)));
+}
+
+/** A field counts as a label of its name. */
+function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelSelector[number]): boolean {
+  return meetsRequirement(requirement, { ...labels, 'metadata.name': name }) === true;
+}
+
+/** What of nodeSelector and required node affinity no Node has: "pool=web", with its first label; of a term that no Node has as a whole, all. */
+export function describeUnmet(
+  nodes: readonly Node[],
+  { nodeTerms = [] }: Pick<PodSpec, 'nodeTerms'>,
+): { readonly words: string; readonly key: string } {
+  const terms = nodeTerms.map((term) => {
+    const unmet = term.filter((requirement) => !nodes.some((node) => hasRequired(node, requirement)));
+    return unmet.length === 0 ? term : unmet;
+  });
+  const words = terms.map((term) => term.map(requirementWords).join(','));
+  return { words: [...new Set(words)].join(' or '), key: terms[0]?.[0]?.key ?? '' };
+}
+
+/** As kubectl takes it. */
+function requirementWords({ key, operator, values }: LabelSelector[number]): string {
+  switch (operator) {
+    case 'Exists':
+      return key;
+    case 'DoesNotExist':
+      return `!${key}`;
+    case 'Gt':
+      return `${key}>${values.join()}`;
+    case 'Lt':
+      return `${key}<${values.join()}`;
+    case 'NotIn':
+      return `${key} notin (${values.join()})`;
+    default:
+      return values.length === 1 ? `${key}=${values[0]}` : `${key} in (${values.join()})`;
+  }
 }
 
 export function admitsPods({ taints }: Pick<Node, 'taints'>, tolerations: readonly Toleration[]): boolean {

@@ -1,7 +1,8 @@
-import { namesOf } from '../grouping.ts';
+import { groupBy, namesOf } from '../grouping.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
+import type { Likely } from '../../base/findings/services.ts';
 import { serviceNameLabel, type ServiceWithSlices } from '../endpoints.ts';
 import {
   fullName,
@@ -14,6 +15,7 @@ import {
   type Sourced,
 } from '../objects.ts';
 import type { Place } from '../../kernel/place.ts';
+import type { Pending } from './assume-pods.ts';
 import { selectPods, type Selecting } from './select-pods.ts';
 
 /** One note for all slices and Endpoints whose Service is not in the input; there may be many. */
@@ -153,10 +155,19 @@ export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
   return assumed && owner ? `${owner.kind} ${fullName({ namespace, name: owner.name })}` : `Pod ${fullName(metadata)}`;
 }
 
-/** Services that select no Pod, or only what is scaled down. */
+/** What has no Pods although it is there, and what else a Service may be meant for. */
+export interface Idle {
+  /** The templates of workloads that are scaled down. */
+  readonly scaledDown: readonly Sourced<Pod>[];
+  readonly pending: readonly Pending[];
+  /** Why a Service may select no Pod. */
+  readonly likelyOf: (service: Service) => Likely;
+}
+
+/** Services that select no Pod, or only what is scaled down or Pending. */
 export function describeUnselective(
   services: readonly Selecting[],
-  scaledDown: readonly Sourced<Pod>[],
+  { scaledDown, pending, likelyOf }: Idle,
 ): readonly Finding[] {
   // The endpointslice controller lets an empty selector select all Pods, but no API server passes it one.
   const empty = services
@@ -170,14 +181,34 @@ export function describeUnselective(
     scaledDown,
   ).filter(({ pods }) => pods.length > 0);
   const scaled = idle.flatMap(describeScaledDown);
-  const known = new Set(idle.map(({ label }) => label));
+  const all = services.map(({ service }) => service);
+  const unfit = selectPods(
+    all,
+    pending.flatMap(({ pods }) => pods),
+  ).filter(({ pods }) => pods.length > 0);
+  const known = new Set([...idle, ...unfit].map(({ label }) => label));
   const lost = without.filter(({ label }) => !known.has(label));
+  // Those of one cause are one finding: the first stands for all.
+  const causes = lost.map((each) => ({ ...each, likely: likelyOf(each.service.object) }));
+  const unmatched = [...groupBy(causes, ({ likely }) => JSON.stringify(likely)).values()].flatMap(describeUnmatched);
+  return [...unmatched, ...scaled, ...pending.flatMap((each) => describePending(each, unfit)), ...empty];
+}
+
+/** Also of Services that have other endpoints. */
+function describePending({ owner, pods, wanted, place }: Pending, unfit: readonly Selecting[]): readonly Finding[] {
+  const own = new Set(pods);
+  const services = unfit.flatMap(({ label, pods: its }) => (its.some((pod) => own.has(pod)) ? label : []));
+  return services.length === 0 ? [] : [diagnose('no-node-fits', { services, owner, wanted }, place)];
+}
+
+function describeUnmatched(lost: readonly (Selecting & { readonly likely: Likely })[]): readonly Finding[] {
   const [first] = lost;
-  if (!first) return [...scaled, ...empty];
+  if (!first) return [];
   const { object, source } = first.service;
   const selector = Object.entries(object.spec.selector ?? {}).map(([name, value]) => `${name}=${value}`);
-  const details = { services: [...new Set(lost.map(({ label }) => label))], selector: selector.join() };
-  return [diagnose('selects-nothing', details, source.place(['spec', 'selector'])), ...scaled, ...empty];
+  const services = [...new Set(lost.map(({ label }) => label))];
+  const details = { services, selector: selector.join(), ...first.likely };
+  return [diagnose('selects-nothing', details, source.place(['spec', 'selector']))];
 }
 
 /** Connections to its addresses are refused; a headless Service has none. */

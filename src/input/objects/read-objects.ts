@@ -1,13 +1,13 @@
 import type { Finding, Tally } from '../../base/findings/finding.ts';
 import { isObject } from '../../base/json/check.ts';
-import type { ObjectMeta, Source } from '../../cluster/objects.ts';
+import type { ObjectMeta, PodMaker, Source } from '../../cluster/objects.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { CommonNames } from './check-values.ts';
 import { readClusterFacts, unpackConfigMap, type ClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import { findMaker, holdsPlaceholder } from '../files/not-manifests.ts';
 import { emptyLists, findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
-import { findPodMaker, nameSkipped, type PodMaker } from './unread-kinds.ts';
+import { findPodMaker, nameSkipped } from './unread-kinds.ts';
 import { Report } from './report.ts';
 import type { TextFile } from '../documents/text-file.ts';
 

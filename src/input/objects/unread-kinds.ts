@@ -3,7 +3,7 @@ import { endOfQuoted } from '../../base/json/locate.ts';
 import { findMeantKind, findReader, isOfOtherVersion, isOfKubernetes, type AskedKinds } from './kinds.ts';
 import { holdsPlaceholder } from '../files/not-manifests.ts';
 import { isObject } from '../../base/json/check.ts';
-import type { ObjectMeta } from '../../cluster/objects.ts';
+import type { ObjectMeta, PodMaker } from '../../cluster/objects.ts';
 
 /** A line that is indented, or a field, an item, a bracket, a comment or the mark of a document. */
 const plainAtMargin = /^(?:[A-Za-z][\w.-]*:(?:[ \t\r].*)?|[\]}-].*|#(?!@).*|[ \t](?![ \t]*(?:\{\{|\{%|<%|#@)).*|)\r?$/;
@@ -89,19 +89,6 @@ export function nameSkipped(apiVersion: string, kind: string): string {
 
 type Labels = ObjectMeta['labels'];
 
-/** An object that kpc does not read, and that may make Pods: a CronJob, or one of a kind that another program defined. */
-export interface PodMaker extends Pick<ObjectMeta, 'name' | 'namespace'> {
-  readonly kind: string;
-  /** "argoproj.io"; '' for the core group. */
-  readonly group: string;
-  /** Whether another program defined its kind. Its Pods may then have labels that no template shows. */
-  readonly isCustom: boolean;
-  /** The labels of each of its templates. */
-  readonly templates: readonly Labels[];
-  /** Other namespaces that it names: what it makes may be there. */
-  readonly namespaces: readonly string[];
-}
-
 /** Deep enough for a template in a template in a list. */
 const deepest = 12;
 
@@ -111,7 +98,8 @@ export function findPodMaker(
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
   { name, namespace }: Pick<ObjectMeta, 'name' | 'namespace'>,
 ): PodMaker | undefined {
-  const isCustom = !isOfKubernetes(apiVersion);
+  // Controllers make Pods for a Gateway, where it is not read.
+  const isCustom = !isOfKubernetes(apiVersion) || (kind === 'Gateway' && apiVersion.includes('/'));
   const templates: Labels[] = [];
   const namespaces = new Set<string>();
   search(spec, 0, (key, value) => {

@@ -1,4 +1,4 @@
-import { count, nameSome, quote } from '../../base/printable.ts';
+import { count, nameSome, quote, pluralOf } from '../../base/printable.ts';
 import type { Found } from '../../base/findings/fields.ts';
 import { describeFound } from './fields.ts';
 import { byCase, type Words, type WordsOf } from './rows.ts';
@@ -33,13 +33,6 @@ const makers = {
   kustomize: 'compile what "kubectl kustomize" prints of it',
   helm: 'compile what "helm template" prints of the chart',
 } as const;
-
-/** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
-function pluralOf(name: string): string {
-  const [kind = '', ...version] = name.split(/(?= of )/);
-  const plural = kind.replace(/([^aeiou])y$/, '$1ie').replace(/(ss|x|ch|sh)$/, '$1e');
-  return [plural.replace(/s?$/, 's'), ...version].join('');
-}
 
 const mostKinds = 5;
 

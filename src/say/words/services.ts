@@ -185,6 +185,10 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
       'add the Nodes (kubectl get nodes -o yaml)',
     ],
   }),
+  'no-node-fits': ({ services, owner, wanted }) => [
+    `no Node has ${printable(wanted)}: the Pods of ${printable(owner)} stay Pending, and are no endpoints of ${printable(nameSome(services))}`,
+    'correct what it asks of Nodes, or give all Nodes (kubectl get nodes -o yaml)',
+  ],
   'no-such-service': ({ services }) => [
     `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
     'add the Service, or remove them',

@@ -1,9 +1,4 @@
-import {
-  assignedPorts,
-  lacksAnything,
-  lacksLoadBalancer,
-  type AssignmentRanges,
-} from '../../cluster/assign-addresses.ts';
+import { lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { fullName, type Node, type ProxySettings, type Service, type Sourced } from '../../cluster/objects.ts';
 import type { AssumedValues, DualStack } from '../../base/findings/services.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
@@ -237,7 +232,12 @@ export function describeAssumptions(
   const podAddresses = pods.flatMap(({ addresses }) => addresses);
   const all: readonly AssumedValues[] = [
     drawn('cluster IP', clusterIPs, ranges.clusterIPs),
-    drawn('node port', assigned.flatMap(assignedPorts).map(String), []),
+    drawn('node port', assigned.flatMap(({ nodePorts }) => Object.values(nodePorts)).map(String), []),
+    drawn(
+      'health check node port',
+      assigned.flatMap(({ healthCheckNodePort = [] }) => healthCheckNodePort).map(String),
+      [],
+    ),
     drawn('load balancer address', balancers, ranges.loadBalancerIPs ?? []),
     { ...drawn('ready Pod', podAddresses, podNetworks), count: pods.length },
     { what: 'clusterCIDR', count: clusterCIDRs.length, from: clusterCIDRs },

@@ -169,10 +169,33 @@ describe('which Pods are assumed', () => {
       expect((await nodesOf(podSpec, 'Deployment')).used).toBe(expected);
     });
 
-    test('that no Node meets is assumed to be met by all, which the note says', async () => {
-      const { used, stderr } = await nodesOf({ nodeSelector: { disk: 'nvme' } });
-      expect(used).toBe('1,2,3');
-      expect(stderr).toContain('of DaemonSet default/web');
+    test.each([
+      [{ nodeSelector: { disk: 'nvme' } }, 'disk=nvme'],
+      [affinity(term('disk', 'In', 'nvme', 'tape'), term('cores', 'Gt', '64')), 'disk in (nvme,tape) or cores>64'],
+      [{ nodeSelector: { disk: 'ssd' }, ...affinity(term('cores', 'In', '16')) }, 'disk=ssd,cores=16'],
+    ])(
+      '%j, which no Node meets: there are no Pods, as the same finding of compile, lint and describe says',
+      async (podSpec, wanted) => {
+        for (const kind of ['DaemonSet', 'Deployment']) {
+          const objects = [service('web'), workload(kind, 'web', {}, { pod: podSpec }), ...nodes];
+          expect((await run(assume, ...objects)).pods).toEqual({});
+          for (const command of ['lint', 'describe']) {
+            const { stdout } = await runKpc([command, '-', '--output', 'json'], { stdin: inputOf(...objects) });
+            const found = findingsOf(stdout).filter(
+              ({ code }) => code === 'no-node-fits' || code === 'selects-nothing',
+            );
+            expect(found).toMatchObject([
+              { arguments: { services: ['default/web'], owner: `${kind} default/web`, wanted } },
+            ]);
+          }
+        }
+      },
+    );
+
+    test('are as they were for assumed Nodes', async () => {
+      const objects = [service('web'), workload('Deployment', 'web', {}, { pod: { nodeSelector: { disk: 'nvme' } } })];
+      const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: inputOf(...objects) });
+      expect(findingsOf(stdout, 'assumed')).toMatchObject([{ arguments: { unplaced: ['Deployment default/web'] } }]);
     });
   });
 
@@ -216,6 +239,47 @@ describe('which Pods are assumed', () => {
     expect(codes.filter((each) => stderr.includes(`[${each}]`))).toEqual([code]);
     const linted = await runKpc(['lint', '-', '--output', 'json'], { stdin: inputOf(...objects) });
     expect(findingsOf(linted.stdout).map((each) => each.code)).toEqual([code]);
+  });
+
+  describe('Pods that the input may not show are the same finding of compile, lint and trace', () => {
+    const prometheus = { apiVersion: 'monitoring.coreos.com/v1', kind: 'Prometheus', metadata: { name: 'k8s' } };
+    const gateway = {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'Gateway',
+      metadata: { name: 'k8s' },
+      spec: { gatewayClassName: 'x', listeners: [] },
+    };
+    const wordsOf = ({ text, severity, help }: ReturnType<typeof findingsOf>[number]) => ({ text, severity, help });
+    const kafka = (labels: object) => service('kafka', { selector: { app: 'kafka', ...labels } });
+
+    test.each([
+      ['made for a custom resource', [service('prom'), workload('Deployment', 'web'), prometheus], 'Prometheus'],
+      ['made for a Gateway', [service('prom'), workload('Deployment', 'web'), gateway], 'Gateway default/k8s makes'],
+      ['labelled at run time', [kafka({ id: '0' }), workload('StatefulSet', 'kafka')], 'a program sets id=0'],
+    ])('%s', async (_, objects, condition) => {
+      const stdin = inputOf(...objects);
+      const [linted, described] = await Promise.all(
+        [
+          ['lint', '-'],
+          ['describe', '-'],
+        ].map((args) => runKpc([...args, '--output', 'json'], { stdin })),
+      );
+      const found = [linted, described].map((each) => findingsOf(each?.stdout ?? ''));
+      const own = found.map((all) => all.filter(({ code }) => code === 'selects-nothing'));
+      expect(own[0]).toMatchObject([{ severity: 'note' }]);
+      expect(own[1]?.map(wordsOf)).toEqual(own[0]?.map(wordsOf));
+      const to = condition.startsWith('a program') ? 'kafka' : 'prom';
+      const traced = await runKpc(['trace', '-', '--from', 'external', '--to', to], { stdin });
+      expect(traced.stdout.split('\n').find((line) => line.startsWith('  refused'))).toContain(condition);
+    });
+
+    test('lint says nothing if the selector names the custom resource, and others say that it makes the Pods', async () => {
+      const objects = [service('k8s'), workload('Deployment', 'web'), prometheus];
+      const linted = await runKpc(['lint', '-', '--output', 'json'], { stdin: inputOf(...objects) });
+      expect(findingsOf(linted.stdout)).toEqual([]);
+      const { status } = await run([...assume, '--strict'], ...objects);
+      expect(status).toBe(0);
+    });
   });
 
   test('a Job that is over has none', async () => {

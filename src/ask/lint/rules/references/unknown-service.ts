@@ -6,7 +6,8 @@ import {
   type Service,
   type Sourced,
 } from '../../../../cluster/objects.ts';
-import { hasWord, makersByNamespace, nameOfMaker, type Found, type Rule } from '../../rule.ts';
+import { hasWord, makersByNamespace, nameOfMaker } from '../../../../cluster/slices/selector-causes.ts';
+import type { Found, Rule } from '../../rule.ts';
 
 /** Services, and their ports, that Ingresses, routes and StatefulSets name, and that the input does not hold. */
 export const unknownService: Rule<'unknown-service'> = {

@@ -1,0 +1,189 @@
+import { findNearest } from '../../base/names.ts';
+import type { Likely } from '../../base/findings/services.ts';
+import { groupBy } from '../grouping.ts';
+import type { Gateway, ObjectMeta, Pod, PodMaker, Service, Sourced, Workload } from '../objects.ts';
+import { asPods, ordinalLabels } from './assume-pods.ts';
+import { nameOfSelected } from './slice-warnings.ts';
+
+type Labels = ObjectMeta['labels'];
+
+/** A Pod, or a template of Pods. */
+interface Labelled {
+  readonly namespace: string;
+  readonly labels: Labels;
+  /** "Deployment default/web". */
+  readonly owner: string;
+  /** What a workload itself is labelled with, which its Pods do not get. */
+  readonly ownLabels?: Labels | undefined;
+}
+
+interface CauseSources extends MakerSources {
+  readonly pods: readonly Sourced<Pod>[];
+  readonly workloads: readonly Sourced<Workload>[];
+}
+
+/** Of a Service whose selector no Pod has. */
+interface SelectorCause {
+  /** What the selector may be meant for. */
+  readonly likely: Likely;
+  /** Whether it fits what an object of the input makes, or names such an object. */
+  readonly isMeant: boolean;
+}
+
+export type FindCause = (service: Service, isOfCluster: boolean) => SelectorCause;
+
+/** Returns a function that says why no Pod has a Service's selector, and what may make the Pods that the input lacks. */
+export function causeFinder(sources: CauseSources): FindCause {
+  let known: ReturnType<typeof indexLabels> | undefined;
+  return ({ metadata, spec }, isOfCluster) => {
+    const { byNamespace, makers, findElsewhere } = (known ??= indexLabels(sources));
+    const selector = spec.selector ?? {};
+    const own = makers.get(metadata.namespace) ?? [];
+    const meant = isOfCluster ? undefined : own.find((maker) => isMeant(selector, maker));
+    if (meant) return { likely: { maker: nameOfMaker(meant), isOfCluster }, isMeant: true };
+    const { near, lacking } = findClosest(selector, byNamespace.get(metadata.namespace) ?? []);
+    const elsewhere = near ? undefined : findElsewhere(selector);
+    const custom = own.find(({ isCustom }) => isCustom);
+    const isExplained = isOfCluster || near !== undefined || elsewhere !== undefined;
+    const likely = {
+      near,
+      elsewhere,
+      lacking: elsewhere === undefined ? lacking : undefined,
+      maker: isExplained ? undefined : custom && nameOfMaker(custom),
+      isOfCluster,
+    };
+    return { likely, isMeant: false };
+  };
+}
+
+function indexLabels({ pods, workloads, ...sources }: CauseSources) {
+  const makers = makersByNamespace(sources);
+  const ofWorkloads = workloads.flatMap((workload) =>
+    // All Pods of a StatefulSet have much the same labels.
+    asPods(workload)
+      .slice(0, 1)
+      .map(({ object }) => ({ ...asLabelled(object), ownLabels: workload.object.metadata.labels })),
+  );
+  const ofPods = pods.map(({ object }) => asLabelled(object));
+  const labelled = [...ofPods, ...ofWorkloads, ...[...makers].flatMap(templatesOf)];
+  const byNamespace = groupBy(labelled, ({ namespace }) => namespace);
+  return { makers, byNamespace, findElsewhere: finderByLabels(labelled) };
+}
+
+function asLabelled(pod: Pod): Labelled {
+  return { namespace: pod.metadata.namespace, labels: pod.metadata.labels, owner: nameOfSelected(pod) };
+}
+
+function templatesOf([namespace, makers]: readonly [string, readonly PodMaker[]]): readonly Labelled[] {
+  return makers.flatMap((maker) => maker.templates.map((labels) => ({ namespace, labels, owner: nameOfMaker(maker) })));
+}
+
+/** "app=web". */
+export function labelWords(label: readonly [string, string]): string {
+  return label.join('=');
+}
+
+/** Whether a selector fits a template of an object, or names a custom resource or the domain of its kind. */
+function isMeant(selector: Labels, { templates, name, group, isCustom }: PodMaker): boolean {
+  const wanted = Object.entries(selector);
+  if (templates.some((labels) => hasAll(labels, wanted))) return true;
+  if (!isCustom) return false;
+  return wanted.some(([key, value]) => hasWord(value, name) || isOfDomain(key, group));
+}
+
+function hasAll(labels: Labels, wanted: readonly (readonly [string, string])[]): boolean {
+  return wanted.every(([key, value]) => labels[key] === value);
+}
+
+/** Whether the prefix of a label and an API group are of one domain: cnpg.io/cluster and postgresql.cnpg.io. */
+function isOfDomain(key: string, group: string): boolean {
+  const prefix = key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
+  const [own, other] = [prefix, group].map((each) => each.split('.').slice(-2).join('.'));
+  return own !== '' && own === other;
+}
+
+/** Returns a function that names a Pod or workload with all labels of a selector, in whatever namespace. */
+function finderByLabels(all: readonly Labelled[]) {
+  const single = all.flatMap((each) =>
+    Object.entries(each.labels).map((label) => ({ key: labelWords(label), labelled: each })),
+  );
+  const byLabel = groupBy(single, ({ key }) => key);
+  return (selector: Labels): string | undefined => {
+    const wanted = Object.entries(selector);
+    const lists = wanted.map((label) => byLabel.get(labelWords(label)) ?? []);
+    const [shortest = []] = lists.toSorted((a, b) => a.length - b.length);
+    return shortest.find(({ labelled }) => hasAll(labelled.labels, wanted))?.labelled.owner;
+  };
+}
+
+interface LabelOf {
+  readonly label: string;
+  readonly owner: string;
+}
+
+interface LackedLabel extends LabelOf {
+  /** The workload has it itself, and its template lacks it. */
+  readonly isOnOwner: boolean;
+}
+
+/** Of Pods that have all labels of a selector but one: a label that differs from it in a letter or two, or the one they lack. */
+function findClosest(
+  selector: Labels,
+  all: readonly Labelled[],
+): { readonly near?: LabelOf; readonly lacking?: LackedLabel } {
+  const wanted = Object.entries(selector);
+  let lacking: LackedLabel | undefined;
+  for (const { labels, owner, ownLabels } of all) {
+    const [odd, ...others] = wanted.filter(([key, value]) => labels[key] !== value);
+    if (!odd || others.length > 0) continue;
+    const [key, value] = odd;
+    const own = Object.entries(labels).find(
+      ([name, each]) => (name === key && isMisspelled(value, each)) || (each === value && isMisspelled(key, name)),
+    );
+    if (own) return { near: { label: labelWords(own), owner } };
+    const isOnOwner = ownLabels?.[key] === value;
+    const isBetter = lacking === undefined || (isOnOwner && !lacking.isOnOwner);
+    if (isBetter && wanted.length > 1 && !isOrdinal(key)) lacking = { label: labelWords(odd), owner, isOnOwner };
+  }
+  return lacking ? { lacking } : {};
+}
+
+/** Whether the StatefulSet controller alone sets the label, so that no other program adds it. */
+function isOrdinal(key: string): boolean {
+  return Object.hasOwn(ordinalLabels('', ''), key);
+}
+
+/** Two letters at most, and no other number: web-1 and web-2 are different things. */
+function isMisspelled(text: string, meant: string): boolean {
+  const [letters, others] = [text, meant].map((each) => each.replaceAll(/\d/g, ''));
+  return letters !== others && findNearest(text, [meant], 2) !== undefined;
+}
+
+export interface MakerSources {
+  readonly podMakers: readonly PodMaker[];
+  readonly gateways: readonly Sourced<Gateway>[];
+}
+
+/** What may make Pods and Services that the input does not show. Controllers do for a Gateway, as for a custom resource. */
+export function makersByNamespace({ podMakers, gateways }: MakerSources): ReadonlyMap<string, readonly PodMaker[]> {
+  const ofGateways = gateways.map(({ object: { metadata } }): PodMaker => {
+    const { name, namespace } = metadata;
+    const group = 'gateway.networking.k8s.io';
+    return { kind: 'Gateway', name, namespace, group, isCustom: true, templates: [], namespaces: [] };
+  });
+  const placed = [...podMakers, ...ofGateways].flatMap((maker) =>
+    [maker.namespace, ...maker.namespaces].map((namespace) => ({ namespace, maker })),
+  );
+  const groups = groupBy(placed, ({ namespace }) => namespace);
+  return new Map([...groups].map(([namespace, own]) => [namespace, own.map(({ maker }) => maker)]));
+}
+
+/** "HelmRelease default/forge". */
+export function nameOfMaker({ kind, namespace, name }: PodMaker): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+/** Operators label the Pods of "mongo" with "mongo-svc" or "shop.mongo". */
+export function hasWord(text: string, word: string): boolean {
+  return word !== '' && `.${text.replaceAll(/[-_]/g, '.')}.`.includes(`.${word.replaceAll(/[-_]/g, '.')}.`);
+}
