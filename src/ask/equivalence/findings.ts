@@ -92,7 +92,17 @@ const destinationKinds = [
 ] as const;
 
 /** The sender's place, or its relation to the Service. */
-const senderKinds = ['outside', 'other-node', 'pod', 'node', 'endpoint', 'other-endpoint', 'range'] as const;
+const senderKinds = [
+  'outside',
+  'other-node',
+  'pod',
+  'node',
+  'endpoint',
+  'other-endpoint',
+  'removed-endpoint',
+  'added-endpoint',
+  'range',
+] as const;
 
 const senderSchema = objectOf({ kind: oneOf(...senderKinds), text: anyText });
 
@@ -298,6 +308,7 @@ function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = ownAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
   const served = new Set(scenes.flatMap(servedPorts));
+  const known = scenes.map(({ side }) => ({ side, ports: new Set(side.ports.map(portText)) }));
   const [ignores, ignored] = scenes.map(({ side }) => side.settings?.ignoresExternalIPs === true);
   const changesExternalIPs = ignores !== ignored;
   const serviceCause = findServiceCause(...scenes);
@@ -305,18 +316,14 @@ function explainer(...scenes: readonly [Scene, Scene]) {
   const explain = (difference: Difference): Explained => {
     const { sender, packet, from, to } = difference;
     const target = find(packet);
-    const isOwnEndpoint =
-      sender.address !== undefined &&
-      target.ports.some(({ endpoints = [] }) =>
-        endpoints.some(({ address }) => address !== undefined && address.text === sender.address?.text),
-      );
+    const ownEndpoint = ownEndpointOf(sender, target, known);
     const source = seenSources(from, to, packet, nodes);
     const shownBy = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
     const [fate, scene] = shownBy === 'old' ? [from, scenes[0]] : [to, scenes[1]];
     const isSameChoice = from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints);
     const effect: Effect = {
       target: target.kind,
-      senders: [senderOf(sender, target, isOwnEndpoint)],
+      senders: [senderOf(sender, target, ownEndpoint)],
       from: fateWords({ sender, packet, fate: from }, isSameChoice, source?.from, scenes),
       to: fateWords({ sender, packet, fate: to }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
       severity: severityOf(from, to, target),
@@ -333,8 +340,8 @@ function explainer(...scenes: readonly [Scene, Scene]) {
       shownBy,
       lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
     };
-    const isServed = target.ports.some(({ label, family }) => served.has(`${label} ${family}`));
-    const cause = causeOf(difference, target, isServed, isOwnEndpoint, changesExternalIPs, nodes);
+    const isServed = target.ports.some((each) => served.has(portText(each)));
+    const cause = causeOf(difference, target, isServed, ownEndpoint !== undefined, changesExternalIPs, nodes);
     const ofServices = cause === 'not-understood' ? undefined : serviceCause(target.ports);
     // Policies choose among other endpoints, too, for a pod that reaches itself.
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
@@ -395,6 +402,30 @@ function lackWords({ reasons }: Fate, { destination: { family } }: Packet, scene
 
 const mostReasons = 2;
 
+function portText({ label, family }: ShownPort): string {
+  return `${label} ${family}`;
+}
+
+/** Whether an endpoint that asks its own Service is one on both sides. */
+type OwnEndpoint = 'kept' | 'removed' | 'added';
+
+/** Undefined if the sender is no endpoint of the Services that it asks. Those that only one side has keep their endpoints. */
+function ownEndpointOf(
+  { address }: PlacedSender,
+  { ports }: Destination,
+  sides: readonly (Pick<Scene, 'side'> & { readonly ports: ReadonlySet<string> })[],
+): OwnEndpoint | undefined {
+  if (!address) return undefined;
+  const asked = ports.map(portText);
+  const [old, fresh] = sides.map(({ side, ports: all }) => ({
+    isServed: side.addresses.servedAt(address.text).some((each) => asked.includes(portText(each))),
+    hasPort: asked.some((each) => all.has(each)),
+  }));
+  if (!old?.isServed && !fresh?.isServed) return undefined;
+  if (old?.hasPort && !old.isServed) return 'added';
+  return fresh?.hasPort && !fresh.isServed ? 'removed' : 'kept';
+}
+
 /**
  * Describes the sender as precisely as the line needs, including a range of clients named in a Service, which kube-proxy only
  * applies to load balancer addresses.
@@ -402,19 +433,20 @@ const mostReasons = 2;
 function senderOf(
   { words, address, place }: PlacedSender,
   { kind, ports }: Destination,
-  isOwnEndpoint: boolean,
+  own: OwnEndpoint | undefined,
 ): EffectSender {
-  if (isOwnEndpoint) {
-    return place === 'other-node'
-      ? { kind: 'other-endpoint', text: 'an endpoint of the Service on another node' }
-      : { kind: 'endpoint', text: 'an endpoint of the Service' };
+  if (own) {
+    const isElsewhere = place === 'other-node';
+    const text = `an endpoint of the Service${isElsewhere ? ' on another node' : ''}`;
+    if (own === 'kept') return { kind: isElsewhere ? 'other-endpoint' : 'endpoint', text };
+    return { kind: `${own}-endpoint`, text: `${text} that is ${own}` };
   }
   const usual = { kind: place, text: words };
   if (kind !== 'load-balancer-ip' && kind !== 'unknown') return usual;
   const ranges = sourceRangesOf(ports);
   if (ranges.length === 0 || !address || place !== 'outside') return usual;
-  const own = rangesWith(address, ranges);
-  const text = own.length > 0 ? `a client in ${own.join(' and ')}` : `a client outside of ${nameSome(ranges)}`;
+  const inside = rangesWith(address, ranges);
+  const text = inside.length > 0 ? `a client in ${inside.join(' and ')}` : `a client outside of ${nameSome(ranges)}`;
   return { kind: 'range', text };
 }
 

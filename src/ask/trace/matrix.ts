@@ -15,7 +15,7 @@ import type { DescriptionLine } from '../describe/describe-words.ts';
 import { lostWayWords } from './lost-jump.ts';
 import { reasonSentence, reasonWords } from './reason-words.ts';
 import { assumedLine } from './assumed-values.ts';
-import { healthCheckWords } from './notes.ts';
+import { healthCheckWords, policyLines } from './notes.ts';
 import { packetOf, readSender, senderKinds, type NamedSender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 import { assumedPlace, lackNote } from './stop-words.ts';
@@ -33,6 +33,8 @@ export interface Matrix {
    * there are no endpoints.
    */
   readonly doubts: readonly string[];
+  /** Sentences on network policies that may refuse what arrives. */
+  readonly policies: readonly string[];
   /** The values here that kpc chose because the input lacks them. */
   readonly assumed: readonly DescriptionLine[];
 }
@@ -94,6 +96,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     senders: names,
     cells,
     healthChecks: healthCheckLines(healthChecks, scene.side),
+    policies: policyLines(cells, scene),
     doubts: [...new Set([...doubts, ...lost, ...places, ...lacks])],
     assumed: assumedLine(values, scene.side),
   };
