@@ -59,6 +59,8 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
     return { kind: 'depends', loss: { kind: 'not-held', address: destination } };
   const lost = lostBefore(world, end);
   if (lost) return { kind: 'depends', loss: lost };
+  const shared = sharedSource(world, end);
+  if (shared) return shared;
   const budget = { chains: 0, sources: new Set<AskedSource>() };
   const answers = explore((choices) => walkConnection(world, end, choices), budget);
   const losses = answers.flatMap(({ loss }) => loss ?? []);
@@ -74,6 +76,22 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
       : { kind: 'fails', loss: first };
   if (!world.routing.isListed) return { kind: 'unknown', reasons: [lacks({ kind: 'routes', family: world.family })] };
   return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
+}
+
+/**
+ * The node sends from the Service's address that it asks, which is its own as of every node, and nothing masquerades: another node takes no
+ * IPv4 packet from its own address (fib_validate_source), and keeps the answer of IPv6.
+ */
+function sharedSource(
+  { routing, isOfEveryNode, isRemote }: World,
+  { isOwn, source, destination, output, hop }: Flow,
+): Outcome | undefined {
+  if (!isOwn || routing.isLocal(source) !== true || !isOfEveryNode(source)) return undefined;
+  const isElsewhere = isRemote(destination);
+  const isHere =
+    routing.isLocal(destination) === true || routing.places.isHere({ link: output, gateway: hop?.gateway });
+  if (isElsewhere === false || (isElsewhere === undefined && isHere)) return undefined;
+  return { kind: isElsewhere ? 'fails' : 'depends', loss: { kind: 'shared-source', address: source } };
 }
 
 /** Why the sender of a refused packet may not hear of it; undefined if it surely does. */

@@ -21,6 +21,8 @@ export interface Knowledge {
   readonly isPodHere: (address: Address) => boolean | undefined;
   /** The Service with this cluster IP, which no pod has: connections are translated only once. */
   readonly serviceAt: (address: Address) => ServiceAt | undefined;
+  /** Whether the node has the address only because the mode gives every node of the cluster that of a Service. */
+  readonly isOfEveryNode: (address: Address) => boolean;
   /** Whether the links and the state show all of the node's addresses of a family. */
   readonly hasAllAddresses: (family: Family) => boolean;
   /** Whether a sysctl that is not in the state has the kernel's default. */
@@ -122,6 +124,7 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     routes: {},
     isPod: () => false,
     serviceAt: () => undefined,
+    isOfEveryNode: () => false,
     isRemote: () => undefined,
     isPodHere: () => undefined,
     hasAllAddresses: () => true,

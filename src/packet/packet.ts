@@ -123,6 +123,8 @@ export type Loss =
       readonly service: string;
       readonly isHeld: boolean;
     }
+  /** The endpoint is on another node, which has the source of the node's packet as well. It depends if the endpoint may be elsewhere. */
+  | { readonly kind: 'shared-source'; readonly address: Address }
   | Beyond;
 
 /** Why a connection may fail beyond the node. */

@@ -181,6 +181,7 @@ export interface World {
   /** The visitors if everything unshown lets packets pass. */
   readonly withoutGaps: Visitors;
   readonly serviceAt: Knowledge['serviceAt'];
+  readonly isOfEveryNode: Knowledge['isOfEveryNode'];
   readonly isRemote: Knowledge['isRemote'];
   readonly isPodHere: Knowledge['isPodHere'];
   readonly doubtOfEnd: Knowledge['doubtOfEnd'];
@@ -224,6 +225,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     visitors: { ...arrange([...seen, ...unseen]), findListener },
     withoutGaps: { ...arrange(seen), findListener },
     serviceAt: knowledge.serviceAt,
+    isOfEveryNode: knowledge.isOfEveryNode,
     isRemote: knowledge.isRemote,
     isPodHere: knowledge.isPodHere,
     doubtOfEnd: knowledge.doubtOfEnd,

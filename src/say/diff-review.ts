@@ -325,16 +325,20 @@ const noneKnown = 'no packet is known to be treated differently';
 const onlyFailures = 'no packet that works before or after is treated differently';
 
 function inShort({ kind, text }: EffectSender): string {
-  return kind === 'range' ? text : shortSenders[kind];
+  return shortSenders[kind] ?? text;
 }
 
-const shortSenders: Readonly<Record<Exclude<EffectSender['kind'], 'range'>, string>> = {
+/** Undefined for those that their text describes alone. */
+const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> = {
   outside: 'outside',
   'other-node': 'pods on other nodes',
   pod: 'pods',
   node: 'the node',
   endpoint: 'its own endpoints',
   'other-endpoint': 'its own endpoints on other nodes',
+  'removed-endpoint': undefined,
+  'added-endpoint': undefined,
+  range: undefined,
 };
 
 function endWords({ from, to, choice }: ServiceEffects['effects'][number], added: readonly string[]): string {

@@ -120,7 +120,7 @@ function requestJson({ ingress, routes, ...way }: IngressWay, { side: { nodeName
 
 /** A table of a Service's addresses and senders, cut to the width of a terminal if there is one. */
 export function formatMatrix(
-  { senders, cells, healthChecks, doubts }: Matrix,
+  { senders, cells, healthChecks, policies, doubts }: Matrix,
   node: string,
   { isColoured, width = Infinity }: { readonly isColoured: boolean; readonly width?: number | undefined },
 ): string {
@@ -141,7 +141,7 @@ export function formatMatrix(
     row.map((cell, i) => (i === 0 ? cell : paint(fates[at]?.[i - 1]?.role ?? 'plain', cell))),
   );
   const told = legendOf([...senders, ...fates.flat().map(({ text }) => text)]).map((text) => paint('dim', text));
-  return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...healthChecks, ...doubts, ...told].join('\n')}\n`;
+  return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...healthChecks, ...policies, ...doubts, ...told].join('\n')}\n`;
 }
 
 /** What the words in the table mean, of those that it has. */

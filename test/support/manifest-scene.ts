@@ -1,5 +1,5 @@
 import { wordsOf } from '../../src/say/words/words.ts';
-import { loadTexts } from '../../src/snapshot/open/load-texts.ts';
+import { loadTexts, type InputOptions } from '../../src/snapshot/open/load-texts.ts';
 import { isError } from '../../src/base/findings/finding.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { openManifests } from '../../src/snapshot/open/opened.ts';
@@ -7,10 +7,14 @@ import { ask } from '../../src/ask/trace/ask.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { judgePolicies, type PolicyFinding } from '../../src/ask/trace/network-policies.ts';
 
-/** The scene of a node with these manifests, in mode nftables. */
-export function sceneOfManifests(text: string, node: string): Scene {
+/** The scene of a node with these manifests, in mode nftables unless the options say otherwise. */
+export function sceneOfManifests(
+  text: string,
+  node: string,
+  more: Pick<InputOptions, 'proxyMode' | 'assume'> = {},
+): Scene {
   const manifests = { files: [new TextFile('in.yaml', text)], diagnostics: [] };
-  const options = { traffic: true, proxyMode: 'nftables', ipFamily: 'auto', node } as const;
+  const options = { traffic: true, proxyMode: 'nftables', ipFamily: 'auto', node, ...more } as const;
   const loaded = loadTexts({ manifests, config: undefined, hostAddresses: undefined }, options);
   const { side, diagnostics } = openManifests('in.yaml', loaded, options).at('');
   const errors = diagnostics.filter(isError).map((each) => wordsOf(each).text);

@@ -261,3 +261,15 @@ spec: {ports: [{port: 80}]}
     expect(resultOf(run.stdout)).toBeUndefined();
   });
 });
+
+test('a table says once which policies may refuse some of its packets, and at which endpoints', async () => {
+  const file = join(scratch, 'table.yaml');
+  const policy = (name: string, selector: string): string =>
+    `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: ${name}, namespace: shop}, spec: {podSelector: ${selector}}}`;
+  writeFileSync(file, [cluster, policy('deny', '{}'), policy('aside', '{matchLabels: {app: else}}')].join('\n---\n'));
+  const { stdout } = await runKpc(['trace', file, '--node', 'node1', '--all', 'svc/shop/web'], { cwd: scratch });
+  const lines = stdout.split('\n').filter((text) => text.includes('shop/deny'));
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain('10.1.2.10:8080');
+  expect(stdout).not.toContain('shop/aside');
+});

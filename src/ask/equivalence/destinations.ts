@@ -31,6 +31,30 @@ export const isOfService: ReadonlySet<Destination['kind']> = new Set([
   'node-port',
 ]);
 
+export function portText({ label, family }: ShownPort): string {
+  return `${label} ${family}`;
+}
+
+/** Whether an endpoint that asks its own Service is one on both sides. */
+type OwnEndpoint = 'kept' | 'removed' | 'added';
+
+/** Undefined if the sender is no endpoint of the Services that it asks. Those that only one side has keep their endpoints. */
+export function ownEndpointOf(
+  { address }: PlacedSender,
+  { ports }: Destination,
+  sides: readonly (Pick<Scene, 'side'> & { readonly ports: ReadonlySet<string> })[],
+): OwnEndpoint | undefined {
+  if (!address) return undefined;
+  const asked = ports.map(portText);
+  const [old, fresh] = sides.map(({ side, ports: all }) => ({
+    isServed: side.addresses.servedAt(address.text).some((each) => asked.includes(portText(each))),
+    hasPort: asked.some((each) => all.has(each)),
+  }));
+  if (!old?.isServed && !fresh?.isServed) return undefined;
+  if (old?.hasPort && !old.isServed) return 'added';
+  return fresh?.hasPort && !fresh.isServed ? 'removed' : 'kept';
+}
+
 /**
  * Describes the sender as precisely as the line needs, including a range of clients named in a Service, which kube-proxy only
  * applies to load balancer addresses.
@@ -38,19 +62,20 @@ export const isOfService: ReadonlySet<Destination['kind']> = new Set([
 export function senderOf(
   { words, address, place }: PlacedSender,
   { kind, ports }: Destination,
-  isOwnEndpoint: boolean,
+  own: OwnEndpoint | undefined,
 ): EffectSender {
-  if (isOwnEndpoint) {
-    return place === 'other-node'
-      ? { kind: 'other-endpoint', text: 'an endpoint of the Service on another node' }
-      : { kind: 'endpoint', text: 'an endpoint of the Service' };
+  if (own) {
+    const isElsewhere = place === 'other-node';
+    const text = `an endpoint of the Service${isElsewhere ? ' on another node' : ''}`;
+    if (own === 'kept') return { kind: isElsewhere ? 'other-endpoint' : 'endpoint', text };
+    return { kind: `${own}-endpoint`, text: `${text} that is ${own}` };
   }
   const usual = { kind: place, text: words };
   if (kind !== 'load-balancer-ip' && kind !== 'unknown') return usual;
   const ranges = sourceRangesOf(ports);
   if (ranges.length === 0 || !address || place !== 'outside') return usual;
-  const own = rangesWith(address, ranges);
-  const text = own.length > 0 ? `a client in ${own.join(' and ')}` : `a client outside of ${nameSome(ranges)}`;
+  const inside = rangesWith(address, ranges);
+  const text = inside.length > 0 ? `a client in ${inside.join(' and ')}` : `a client outside of ${nameSome(ranges)}`;
   return { kind: 'range', text };
 }
 

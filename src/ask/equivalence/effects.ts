@@ -65,7 +65,17 @@ export const destinationKinds = [
 ] as const;
 
 /** The sender's place, or its relation to the Service. */
-const senderKinds = ['outside', 'other-node', 'pod', 'node', 'endpoint', 'other-endpoint', 'range'] as const;
+const senderKinds = [
+  'outside',
+  'other-node',
+  'pod',
+  'node',
+  'endpoint',
+  'other-endpoint',
+  'removed-endpoint',
+  'added-endpoint',
+  'range',
+] as const;
 
 const senderSchema = objectOf({ kind: oneOf(...senderKinds), text: anyText });
 

@@ -23,6 +23,8 @@ import type { Severity, EndpointShares, Choice, Effect } from './effects.ts';
 import {
   textOf,
   isOfService,
+  ownEndpointOf,
+  portText,
   senderOf,
   destinationFinder,
   servedPorts,
@@ -44,6 +46,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = ownAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
   const served = new Set(scenes.flatMap(servedPorts));
+  const known = scenes.map(({ side }) => ({ side, ports: new Set(side.ports.map(portText)) }));
   const [ignores, ignored] = scenes.map(({ side }) => side.settings?.ignoresExternalIPs === true);
   const changesExternalIPs = ignores !== ignored;
   const serviceCause = findServiceCause(...scenes);
@@ -51,18 +54,14 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   const explain = (difference: Difference): Explained => {
     const { sender, packet, from, to } = difference;
     const target = find(packet);
-    const isOwnEndpoint =
-      sender.address !== undefined &&
-      target.ports.some(({ endpoints = [] }) =>
-        endpoints.some(({ address }) => address !== undefined && address.text === sender.address?.text),
-      );
+    const ownEndpoint = ownEndpointOf(sender, target, known);
     const source = seenSources(from, to, packet, nodes);
     const shownBy = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
     const [fate, scene] = shownBy === 'old' ? [from, scenes[0]] : [to, scenes[1]];
     const isSameChoice = from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints);
     const effect: Effect = {
       target: target.kind,
-      senders: [senderOf(sender, target, isOwnEndpoint)],
+      senders: [senderOf(sender, target, ownEndpoint)],
       from: fateWords({ sender, packet, fate: from }, isSameChoice, source?.from, scenes),
       to: fateWords({ sender, packet, fate: to }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
       severity: severityOf(from, to, target),
@@ -79,8 +78,8 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
       shownBy,
       lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
     };
-    const isServed = target.ports.some(({ label, family }) => served.has(`${label} ${family}`));
-    const cause = causeOf(difference, target, isServed, isOwnEndpoint, changesExternalIPs, nodes);
+    const isServed = target.ports.some((each) => served.has(portText(each)));
+    const cause = causeOf(difference, target, isServed, ownEndpoint !== undefined, changesExternalIPs, nodes);
     const ofServices = cause === 'not-understood' ? undefined : serviceCause(target.ports);
     // Policies choose among other endpoints, too, for a pod that reaches itself.
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))

@@ -42,9 +42,9 @@ function outcomeWords(outcome: Outcome, family: Family, scene: Scene): string | 
     case 'works':
       return undefined;
     case 'fails':
-      return outcome.loss && lossWords(outcome.loss, family);
+      return outcome.loss && lossWords(outcome.loss, family, true);
     case 'depends':
-      return lossWords(outcome.loss, family);
+      return lossWords(outcome.loss, family, false);
     case 'unknown': {
       const [reason] = outcome.reasons;
       // A compiled input is not expected to have routes.
@@ -61,7 +61,7 @@ const stoppedTurns = {
   data: 'it stalls, as what follows the handshake is lost',
 } as const;
 
-function lossWords(loss: Loss, family: Family): string {
+function lossWords(loss: Loss, family: Family, isSure: boolean): string {
   switch (loss.kind) {
     case 'stopped': {
       const last = loss.steps.at(-1);
@@ -84,6 +84,13 @@ function lossWords(loss: Loss, family: Family): string {
       if (loss.isHeld)
         return `this node holds ${loss.address.text} itself, the cluster IP of ${loss.service}: it fails unless a program on the node listens there`;
       return `nothing answers: ${loss.address.text} is the cluster IP of ${loss.service}, no pod has it, and a connection is translated once`;
+    case 'shared-source': {
+      const end = family === 'ipv4' ? 'drops packets from it' : 'keeps answers to it';
+      const { text } = loss.address;
+      return isSure
+        ? `the packet comes from ${text}, which the endpoint's node has too: it ${end}`
+        : `the packet comes from ${text}, which every node has: it fails if the endpoint is on another node, which ${end}`;
+    }
     case 'left':
       return `the node sends it on as it is, to the cluster IP of ${loss.service}: it fails unless another node takes ${loss.address.text}`;
     case 'own-gateway':

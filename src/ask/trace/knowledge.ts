@@ -64,6 +64,7 @@ export function knowledgeOf(
   const isUnread = (output: RegExp): boolean =>
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
   const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => isKnownOwn(address)));
+  const ofLinks = new Set(links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
   // Every node has a loopback link: if it is missing, only part of ip addr was pasted, or only the other family.
   const hasLoopback = (family: Family): boolean =>
     links.some(({ addresses }) => addresses.some(({ address }) => address.family === family && isLoopback(address)));
@@ -83,6 +84,7 @@ export function knowledgeOf(
     routes: side.routes,
     isPod: (address) => isIn(podTraffic.networks, address),
     serviceAt: servicesOf(side),
+    isOfEveryNode: ({ text }) => holdsServices(mode) === true && side.endpoints.isOfService(text) && !ofLinks.has(text),
     ...placesOfPods(side),
     hasAllAddresses: (family) =>
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
@@ -135,7 +137,7 @@ function servicesOf({ ports, mode }: Snapshot): Knowledge['serviceAt'] {
   return ({ text }) => services.get(text);
 }
 
-/** Whether the mode gives the node the addresses of Services; undefined if the mode is unknown. */
+/** Whether the mode gives each node the addresses of Services; undefined if the mode is unknown. */
 function holdsServices(mode: ProxyMode | undefined): boolean | undefined {
   return mode && modeFacts[mode].kinds.has('links');
 }

@@ -15,7 +15,7 @@ import type { DescriptionLine } from '../describe/describe-words.ts';
 import { lostWayWords, assumedPlace, lackNote } from './stop-words.ts';
 import { reasonSentence, reasonWords } from './reason-words.ts';
 import { assumedLine } from './assumed-values.ts';
-import { healthCheckWords } from './notes.ts';
+import { healthCheckWords, policyLines } from './notes.ts';
 import { packetOf } from './ask.ts';
 import { readSender, type NamedSender } from './read-sender.ts';
 import { senderKinds, type Trace } from './question.ts';
@@ -34,6 +34,8 @@ export interface Matrix {
    * there are no endpoints.
    */
   readonly doubts: readonly string[];
+  /** Sentences on network policies that may refuse what arrives. */
+  readonly policies: readonly string[];
   /** The values here that kpc chose because the input lacks them. */
   readonly assumed: readonly DescriptionLine[];
 }
@@ -95,6 +97,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     senders: names,
     cells,
     healthChecks: healthCheckLines(healthChecks, scene.side),
+    policies: policyLines(cells, scene),
     doubts: [...new Set([...doubts, ...lost, ...places, ...lacks])],
     assumed: assumedLine(values, scene.side),
   };

@@ -1,5 +1,6 @@
 import { count, joinWords, formatCount } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { explainUnserved } from '../describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
@@ -180,15 +181,33 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
   return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
 }
 
-function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {
+/** Once for many packets: which policies may refuse some of them, and at which endpoints. */
+export function policyLines(traces: readonly Trace[], scene: Scene): readonly string[] {
+  const found = traces.flatMap((trace) => judgePolicies(trace, scene));
+  const byPolicies = groupBy(found, (finding) => policyNames(finding));
+  return [...byPolicies].map(([who, own]) => {
+    if (own.some(({ policies }) => policies.length === 0))
+      return `whether a policy refuses these packets is not known: ${unreadPolicies}`;
+    const endpoints = new Set(own.flatMap((each) => [...each.endpoints.keys()]));
+    return `${who} may refuse some of these packets at ${joinWords([...endpoints], 'and')}, if your network plugin enforces policies: "kpc trace --from" says which`;
+  });
+}
+
+const unreadPolicies = 'kpc did not read all policies and Pods of this cluster';
+
+function policyNames({ direction, policies }: PolicyFinding): string {
   const names = policies.map(({ name, place }) => `${name} (${place.file}:${place.line}:${place.column})`);
+  return `${policies.length === 1 ? 'policy' : 'policies'} ${joinWords(names, 'and')}${direction === 'egress' ? ' on egress' : ''}`;
+}
+
+function policyWords(finding: PolicyFinding, fate: Fate): string {
+  const { verdict, policies, endpoints } = finding;
   const isOne = policies.length === 1;
   const all = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const where = endpoints.size < all ? ` at ${joinWords([...endpoints.keys()], 'and')}` : '';
   const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
-  const who = `${isOne ? 'policy' : 'policies'} ${joinWords(names, 'and')}${direction === 'egress' ? ' on egress' : ''}`;
-  if (policies.length === 0)
-    return `${does}; whether a policy refuses it is not known: kpc did not read all policies and Pods of this cluster`;
+  const who = policyNames(finding);
+  if (policies.length === 0) return `${does}; whether a policy refuses it is not known: ${unreadPolicies}`;
   if (verdict === 'unknown')
     return `${does}; ${who} may refuse it${where}: ${isOne ? 'it depends' : 'they depend'} on facts about Pods or Namespaces that the input lacks`;
   const seen = {

@@ -47,10 +47,8 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   const address = parseAddress(from);
   if (address) {
     if (address.family !== family) return wrong({ problem: 'other-family', from });
-    const isOwn =
-      side.heldAddresses.has(address.text) ||
-      scene.links.some(({ addresses }) => addresses.some((each) => each.address.text === address.text));
-    if (inInterface === undefined && isOwn) return read({ words: 'the node itself', address, enters: undefined });
+    if (inInterface === undefined && isOfNode(address, scene))
+      return read({ words: 'the node itself', address, enters: undefined });
     const isPod = side.node?.podCIDRs.some((network) => contains(network, address)) === true;
     return sender(isPod ? 'a pod on this node' : 'a client', address, isPod);
   }
@@ -69,10 +67,23 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
     const near = [...nearest(from.toLowerCase(), senderKinds), ...nearest(workload ? wordsOf(workload) : name, named)];
     return absent({ problem: 'no-sender', name, from, kinds: senderKinds, near });
   }
+  const { nodeName, hostNetwork } = pod.spec;
   const own = pod.status?.addresses.find((each) => each.family === family);
+  const isHere = nodeName !== '' && nodeName === side.node?.name;
+  // A Pod with the node's network is the node to the kernel. A dump is of a node without a name.
+  if (hostNetwork && (isHere || (own && isOfNode(own, scene))))
+    return read({ words: `Pod ${name} with the node's network`, address: undefined, enters: undefined });
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
-  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === side.node?.name;
-  return nodesUnnamed(scene) ?? sender(`Pod ${name}${isHere ? '' : ' on another node'}`, own, isHere);
+  const where = isHere ? '' : hostNetwork ? " with another node's network" : ' on another node';
+  return nodesUnnamed(scene) ?? sender(`Pod ${name}${where}`, own, isHere);
+}
+
+/** Whether the node has the address, also for a Service. */
+function isOfNode({ text }: Address, { side, links }: Scene): boolean {
+  return (
+    side.heldAddresses.has(text) ||
+    links.some(({ addresses }) => addresses.some(({ address }) => address.text === text))
+  );
 }
 
 /**
@@ -189,21 +200,25 @@ function findPod(
   kind: 'pod' | 'remote-pod',
   family: Family,
   scene: Scene,
-  { node: { podCIDRs }, settings }: CompiledSnapshot,
+  { node: { name, podCIDRs }, settings, objects }: CompiledSnapshot,
 ): Address | undefined {
   const besideOf = (isLocal: boolean | undefined) => beside(family, scene, (each) => each.isLocal === isLocal);
   if (kind === 'pod') {
     const own = podCIDRs.find((network) => network.family === family);
     return firstFree(own, scene) ?? besideOf(true);
   }
-  const wide = settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []);
-  const network = wide.find((each) => each.family === family);
-  return besideOf(false) ?? firstFree(network, scene, podCIDRs) ?? besideOf(undefined);
+  const others = objects.nodes.flatMap(({ object }) => (object.metadata.name === name ? [] : object.podCIDRs));
+  for (const text of [...others, ...settings.clusterCIDRs]) {
+    const network = parseNetwork(text.trim());
+    const found = network?.family === family ? firstFree(network, scene, podCIDRs) : undefined;
+    if (found) return found;
+  }
+  return besideOf(false) ?? besideOf(undefined);
 }
 
 /**
  * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name; pods of
- * this node are in a link's network within it. If the rules name no network, takes an address next to an endpoint that is not a host's.
+ * this node are in a link's network within it. If the rules name no network, takes an address next to an endpoint.
  */
 function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
   const wide = scene.podTraffic.networks.filter((network) => network.family === family);
@@ -212,12 +227,7 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
     .flatMap(({ address, prefixLength }) => parseNetwork(`${address.text}/${prefixLength}`) ?? [])
     .filter((network) => network.family === family && network.prefixLength < addressBits[family]);
   const here = ofLinks.filter(({ address }) => isIn(wide, address));
-  const isHost = ({ text }: Address): boolean =>
-    scene.side.ports.some((port) => {
-      const isServer = serviceName(port) === 'default/kubernetes';
-      return isServer && port.endpoints?.some(({ address }) => address?.text === text) === true;
-    });
-  const isPods = (address: Address): boolean => (wide.length > 0 ? isIn(wide, address) : !isHost(address));
+  const isPods = (address: Address): boolean => wide.length === 0 || isIn(wide, address);
   const besideOf = (isHere: boolean | undefined) =>
     beside(family, scene, ({ address }) => isPods(address) && (isHere === undefined || isIn(here, address) === isHere));
   const [network] = wide;
@@ -225,36 +235,60 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
   return besideOf(here.length > 0 ? false : undefined) ?? firstFree(network, scene, here);
 }
 
-/** An address next to an endpoint's. */
+/** An address next to that of an endpoint with a network of its own. */
 function beside(
   family: Family,
   scene: Scene,
   isMeant: (endpoint: { readonly address: Address; readonly isLocal: boolean | undefined }) => boolean,
 ): Address | undefined {
+  const hosts = hostsOf(scene);
   for (const endpoint of scene.side.endpoints.of(family)) {
     const { address } = endpoint;
-    if (!isMeant(endpoint)) continue;
+    if (hosts.has(address.text) || !isMeant(endpoint)) continue;
     return firstFree(parseNetwork(`${address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? address;
   }
   return undefined;
 }
 
+/** Addresses that are no Pod's alone: those of nodes, of Pods with the network of their node, and of the API server. */
+function hostsOf({ side, links }: Scene): ReadonlySet<string> {
+  const { objects, pods, ports } = side;
+  return new Set([
+    ...objects.nodes.flatMap(({ object }) => object.addresses.map(({ address }) => address)),
+    ...links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)),
+    ...[...pods.values()].flatMap(({ spec, status }) =>
+      spec.hostNetwork ? (status?.addresses ?? []).map(({ text }) => text) : [],
+    ),
+    ...ports.flatMap((port) =>
+      serviceName(port) === 'default/kubernetes'
+        ? (port.endpoints ?? []).flatMap(({ address }) => address?.text ?? [])
+        : [],
+    ),
+  ]);
+}
+
 /** firstFree counts down from this host number, because routers and endpoints often have low ones. */
 const tried = 250;
+const blockSize = 256;
+/** How many blocks of a large network are looked at. */
+const blocks = 256;
 
 function firstFree(network: Network | undefined, scene: Scene, except: readonly Network[] = []): Address | undefined {
   if (!network) return undefined;
   const { endpoints } = scene.side;
   const own = new Set(scene.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
   const isTaken = ({ text }: Address) => endpoints.has(text) || endpoints.isOfService(text) || own.has(text);
-  const blocks = network.prefixLength <= 16 ? 256 : 1;
-  for (let block = 0; block < blocks; block++) {
-    for (let host = tried; host > 1; host--) {
-      const address = addressAfter(network.address, block * 256 + host);
-      if (!contains(network, address)) continue;
-      if (except.some((each) => contains(each, address))) break;
-      if (!isTaken(address)) return address;
+  let start = network.address;
+  for (let block = 0; block < blocks && contains(network, start); block++) {
+    const passed = except.find((each) => contains(each, start));
+    const hosts = passed ? 0 : tried;
+    for (let host = hosts; host > 1; host--) {
+      const address = addressAfter(start, host);
+      if (contains(network, address) && !isIn(except, address) && !isTaken(address)) return address;
     }
+    start = passed
+      ? addressAfter(passed.address, 2 ** (addressBits[network.family] - passed.prefixLength))
+      : addressAfter(start, blockSize);
   }
   return undefined;
 }
