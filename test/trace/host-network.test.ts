@@ -1,6 +1,7 @@
 // Senders in the cluster: a Pod with its node's network is that node, and the others have addresses of Pods.
 import { expect, test } from 'vitest';
-import { ask, type Trace } from '../../src/ask/trace/question.ts';
+import { ask } from '../../src/ask/trace/ask.ts';
+import type { Trace } from '../../src/ask/trace/question.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import type { Scene } from '../../src/ask/trace/scene.ts';
 import { sceneOfManifests } from '../support/manifest-scene.ts';
