@@ -304,7 +304,10 @@ test('what is assumed is counted alike in the note and in the answer', async () 
   const balanced = web('Cluster').replace('type: NodePort', 'type: LoadBalancer, externalTrafficPolicy: Local');
   writeFileSync(join(cwd, 'balanced.yaml'), balanced);
   const { stdout, stderr } = await runKpc(['equivalence', 'iptables', 'nftables', '-f', 'balanced.yaml'], { cwd });
-  const [, ofNote] = /assumed, .* (\d+) node ports?\b/.exec(stderr) ?? [];
-  const [, ofAnswer] = /assumed: .* (\d+) node ports?\b/.exec(stdout) ?? [];
-  expect([ofNote, ofAnswer]).toEqual(['2', '2']);
+  const ofNote = /assumed, .* (\d+) node ports?, (\d+) health check node port/.exec(stderr)?.slice(1);
+  const ofAnswer = /assumed: .* (\d+) node ports?, (\d+) health check node port/.exec(stdout)?.slice(1);
+  expect([ofNote, ofAnswer]).toEqual([
+    ['1', '1'],
+    ['1', '1'],
+  ]);
 });

@@ -129,7 +129,7 @@ describe.concurrent('kpc compile --check', () => {
             choice: { from: { endpoints: 3 }, to: { endpoints: 5 } },
             trace: expect.stringContaining('kpc trace after'),
           },
-          { services: ['store/shop'], senders: ['an endpoint of the Service'] },
+          { services: ['store/shop'], senders: ['an endpoint of the Service that is added'] },
         ],
       },
     });
