@@ -59,12 +59,16 @@ export interface Assignment {
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
   const pending = describePending(services.filter(({ object }) => !wantsLoadBalancer(object, ranges)));
-  if (lacking.length === 0) return { services, assigned: [], diagnostics: pending };
+  const familied = services.map((service) => withFamilies(service, ranges));
+  if (lacking.length === 0) return { services: familied, assigned: [], diagnostics: pending };
   const assigner = new Assigner(services, ranges);
   const results = new Map<Sourced<Service>, Service>();
   for (const service of lacking.toSorted(compareServices)) results.set(service, assigner.assign(service));
   return {
-    services: services.map((service) => ({ ...service, object: results.get(service) ?? service.object })),
+    services: services.map((service, i) => {
+      const object = results.get(service);
+      return object ? { ...service, object } : (familied[i] ?? service);
+    }),
     assigned: assigner.assigned,
     diagnostics: [...assigner.diagnostics, ...pending],
   };
@@ -95,6 +99,33 @@ function lacksClusterIP({ clusterIP, clusterIPs, ipFamilies, ipFamilyPolicy }: S
   // The API server writes families together with addresses, so an address without a family is a request in the manifest.
   const isWish = ipFamilies.length === 0 && clusterIPs.length === 1 && wantsBothFamilies(ipFamilyPolicy);
   return clusterIP === '' || ipFamilies.length > clusterIPs.length || isWish;
+}
+
+/** A headless Service with the families that the API server would give it; without ranges, it may get either. */
+function withFamilies(service: Sourced<Service>, ranges: AssignmentRanges): Sourced<Service> {
+  const { spec } = service.object;
+  if (spec.clusterIP !== 'None' || spec.ipFamilies.length > 0 || ranges.clusterIPs.length === 0) return service;
+  return { ...service, object: { ...service.object, spec: { ...spec, ipFamilies: familiesOf(spec, ranges) } } };
+}
+
+/**
+ * Infers families as the API server does (initIPFamilyFields): PreferDualStack adds a second if possible, RequireDualStack always, as
+ * does a headless Service without a selector unless it says SingleStack.
+ */
+function familiesOf(
+  { clusterIPs, ipFamilies, ipFamilyPolicy, clusterIP, selector = {} }: Service['spec'],
+  ranges: AssignmentRanges,
+): Service['spec']['ipFamilies'] {
+  const configured = ranges.clusterIPs.map(({ family }) => familyNames[family]);
+  const given = clusterIPs.flatMap((text) => {
+    const family = parseAddress(text)?.family;
+    return family ? [familyNames[family]] : [];
+  });
+  const wanted = [ipFamilies, given, configured.slice(0, 1)].find(({ length }) => length > 0) ?? [];
+  const isFree = clusterIP === 'None' && Object.keys(selector).length === 0 && ipFamilyPolicy !== 'SingleStack';
+  if (wanted.length !== 1 || !(isFree || wantsBothFamilies(ipFamilyPolicy))) return wanted;
+  const second = wanted[0] === 'IPv4' ? 'IPv6' : 'IPv4';
+  return isFree || ipFamilyPolicy === 'RequireDualStack' || configured.includes(second) ? [...wanted, second] : wanted;
 }
 
 function wantsBothFamilies(policy: Service['spec']['ipFamilyPolicy']): boolean {
@@ -217,7 +248,7 @@ class Assigner {
       }
       return undefined;
     }
-    const ipFamilies = this.#familiesOf(spec);
+    const ipFamilies = familiesOf(spec, this.#ranges);
     if (ipFamilies.length === spec.clusterIPs.length) return undefined;
     const clusterIPs = [...spec.clusterIPs];
     for (const ipFamily of ipFamilies.slice(clusterIPs.length)) {
@@ -226,16 +257,6 @@ class Assigner {
       clusterIPs.push(address);
     }
     return { clusterIP: clusterIPs[0] ?? '', clusterIPs, ipFamilies };
-  }
-
-  /** Infers families as the API server does: PreferDualStack adds a second if possible, RequireDualStack always. */
-  #familiesOf({ clusterIPs, ipFamilies, ipFamilyPolicy }: Service['spec']): Service['spec']['ipFamilies'] {
-    const configured = this.#ranges.clusterIPs.map(({ family }) => familyNames[family]);
-    const given = clusterIPs.flatMap((text) => familyNames[parseAddress(text)?.family ?? 'ipv4']);
-    const wanted = [ipFamilies, given, configured.slice(0, 1)].find(({ length }) => length > 0) ?? [];
-    if (!wantsBothFamilies(ipFamilyPolicy) || wanted.length !== 1) return wanted;
-    const second = wanted[0] === 'IPv4' ? 'IPv6' : 'IPv4';
-    return ipFamilyPolicy === 'RequireDualStack' || configured.includes(second) ? [...wanted, second] : wanted;
   }
 
   #takeAddress(service: Sourced<Service>, family: Family): string | undefined {

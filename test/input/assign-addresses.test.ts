@@ -34,6 +34,9 @@ test('families as the API server chooses them', () => {
       { ...port, clusterIP: '10.96.0.8' },
       { ...port, clusterIP: 'None' },
       { type: 'ExternalName', externalName: 'example.com' },
+      { ...port, clusterIP: 'None', selector: { app: 'web' } },
+      { ...port, clusterIP: 'None', selector: { app: 'web' }, ipFamilyPolicy: 'PreferDualStack' },
+      { ...port, clusterIP: 'None', ipFamilyPolicy: 'SingleStack' },
     ),
     ranges,
   );
@@ -44,8 +47,11 @@ test('families as the API server chooses them', () => {
     ['IPv6'],
     ['IPv4', 'IPv6'],
     [],
+    ['IPv4', 'IPv6'],
     [],
-    [],
+    ['IPv4'],
+    ['IPv4', 'IPv6'],
+    ['IPv4'],
   ]);
   for (const { clusterIP, clusterIPs, ipFamilies } of specsOf(result).slice(0, 5)) {
     expect(clusterIP).toBe(clusterIPs[0]);
@@ -61,6 +67,9 @@ test('families as the API server chooses them', () => {
   ]);
   expect(result.assigned[4]?.clusterIPs).toEqual([specsOf(result)[4]?.clusterIPs[1]]);
   expect(result.diagnostics).toEqual([]);
+  const headless = services({ ...port, clusterIP: 'None', selector: { app: 'web' } });
+  expect(specsOf(assignAddresses(headless, ranges))[0]?.ipFamilies).toEqual(['IPv4']);
+  expect(specsOf(assignAddresses(headless, { clusterIPs: [] }))[0]?.ipFamilies).toEqual([]);
 });
 
 test('node ports: one number for both protocols of a port, none where they are not wanted', () => {
