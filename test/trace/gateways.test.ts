@@ -341,6 +341,41 @@ describe('which listener takes a request', () => {
   });
 });
 
+describe('a request without http:// or https://', () => {
+  const backend = (name: string) => ({ service: { name, port: { number: 8080 } } });
+  const ingress = (spec: object) => ({
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'Ingress',
+    metadata: { name: 'old', namespace: 'infra' },
+    spec,
+  });
+  const ofHost = ingress({
+    defaultBackend: backend('v1'),
+    rules: [{ host: '*.lan', http: { paths: [{ path: '/x', pathType: 'Prefix', backend: backend('v2') }] } }],
+  });
+
+  test.each([
+    ['mq.lan/x', ['v2']],
+    ['mq.lan', ['v1']],
+    ['mq.lan/y', ['v1']],
+    ['www.example.com', ['v1']],
+    // These may be names of the cluster.
+    ['v1', []],
+    ['v9.infra', []],
+    ['v9.infra.svc', []],
+    ['web-0.v1.infra.svc', []],
+  ])('to %s goes to %j', (asked, ends) => {
+    expect(goes([ofHost], asked)).toEqual(ends);
+  });
+
+  test('says why nothing takes a host that a route names', () => {
+    const closed = gateway('open', [{}], 'web');
+    const route9 = route('r', [rule('v1')], { hostnames: ['a.b'], parentRefs: [{ name: 'open', namespace: 'web' }] });
+    expect(followIn([closed, route9], 'a.b/x')?.problems).toHaveLength(1);
+    expect(followIn([closed, route9], 'c.d/x')).toBeUndefined();
+  });
+});
+
 describe('the listeners of ListenerSets', () => {
   const listener = (name: string, more: Listening = {}) => ({
     name,

@@ -22,6 +22,14 @@ interface WantedRequest {
   readonly path: string;
 }
 
+/** `isRequest`: whether the text surely is one. Else routes for any host do not take it: it may name something else. */
+type AskedRequest = WantedRequest & { readonly isRequest: boolean };
+
+/** Whether a route names the host of the request. */
+export function namesHost({ hosts }: IngressRoute, { host }: Pick<WantedRequest, 'host'>): boolean {
+  return hosts.some((each) => fitsHost(each, host));
+}
+
 export function readRequest(to: string): WantedRequest | undefined {
   const match = /^(?:(https?):\/\/)?([^/:?#]+)(?::(\d+))?(\/[^?#]*)?(?:[?#].*)?$/i.exec(to);
   if (!match) return undefined;
@@ -35,7 +43,7 @@ export function readRequest(to: string): WantedRequest | undefined {
 }
 
 /** What takes a request: the most specific listener of each Gateway, and the best route of all Ingresses. */
-export function followRequest(request: WantedRequest, scene: Scene): readonly Followed[] {
+export function followRequest(request: AskedRequest, scene: Scene): readonly Followed[] {
   const weigh = ({ listener }: Entrance): number => weighHost(listener?.host ?? '', request.host);
   const byGateway = groupBy(listEntrances(scene), ({ gateway = '' }) => gateway);
   return [...byGateway.values()].flatMap((entrances) => {
@@ -74,15 +82,14 @@ interface Candidate {
   readonly weights: readonly number[];
 }
 
-function findCandidates(from: Sourced<Ingress>, entrance: Entrance, request: WantedRequest): readonly Candidate[] {
+function findCandidates(from: Sourced<Ingress>, entrance: Entrance, request: AskedRequest): readonly Candidate[] {
   const labels = request.host.split('.').length;
   return from.object.routes.flatMap((route) => {
     // An Ingress wildcard matches exactly one label.
     const fits = route.hosts.filter(
       (host) => fitsHost(host, request.host) && (from.object.kind !== 'Ingress' || host.split('.').length === labels),
     );
-    // Without a scheme, routes for any host are skipped: the word may name something else.
-    const isAny = route.hosts.length === 0 && (request.scheme !== undefined || entrance.listener?.host);
+    const isAny = route.hosts.length === 0 && (request.isRequest || entrance.listener?.host);
     if ((fits.length === 0 && !isAny) || !fitsPath(route, request.path)) return [];
     const host = fits.reduce((most, each) => Math.max(most, weighHost(each, request.host)), 0);
     return [{ from, route, entrance, weights: [host, weighPath(route), Number(route.isConditional)] }];

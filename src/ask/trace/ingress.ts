@@ -7,7 +7,8 @@ import { isGranted, listEntrances, type Entrance } from './gateways.ts';
 import { absent, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import { ask } from './ask.ts';
 import type { Scene } from './scene.ts';
-import { takenBy, readRequest, followRequest, type Followed } from './ingress-request.ts';
+import { readDestination } from './read-destination.ts';
+import { followRequest, namesHost, readRequest, takenBy, type Followed } from './ingress-request.ts';
 
 /** Requests through an Ingress or a Gateway API route, from the controller on. */
 export interface IngressWay {
@@ -46,9 +47,31 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
     if (kinds.length > 0) return wrong({ problem: 'unread', what: question.to, kinds });
   }
   if (named) return followNamed(named, question, scene);
-  const followed = request ? followRequest(request, scene) : [];
+  if (!request) return undefined;
+  const { ingresses } = scene.side.objects;
+  const isOfHost = ingresses.some(({ object }) => object.routes.some((route) => namesHost(route, request)));
+  const isRequest = request.scheme !== undefined || isOfHost || isNoService(question, scene);
+  const taken = followRequest({ ...request, isRequest }, scene);
+  const followed = taken.length > 0 ? taken : refusedOf(request, scene);
   if (followed.length > 0) return { kind: 'read', value: follow(followed, question, scene) };
-  return request?.scheme === undefined ? undefined : absent({ problem: 'no-ingress-of-host', request: question.to });
+  return request.scheme === undefined ? undefined : absent({ problem: 'no-ingress-of-host', request: question.to });
+}
+
+/** The objects with the request's host that no entrance takes, to say why: none of their routes counts. */
+function refusedOf(request: Parameters<typeof namesHost>[1], scene: Scene): readonly Followed[] {
+  const entrances = listEntrances(scene);
+  const taken = new Set(entrances.flatMap(takenBy));
+  return scene.side.objects.ingresses.flatMap((from) => {
+    if (taken.has(from) || !from.object.routes.some((route) => namesHost(route, request))) return [];
+    return [{ from, routes: [], entrances: entrances.filter((each) => each.routes.has(from)) }];
+  });
+}
+
+/** Whether a text of three labels or more, such as www.example.com, names nothing in the cluster: it may be any host. */
+function isNoService({ to, namespace }: Question, scene: Scene): boolean {
+  if (!/^[^/:.]+\.[^/:.]+\.[^/:]+/.test(to) || /\.svc(?:[.:/]|$)/.test(to)) return false;
+  const found = readDestination({ to, protocol: undefined, namespace, isOutside: false }, undefined, scene);
+  return found.kind === 'wrong' && found.diagnostic.code === 'not-found';
 }
 
 /** Kinds of objects that a way from outside depends on. One that could not be read may be the first part of the way, or forbid it. */
