@@ -38,7 +38,7 @@ export class TextBudget {
     this.#bytes += text.length;
     if (this.#bytes > bytes) return { of: 'bytes', most: bytes };
     this.#waiting.push(text);
-    // A non-empty line has a character and an end.
+    // Only non-empty lines count, and each takes at least two bytes: below this size there cannot be too many.
     this.#isCounting ||= this.#bytes > 2 * lines;
     if (this.#isCounting) for (const each of this.#waiting.splice(0)) this.#count(each);
     return this.#lines > lines ? { of: 'lines', most: lines } : undefined;

@@ -193,7 +193,7 @@ function isHarmless(line: string, reason: string): boolean {
 /** Tables where iptables keeps its rules. */
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
 
-/** A rule that ends with its counter: nft prints nothing for DNAT and the like in a family it did not list first. */
+/** A rule with nothing after its counter: nft omits xt targets such as DNAT in any family but the first that it lists. */
 const lostTarget = /(counter packets \d+ bytes \d+)(?=[ \t]*$)/gm;
 
 /** The table's text with that family, without counts. */

@@ -67,7 +67,7 @@ export function holdsOutput(text: string): boolean {
   return new Splitter(text.slice(0, longestPreface).replace(/^\ufeff/, '')).run(true);
 }
 
-/** Splits a text into outputs. Takes any text; without outputs, it has no strays either. */
+/** Splits a text into outputs. Takes any text; one without outputs has no strays either. */
 export function splitOutputs(text: string): SplitText {
   const splitter = new Splitter(text.replace(/^\ufeff/, ''));
   if (!holdsOutput(text) || !splitter.run()) return { outputs: [], strays: [] };

@@ -70,7 +70,7 @@ function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boo
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
 }
 
-/** Whether the rule has what some rule of each kube-proxy chain has: see syncProxyRules in both proxiers. */
+/** Whether the rule has a mark of kube-proxy's: each of its chains has at least one such rule: see syncProxyRules in both proxiers. */
 function isOfKubeProxyChain(rule: Rule): boolean {
   return rule.args.some((arg) => {
     switch (arg.kind) {

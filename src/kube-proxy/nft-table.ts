@@ -204,7 +204,7 @@ function namedBy(expression: Expression): Named {
 /** Versions of nft that write sets on which older ones crash: this one, and all from `from` on. */
 const writers = { exactly: '1.0.6.1', from: [1, 1, 2] } as const;
 
-/** The first release whose image's nft reads what all of them write. */
+/** The first release whose image has an nft that reads what all of them write. */
 export const readsAllNft = '1.37';
 
 /** Whether this nft writes sets on which nft in older kube-proxy images crashes. */

@@ -260,7 +260,7 @@ function unread(among: Elements): Exclude<Answer, boolean> {
   return 'set' in among ? lacks({ kind: 'set', tool: 'nftables', set: among.set }) : unreadRule('an empty set');
 }
 
-/** Fields that stay the same while addresses and ports do. */
+/** Fields that change only if the packet's addresses or ports are rewritten. */
 const lasting = /^(?:ip6? [sd]addr|(?:th|tcp|udp|sctp) dport|meta l4proto)$/;
 
 /** The fields by which a later rule surely looks up what this one writes; undefined if they may change meanwhile. */

@@ -110,7 +110,7 @@ function portWords(diff: ServicePortDiff, isOneOfMany: boolean, write: WriteValu
   const named = ({ rank, text }: Ranked): Ranked =>
     prefix === '' ? { rank, text } : { rank: rank === 'endpoints' ? rank : 'other', text: prefix + text };
   const kind = reasons.find(decidesAll)?.kind;
-  // All that the port has comes or goes with it: what it is says enough.
+  // A port that is added or removed takes all its properties along: its name says enough.
   if (!isWhole && (kind === 'port-added' || kind === 'port-removed')) {
     const facts = reasons.flatMap((reason) =>
       reason.kind === 'facts' ? listFacts(reason.ports, undefined, write) : [],

@@ -124,7 +124,7 @@ class TableReader {
       if (name.kind === 'cluster') draft.showsEndpoints ||= endpoints.length > 0 && this.#namesAll(chain);
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
-      // Under policy Local, the node's own packets, recognised by source, take another path.
+      // A `fib` match on the source, which sends the node's own packets another way, exists only under policy Local.
       draft.externalPolicyLocal = matchesIn(chain).some(({ left }) =>
         left.some(({ name: field }) => field.startsWith('fib ')),
       );

@@ -119,7 +119,7 @@ export function jumpCommand({ tool, family }: Pick<MissingJump, 'tool' | 'family
   return tool === 'nftables' ? 'nft list ruleset' : family === 'ipv4' ? 'iptables-save' : 'ip6tables-save';
 }
 
-/** The hook that enters the chain of a jump to Services. */
+/** The hook of the chain that lacks the jump to the Service rules. */
 export function entryOf(jump: MissingJump): string {
   return jump.tool === 'nftables' ? (jump.chain.base?.hook ?? '') : jump.from.toLowerCase();
 }

@@ -81,7 +81,7 @@ const unseen: readonly (readonly [where: string, host: () => Host])[] = [
 ];
 
 describe('whether a kube-proxy runs', () => {
-  test.each(unseen)('is unknown, and no answer, where %s', async (_, host) => {
+  test.each(unseen)('reports unknown, not none, where %s', async (_, host) => {
     expect(await findKubeProxy(host())).toMatchObject({ kind: 'unknown' });
   });
 

@@ -98,7 +98,7 @@ class HttpConnections {
       socket.removeAllListeners('data').pause();
       const connection = this.#open.get(socket);
       if (connection) connection.isSilent = false;
-      // The system sends what it has taken, also after the socket is closed.
+      // Destroying the socket loses nothing: the kernel still sends what it has accepted.
       socket.end(response, () => socket.destroy());
     };
     socket.on('end', () => {

@@ -110,7 +110,7 @@ export type KubeProxySight =
 /**
  * Looks for a kube-proxy, one process at a time so as not to run out of descriptors. Answers "none" only if every
  * candidate could be examined.
- * Test: is unknown, and no answer, where %s.
+ * Test: reports unknown, not none, where %s.
  */
 export async function findKubeProxy(host: Host): Promise<KubeProxySight> {
   const own = await host.readLink('/proc/self/ns/net');

@@ -131,7 +131,7 @@ function divideSets(draft: OwnershipDraft): void {
   });
 }
 
-/** The sets that the staying rules name, and the sets in sets. */
+/** The sets that the remaining rules use, and the member sets of those. */
 function listNeededSets({ present, staying }: OwnershipDraft): ReadonlySet<string> {
   const needed = new Set<string>();
   for (const { args } of staying) {

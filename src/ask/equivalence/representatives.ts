@@ -113,7 +113,7 @@ export function chooseStandIns(
   );
   const hosts = new Set(servicePorts.flatMap(({ endpoints }) => endpoints.map(({ status }) => status.nodeName)));
   const ofNodes = new Set([...nodes.values()].flatMap(({ addresses }) => addresses.map(({ address }) => address)));
-  /** Whether packets to the endpoint are handled as those to its address are, which is a Node's or a Service's. */
+  /** Whether the endpoint's address is also that of a Node or a Service, whose handling it then gets. */
   const isStrange = ({ address: { text } }: Endpoint): boolean =>
     ofNodes.has(text) || clusters.some(({ addresses }) => addresses.servicesAt(text).length > 0);
   const bound = servicePorts.filter((port) => looksAtPlace(port) || port.endpoints.some(isStrange));

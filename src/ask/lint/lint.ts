@@ -74,7 +74,7 @@ export interface LintResult {
   readonly snapshots: () => readonly CompiledSnapshot[];
   /** All that were read. */
   readonly files: readonly string[];
-  /** Their names below what was named on the command line. */
+  /** Each file's path relative to the argument that led to it. */
   readonly below: ReadonlyMap<string, string>;
 }
 
@@ -130,7 +130,7 @@ function nameBelow({ name, origin }: TextFile): string {
   return origin ? pathBelow(origin.folder, name) : (name.split('/').at(-1) ?? name);
 }
 
-/** What all rules find, but for what the packet that shows it denies. */
+/** The findings of all rules, except those that a traced packet disproves. */
 function check(input: LintInput, subjects: Subjects, trace: TracePacket): readonly Finding[] {
   return ruleCodes.flatMap((code) =>
     (ruleOf(code)?.check?.(input) ?? []).flatMap(({ details, place, packet }): readonly Finding[] => {

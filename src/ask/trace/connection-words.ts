@@ -71,51 +71,51 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       return untranslatedWords(loss, family);
     case 'other-way': {
       const via = loss.gateway ? ` via ${loss.gateway.text}` : '';
-      return `the answer leaves by ${loss.output}${via}, and the client's packets come by ${loss.input}: it fails unless the network behind ${loss.output} lets such answers pass`;
+      return `the answer leaves by ${loss.output}${via}, and the client's packets come by ${loss.input}: the connection fails unless the network behind ${loss.output} lets such answers pass`;
     }
     case 'elsewhere':
       return `what the client sends after the answer goes to ${loss.destination.text}`;
     case 'other-hop': {
       const { destination, output = '', gateway } = loss;
       const via = gateway ? ` via ${gateway.text}` : '';
-      return `what the client sends after the answer leaves by ${output}${via}, unlike its first packet: it fails unless it gets to ${destination.text} from there`;
+      return `what the client sends after the answer leaves by ${output}${via}, unlike its first packet: the connection fails unless it gets to ${destination.text} from there`;
     }
     case 'service-address':
       if (loss.isHeld)
-        return `this node holds ${loss.address.text} itself, the cluster IP of ${loss.service}: it fails unless a program on the node listens there`;
+        return `this node holds ${loss.address.text} itself, the cluster IP of ${loss.service}: the connection fails unless a program on the node listens there`;
       return `nothing answers: ${loss.address.text} is the cluster IP of ${loss.service}, no pod has it, and a connection is translated once`;
     case 'shared-source': {
       const end = family === 'ipv4' ? 'drops packets from it' : 'keeps answers to it';
       const { text } = loss.address;
       return isSure
         ? `the packet comes from ${text}, which the endpoint's node has too: it ${end}`
-        : `the packet comes from ${text}, which every node has: it fails if the endpoint is on another node, which ${end}`;
+        : `the packet comes from ${text}, which every node has: the connection fails if the endpoint is on another node, which ${end}`;
     }
     case 'left':
-      return `the node sends it on as it is, to the cluster IP of ${loss.service}: it fails unless another node takes ${loss.address.text}`;
+      return `the node sends it on untranslated, to the cluster IP of ${loss.service}: the connection fails unless another node takes ${loss.address.text}`;
     case 'own-gateway':
-      return `${loss.endpoint.text} sees the client's address: it fails unless the answer comes by this node`;
+      return `${loss.endpoint.text} sees the client's address and may answer it directly: the connection fails unless the answer passes through this node`;
     case 'own-network': {
       const { destination, inside, gateway, output = '' } = loss;
-      return `the node sends packets for ${destination.text}, which is of the network of its ${inside}, to ${gateway.text} by ${output}: it fails if they come back from there`;
+      return `the node sends packets for ${destination.text}, which is of the network of its ${inside}, to ${gateway.text} by ${output}: the connection fails if they come back from there`;
     }
     case 'closer-route': {
       const { destination, taken, closer } = loss;
-      return `the node sends packets for ${destination.text}${hopWords(taken)}, although another table has a closer route${hopWords(closer)}: it fails unless they get there from ${taken.gateway?.text}`;
+      return `the node sends packets for ${destination.text}${hopWords(taken)}, although another table has a closer route${hopWords(closer)}: the connection fails unless they get there from ${taken.gateway?.text}`;
     }
     case 'not-held':
-      return `a route brings packets for ${loss.address.text} to this node, which does not have the address: it fails unless a transparent program answers`;
+      return `a route brings packets for ${loss.address.text} to this node, which does not have the address: the connection fails unless a transparent program answers`;
     case 'no-arp': {
       const { address, link, sysctl } = loss;
-      return `the node answers no ARP request for ${address.text} on ${link} (${sysctl}): it fails unless another program answers, or the sender knows the address`;
+      return `the node answers no ARP request for ${address.text} on ${link} (${sysctl}): the connection fails unless another program answers, or the sender knows the address`;
     }
     case 'no-neighbour': {
       const last = loss.steps.at(-1);
       const why = last ? ` (${stoppedWords(last)})` : '';
-      return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: it fails unless the sender already knows its link address`;
+      return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: the connection fails unless the sender already knows its link address`;
     }
     case 'foreign-source':
-      return `the answer goes to ${loss.address.text}, which the node does not have: it fails unless the network sends that to this node`;
+      return `the answer goes to ${loss.address.text}, which the node does not have: the connection fails unless the network sends that to this node`;
   }
 }
 

@@ -101,7 +101,7 @@ function weighHost(pattern: string, host: string): number {
   return pattern === host ? host.length + 1 : pattern.length;
 }
 
-/** Exact beats the longest prefix. How a pattern ranks depends on the controller, so it comes first, as a possibility. */
+/** Exact beats the longest prefix. How patterns rank depends on the controller, so they come first and count only as possible matches. */
 function weighPath({ path, pathType }: IngressRoute): number {
   if (pathType === 'pattern') return Number.POSITIVE_INFINITY;
   if (pathType === 'exact') return Number.MAX_SAFE_INTEGER;

@@ -231,7 +231,7 @@ export function lostJumpsOf({ side }: Scene): LostJumps {
   return { ipv4: ipv4 ?? [], ipv6: ipv6 ?? [] };
 }
 
-/** Any other stop comes before the rules of Services, or does not depend on them. */
+/** All other stops come before the rules of Services, or do not depend on them. */
 const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
 
 /** Whether no rule that translates Service addresses has taken the packet, which is then untouched or stopped. */

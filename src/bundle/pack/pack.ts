@@ -14,7 +14,7 @@ const largestOf = new Map([
   ['manifest.json', 2 ** 23],
 ]);
 
-/** The files of a pack in order: what others must agree with comes first. */
+/** The files of a pack in order: signature and manifest first, because they verify the rest. */
 const packNames: readonly string[] = [...new Set([signatureFile, 'manifest.json', ...[...knownNames].toSorted()])];
 
 /** Whether an archive that begins with this file may be a pack. */

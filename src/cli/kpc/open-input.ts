@@ -110,7 +110,7 @@ export async function expectNodes(call: Call<InputOptions>, { loaded, nodes }: O
   call.end();
 }
 
-/** The snapshot of a node, after what there is to say of it. */
+/** Reports a reading's findings, then returns its snapshot or ends the call. */
 export async function useReading(call: Call, reading: Reading): Promise<Snapshot> {
   // What is printed says which mode it is.
   await call.report(withoutDefaultMode(reading));

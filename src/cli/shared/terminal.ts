@@ -26,7 +26,7 @@ export type Done = (status: ExitStatus) => void;
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
   readonly err: (text: string) => Promise<void>;
-  /** Replaces the status line on stderr; '' removes it. For a user who watches. */
+  /** Replaces the status line on stderr; '' removes it. Only for interactive use. */
   readonly status: (text: string) => Promise<void>;
   /** All of standard input, as bytes or as decoded text. Read once; the result is the same each time. */
   readonly readStdin: () => Promise<Uint8Array | string>;

@@ -181,7 +181,7 @@ interface JsonValues {
   readonly values: readonly (Span & { readonly value: unknown })[];
   /** The broken value, after which nothing is read. */
   readonly broken?: Span;
-  /** Whether it has more values than kpc reads: none is. */
+  /** Set if the file has more values than kpc reads: then it reads none of them. */
   readonly isTooLong?: true;
   /** From where on the file is YAML. */
   readonly next: number;

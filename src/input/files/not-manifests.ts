@@ -33,7 +33,7 @@ export function isForeignText({ origin, text }: TextFile): boolean {
   );
 }
 
-/** What makes objects of a file of a chart or of kustomize that was named itself; undefined for any other. */
+/** The tool that turns a file of a chart or of kustomize into objects, if the user named that file; undefined for any other. */
 export function findMaker(name: string): 'helm' | 'kustomize' | undefined {
   const file = baseName(name);
   if (/^kustomization\.ya?ml$/.test(file)) return 'kustomize';

@@ -18,7 +18,7 @@ import type { RawIngress, RawService, RawServicePort } from './shapes/service.ts
 /** Three hours: the API server's default for sessionAffinity ClientIP. */
 const defaultAffinitySeconds = 10800;
 
-/** Most Services lack most lists: all of them have this one. */
+/** One shared empty list: most Services lack most lists. */
 const none: readonly never[] = [];
 
 type RawSpec = NonNullable<RawService['spec']>;

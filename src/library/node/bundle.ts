@@ -56,8 +56,7 @@ export async function packBundle(
 }
 
 /**
- * Checks what kpc-apply checks before it applies a bundle or a pack, except for what only its node knows. Gives what it is, in words,
- * or all that kpc-apply would refuse it for.
+ * Checks what kpc-apply checks before it applies a bundle or a pack, except for what only its node knows. Returns a description of it, or every reason why kpc-apply would refuse it.
  */
 export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];

@@ -25,7 +25,7 @@ export const noWorkflow =
     ? 'No workflow is written: this build of kpc names no repository to take its action from. A job that has kpc can run the command below; examples/github-actions of the package has one.'
     : undefined;
 
-/** What a repository is set up with. */
+/** Options of kpc init. */
 export interface SetupOptions extends FileOptions {
   readonly file: readonly string[];
   readonly node?: string;

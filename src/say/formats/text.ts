@@ -23,7 +23,7 @@ export function formatFindings(findings: readonly SaidFinding[], lineOf: LineOf,
       .join(': ');
     const shows = trace === undefined ? '' : `  trace: ${printable(trace.command)}\n`;
     const advice = `${formatHelp(help)}${shows}`;
-    // Of what is left out, a line each is enough.
+    // Findings about skipped input need no excerpt.
     if (!isPlaced || code === 'left-out') return `${header}${advice}`;
     const excerpt = excerptLine(lineOf(file, line), column);
     const shown = excerpt === undefined ? '' : `  ${excerpt.line}\n  ${paint[severity](excerpt.caret)}\n`;

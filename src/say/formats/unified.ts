@@ -34,7 +34,7 @@ const headerOptions = { includeIndex: false, includeUnderline: false, includeFil
 
 /**
  * The unified diff of a file, with names as in diff -u; an absent side is /dev/null. Files too different to compare
- * line by line are shown as replaced whole; of files that are too long for that, one line says so. Characters that a terminal would
+ * line by line are shown as replaced whole; a file too long for a diff gets one line that says so. Characters that a terminal would
  * act on become dots. Test: a file that is too long for a diff differs in one line
  */
 export function formatUnifiedDiff(

@@ -117,7 +117,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     'no-folder': ['several nodes need a folder', 'name one with -o, --golden or --check'],
     'no-node': ['the input holds no Node', 'add what kubectl get nodes -o yaml prints'],
     'no-side': ({ first }) => [
-      `diff needs ${first === undefined ? 'two sides' : `a second side beside ${first}`}`,
+      `diff needs ${first === undefined ? 'two sides' : `a second side to compare with ${first}`}`,
       'kpc diff OLD NEW, such as "kpc diff main:services services"',
     ],
 

@@ -71,7 +71,7 @@ function findExternalGap(service: LintedService, input: LintInput): Finding | un
     const isUnsteered = spec.type === 'NodePort' && !isEverywhere;
     return isUnsteered ? { details: { ...about, traffic: 'unsteered' }, place } : undefined;
   }
-  // IPVS mode sends it to endpoints elsewhere, whose answers do not come back. Where they are, such slices do not say.
+  // IPVS mode sends it to endpoints elsewhere, whose answers do not come back. Slices without nodeName do not show where the endpoints are.
   const drops = modeFacts[mode].localWithoutEndpoints === 'local-drops';
   const isOpen = (port: ServicePort): boolean => {
     if (isUnplaced(port) && !drops) return false;
