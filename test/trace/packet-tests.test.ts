@@ -309,7 +309,7 @@ tests:
     '3:1 a file of kpc test has no field "nodse" -> did you mean node?',
     '5:17 from: no Pod default/externl in the input, and externl is not pod, remote-pod, node or external -> did you mean external?',
     '6:9 to: no Service nginxx here -> did you mean default/nginx?',
-    '7:13 expect: refuse is none of delivered, refused, dropped, forwarded, local, unknown, fails -> did you mean refused?',
+    '7:13 expect: refuse is not one of delivered, refused, dropped, forwarded, local, unknown, fails -> did you mean refused?',
     '9:21 to: which port of 10.0.0.1? -> write 10.0.0.1:80, for example',
     '10:12 proto cannot be "tpc" -> write tcp, udp, sctp or icmp',
     '11:13 expect: which port of 10.0.0.1? -> write 10.0.0.1:80, for example',
@@ -391,4 +391,33 @@ test('an item that is wrong has one error, whatever its packet would say', async
   expect(stderr.match(/^tests\.yaml:\d+:\d+: \w+|\[[\w-]+\]$/gm)).toEqual(
     [22, 28, 44, 57].flatMap((column) => [`tests.yaml:3:${column}: error`, '[bad-value]']),
   );
+});
+
+const bare = `apiVersion: v1
+kind: Service
+metadata: { name: a }
+spec: { selector: { app: a }, ports: [{ port: 80 }] }
+`;
+
+test.each(['mode: []', 'nodes: []', 'release: []', 'node: []'])(
+  '%s tests nothing, so it does not pass',
+  async (choice) => {
+    const cwd = mkdtempSync(join(scratch, 'none-'));
+    writeFileSync(join(cwd, 'in.yaml'), bare);
+    for (const [at, text] of [
+      ['top', `inputs: in.yaml\n${choice}\ntests: [{ from: pod, to: svc/a, expect: unknown }]\n`],
+      ['test', `inputs: in.yaml\ntests: [{ from: pod, to: svc/a, expect: unknown, ${choice} }]\n`],
+    ] as const) {
+      writeFileSync(join(cwd, `${at}.yaml`), text);
+      const { status, stderr } = await runKpc(['test', `${at}.yaml`, '-q'], { cwd });
+      expect([status, stderr], at).toEqual([2, expect.stringContaining('[bad-expectation]')]);
+    }
+  },
+);
+
+test('a packet whose end is unknown comes as expected where unknown is', async () => {
+  const cwd = mkdtempSync(join(scratch, 'unknown-'));
+  writeFileSync(join(cwd, 'in.yaml'), bare);
+  writeFileSync(join(cwd, 't.yaml'), 'inputs: in.yaml\ntests: [{ from: pod, to: svc/a, expect: unknown }]\n');
+  expect((await resultsOf(['t.yaml'], cwd)).map(({ passed }) => passed)).toEqual([true]);
 });

@@ -148,6 +148,8 @@ function readDocument(
 
 /** Where a test, or the whole file, sends its packets; undefined for what it leaves open. */
 function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[], report: Report) {
+  for (const field of ['mode', 'release', 'node', 'nodes'] as const)
+    if (raw[field]?.length === 0) report.add([...path, field], 'bad-expectation', { problem: 'empty', field });
   if (givenList(raw.node) && givenList(raw.nodes))
     report.add([...path, 'nodes'], 'bad-expectation', { problem: 'rivals' });
   const refuse = (field: 'mode' | 'release', value: string, expected: string): readonly [] => {

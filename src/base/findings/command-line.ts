@@ -29,6 +29,7 @@ export const commandLineFindings = {
   'bad-expectation': byProblem<{
     nothing: None;
     missing: { readonly field: 'from' | 'to' | 'expect' | 'inputs' };
+    empty: { readonly field: 'mode' | 'release' | 'node' | 'nodes' };
     rivals: None;
     /** `known`: the words that `source` accepts besides addresses. */
     'unknown-source': Texts<'value'> & Lists<'known'>;

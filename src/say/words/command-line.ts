@@ -42,11 +42,12 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       field === 'inputs'
         ? ['the tests name no cluster', 'name manifests, a bundle or a dump under "inputs:", or with -f']
         : [`a test has no ${field}`, `write ${field}: it needs from, to and expect`],
+    empty: ({ field }) => [`${field} names none, so nothing would be tested`, `name one, or leave out ${field}`],
     rivals: ['node and nodes mean the same', 'keep one of them'],
 
     'unknown-source': ({ value, known }) => `source: ${value} is neither ${known.join(', ')} nor an address`,
     'unknown-verdict': ({ value, known, near }) => [
-      `expect: ${value} is none of ${known.join(', ')}`,
+      `expect: ${value} is not one of ${known.join(', ')}`,
       near === undefined ? 'for endpoints, write a list' : `did you mean ${near}?`,
     ],
     'idle-source': ['source: only an endpoint sees a source', 'expect delivered, or endpoints'],
