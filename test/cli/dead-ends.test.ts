@@ -22,7 +22,7 @@ test.each([
   ['nosuch', "unknown command 'nosuch'", '--help lists the commands'],
   ['compil svc.yaml', "unknown command 'compil'", 'did you mean compile?'],
   ['diff', 'diff needs two sides', 'kpc diff OLD NEW, such as "kpc diff main:services services"'],
-  ['diff svc.yaml', 'diff needs a second side beside svc.yaml', 'kpc diff OLD NEW'],
+  ['diff svc.yaml', 'diff needs a second side to compare with svc.yaml', 'kpc diff OLD NEW'],
   ['equivalence ipvs nft -f svc.yaml', 'no mode, release, file or folder is called "nft"', 'did you mean nftables?'],
   [
     'equivalence foo bar -f svc.yaml',

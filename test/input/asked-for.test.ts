@@ -158,7 +158,7 @@ test('a cluster IP that the manifest names gets one of the other family beside i
     ['IPv6,IPv4', 2],
     ['', 1],
     ['IPv4', 1],
-    ['', 1],
+    ['IPv4,IPv6', 1],
   ]);
   expect(all.services[0]?.object.spec.clusterIPs[0]).toBe('10.96.0.9');
   expect(all.services[1]?.object.spec.clusterIPs[0]).toBe('fd00::9');

@@ -140,7 +140,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     expect(bundle.stderr).toContain('bundle is a bundle, and --to-kubernetes-version needs manifests');
     const one = await kpc('diff', 'web.yaml');
     expect(one).toMatchObject({ status: 2, stdout: '' });
-    expect(one.stderr).toContain('diff needs a second side beside ');
+    expect(one.stderr).toContain('diff needs a second side to compare with ');
   });
 
   test('a feature gate that the new kube-proxy locks keeps it from starting', async () => {
