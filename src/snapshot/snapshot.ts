@@ -3,7 +3,15 @@ import { findOwners, type Owners } from '../kube-proxy/owners.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import { indexPorts } from '../cluster/address-index.ts';
 import { groupBy } from '../cluster/grouping.ts';
-import type { AddressIndex, Cluster, NodeContext, ServiceInfo, ShownPort, AssumedWorkload } from '../cluster/model.ts';
+import {
+  serviceName,
+  type AddressIndex,
+  type AssumedWorkload,
+  type Cluster,
+  type NodeContext,
+  type ServiceInfo,
+  type ShownPort,
+} from '../cluster/model.ts';
 import { fullName, type Pod, type ProxySettings, type Service } from '../cluster/objects.ts';
 import { coverAll, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
@@ -161,6 +169,7 @@ abstract class Known<Own extends Facts> {
   #shown: ReadonlyMap<string, DecompiledPort> | undefined;
   #endpoints: KnownEndpoints | undefined;
   #held: ReadonlySet<string> | undefined;
+  #ofHosts: ReadonlySet<string> | undefined;
   #pods: ReadonlyMap<string, Pod> | undefined;
   #services: ReadonlyMap<string, Service> | undefined;
 
@@ -206,6 +215,21 @@ abstract class Known<Own extends Facts> {
     return (this.#held ??= new Set(
       this.state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)),
     ));
+  }
+
+  /** Addresses that are no Pod's alone: those of Nodes, of Pods with the network of their Node, and of the API server. */
+  get addressesOfHosts(): ReadonlySet<string> {
+    return (this.#ofHosts ??= new Set([
+      ...this.objects.nodes.flatMap(({ object }) => object.addresses.map(({ address }) => address)),
+      ...[...this.pods.values()].flatMap(({ spec, status }) =>
+        spec.hostNetwork ? (status?.addresses ?? []).map(({ text }) => text) : [],
+      ),
+      ...this.ports.flatMap((port) =>
+        serviceName(port) === 'default/kubernetes'
+          ? (port.endpoints ?? []).flatMap(({ address }) => address?.text ?? [])
+          : [],
+      ),
+    ]));
   }
 
   get endpoints(): KnownEndpoints {

@@ -1,7 +1,6 @@
 // Who sends a packet: a named Pod, workload or address, or a stand-in for any Pod, node or client outside.
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
-import { serviceName } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { nearest } from '../../base/names.ts';
 import {
@@ -241,30 +240,18 @@ function beside(
   scene: Scene,
   isMeant: (endpoint: { readonly address: Address; readonly isLocal: boolean | undefined }) => boolean,
 ): Address | undefined {
-  const hosts = hostsOf(scene);
-  for (const endpoint of scene.side.endpoints.of(family)) {
+  const { endpoints, addressesOfHosts } = scene.side;
+  const own = addressesOfLinks(scene);
+  for (const endpoint of endpoints.of(family)) {
     const { address } = endpoint;
-    if (hosts.has(address.text) || !isMeant(endpoint)) continue;
+    if (own.has(address.text) || addressesOfHosts.has(address.text) || !isMeant(endpoint)) continue;
     return firstFree(parseNetwork(`${address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? address;
   }
   return undefined;
 }
 
-/** Addresses that are no Pod's alone: those of nodes, of Pods with the network of their node, and of the API server. */
-function hostsOf({ side, links }: Scene): ReadonlySet<string> {
-  const { objects, pods, ports } = side;
-  return new Set([
-    ...objects.nodes.flatMap(({ object }) => object.addresses.map(({ address }) => address)),
-    ...links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)),
-    ...[...pods.values()].flatMap(({ spec, status }) =>
-      spec.hostNetwork ? (status?.addresses ?? []).map(({ text }) => text) : [],
-    ),
-    ...ports.flatMap((port) =>
-      serviceName(port) === 'default/kubernetes'
-        ? (port.endpoints ?? []).flatMap(({ address }) => address?.text ?? [])
-        : [],
-    ),
-  ]);
+function addressesOfLinks({ links }: Scene): ReadonlySet<string> {
+  return new Set(links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
 }
 
 /** firstFree counts down from this host number, because routers and endpoints often have low ones. */
@@ -276,7 +263,7 @@ const blocks = 256;
 function firstFree(network: Network | undefined, scene: Scene, except: readonly Network[] = []): Address | undefined {
   if (!network) return undefined;
   const { endpoints } = scene.side;
-  const own = new Set(scene.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  const own = addressesOfLinks(scene);
   const isTaken = ({ text }: Address) => endpoints.has(text) || endpoints.isOfService(text) || own.has(text);
   let start = network.address;
   for (let block = 0; block < blocks && contains(network, start); block++) {
