@@ -12,6 +12,7 @@ import {
   type Workload,
 } from '../../cluster/objects.ts';
 import { asPods, isScaledDown } from '../../cluster/slices/assume-pods.ts';
+import { findPrinted } from '../../cluster/slices/selector-causes.ts';
 import { selectPods } from '../../cluster/slices/select-pods.ts';
 import { compileNode, NodeMemo } from '../../snapshot/open/compile-node.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
@@ -117,7 +118,7 @@ function readServices(
   const infos = new Map(cluster.services.map((info) => [fullName(info), info]));
   const slices = groupSlices(inputs.slices);
   const withEndpoints = new Set(inputs.endpoints.map(({ object }) => fullName(object.metadata)));
-  const hasRunningPods = inputs.pods.some(({ object }) => object.status !== undefined);
+  const isPrinted = findPrinted(inputs.pods, inputs.services);
   const standsFor = new Map(
     inputs.workloads.filter(hasPods).flatMap((each) => asPods(each).map((pod) => [pod, podsOf(each)] as const)),
   );
@@ -135,7 +136,7 @@ function readServices(
     const given = slices.get(namespace, short) ?? [];
     const isGiven = given.length > 0 || withEndpoints.has(name);
     const own = written.get(name) ?? object;
-    const isOfCluster = hasRunningPods && own.spec.clusterIP !== '';
+    const isOfCluster = isPrinted(own);
     const selected = selections.get(name) ?? [];
     const isOfPods = isOfCluster && !ports.some(({ endpoints }) => endpoints.some(({ status }) => status.assumed));
     return [

@@ -16,13 +16,12 @@ import {
 } from '../objects.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { assumePods, ownerKey } from './assume-pods.ts';
-import type { AssignedService } from '../assign-addresses.ts';
 import type { AssumedWorkload } from '../model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
 import { compareNames, hasEndpoints, selectPods, type Selecting } from './select-pods.ts';
-import { causeFinder, type MakerSources } from './selector-causes.ts';
+import { causeFinder, findPrinted, type MakerSources } from './selector-causes.ts';
 import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type Idle } from './slice-warnings.ts';
 
 interface SliceSources extends MakerSources {
@@ -49,11 +48,14 @@ export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'unplaced' |
 
 const none: readonly never[] = [];
 
-/** A cluster's slices: given, mirrored from Endpoints, else made from Pods. `assumed`: workloads have Pods. */
+/**
+ * A cluster's slices: given, mirrored from Endpoints, else made from Pods. `assumed`: workloads have Pods; `written`: the Services
+ * before addresses were assigned.
+ */
 export function findSlices(
   sources: SliceSources,
   assumed: AssumedNetworks | undefined,
-  assigned: readonly AssignedService[] = [],
+  written = sources.services,
 ): FoundSlices {
   const { services, slices, endpoints } = sources;
   const mirrored = mirrorEndpoints(sources);
@@ -70,7 +72,7 @@ export function findSlices(
         taken: addressesOf(sources),
       })
     : { pods: sources.pods, hasIdle: false, scaledDown: none, pending: none, unplaced: none, diagnostics: [] };
-  const made = podsToSlices({ ...sources, ...found, pods, likelyOf: likelyCauses(sources, assigned) }, served);
+  const made = podsToSlices({ ...sources, ...found, pods, likelyOf: likelyCauses(sources, written) }, served);
   const madeOf = groupSlices(made.slices);
   const madeFor = namesOf(made.services);
   return {
@@ -94,12 +96,10 @@ export function findSlices(
   };
 }
 
-/** Of a cluster with its Pods, a Service that has an address there shows all that it has. */
-function likelyCauses(sources: SliceSources, assigned: readonly AssignedService[]): Idle['likelyOf'] {
-  const hasRunningPods = sources.pods.some(({ object }) => object.status !== undefined);
-  const isAssigned = new Set(assigned.flatMap(({ service, clusterIPs }) => (clusterIPs.length > 0 ? service : [])));
+function likelyCauses(sources: SliceSources, written: SliceSources['services']): Idle['likelyOf'] {
+  const isPrinted = findPrinted(sources.pods, written);
   const findCause = causeFinder(sources);
-  return (service) => findCause(service, hasRunningPods && !isAssigned.has(fullName(service.metadata))).likely;
+  return (service) => findCause(service, isPrinted(service)).likely;
 }
 
 function addressesOf({ slices, endpoints }: SliceSources): ReadonlySet<string> {

@@ -1,7 +1,16 @@
 import { findNearest } from '../../base/names.ts';
 import type { Likely } from '../../base/findings/services.ts';
 import { groupBy } from '../grouping.ts';
-import type { Gateway, ObjectMeta, Pod, PodMaker, Service, Sourced, Workload } from '../objects.ts';
+import {
+  fullName,
+  type Gateway,
+  type ObjectMeta,
+  type Pod,
+  type PodMaker,
+  type Service,
+  type Sourced,
+  type Workload,
+} from '../objects.ts';
 import { asPods, ordinalLabels } from './assume-pods.ts';
 import { nameOfSelected } from './slice-warnings.ts';
 
@@ -28,6 +37,24 @@ interface SelectorCause {
   readonly likely: Likely;
   /** Whether it fits what an object of the input makes, or names such an object. */
   readonly isMeant: boolean;
+}
+
+/**
+ * Tells the Services that were printed from a cluster with its Pods, as their address shows: the input has all Pods that these select.
+ * `written`: before addresses were assigned.
+ */
+export function findPrinted(
+  pods: readonly Sourced<Pod>[],
+  written: readonly Sourced<Service>[],
+): (service: Pick<Service, 'metadata'>) => boolean {
+  if (!pods.some(({ object }) => object.status !== undefined)) return () => false;
+  let printed: ReadonlySet<string> | undefined;
+  return ({ metadata }) => {
+    printed ??= new Set(
+      written.flatMap(({ object }) => (object.spec.clusterIP === '' ? [] : fullName(object.metadata))),
+    );
+    return printed.has(fullName(metadata));
+  };
 }
 
 export type FindCause = (service: Service, isOfCluster: boolean) => SelectorCause;
@@ -79,7 +106,7 @@ function templatesOf([namespace, makers]: readonly [string, readonly PodMaker[]]
 }
 
 /** "app=web". */
-export function labelWords(label: readonly [string, string]): string {
+function labelWords(label: readonly [string, string]): string {
   return label.join('=');
 }
 

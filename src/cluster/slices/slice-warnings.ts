@@ -201,13 +201,19 @@ function describePending({ owner, pods, wanted, place }: Pending, unfit: readonl
   return services.length === 0 ? [] : [diagnose('no-node-fits', { services, owner, wanted }, place)];
 }
 
+/** "app=web,tier=front", as kubectl takes it. */
+export function selectorWords({ spec: { selector = {} } }: Service): string {
+  return Object.entries(selector)
+    .map((label) => label.join('='))
+    .join();
+}
+
 function describeUnmatched(lost: readonly (Selecting & { readonly likely: Likely })[]): readonly Finding[] {
   const [first] = lost;
   if (!first) return [];
   const { object, source } = first.service;
-  const selector = Object.entries(object.spec.selector ?? {}).map(([name, value]) => `${name}=${value}`);
   const services = [...new Set(lost.map(({ label }) => label))];
-  const details = { services, selector: selector.join(), ...first.likely };
+  const details = { services, selector: selectorWords(object), ...first.likely };
   return [diagnose('selects-nothing', details, source.place(['spec', 'selector']))];
 }
 

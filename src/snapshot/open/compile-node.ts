@@ -130,7 +130,7 @@ function serve(
   return slices.recall(inputs, { choices, assume, nodes }, () => {
     const assignment = assignAddresses(inputs.services, choices);
     const sources = { ...inputs, services: assignment.services, nodes: [...inputs.nodes, ...assumedNodes] };
-    return { ...assignment, found: findSlices(sources, assume, assignment.assigned) };
+    return { ...assignment, found: findSlices(sources, assume, inputs.services) };
   });
 }
 

@@ -1,4 +1,5 @@
-import { causeFinder, labelWords } from '../../../../cluster/slices/selector-causes.ts';
+import { causeFinder } from '../../../../cluster/slices/selector-causes.ts';
+import { selectorWords } from '../../../../cluster/slices/slice-warnings.ts';
 import { refused, type Found, type Rule } from '../../rule.ts';
 
 /**
@@ -12,13 +13,13 @@ export const selectsNothing: Rule<'selects-nothing'> = {
     const findCause = causeFinder(input.loaded.inputs);
     return input.services.flatMap((service): readonly Found<'selects-nothing'>[] => {
       const { object, name, source, selected, slices, ports, isOfCluster, knowsEndpoints } = service;
-      const selector = Object.entries(object.spec.selector ?? {});
+      const selector = selectorWords(object);
       const [port] = ports;
-      if (selector.length === 0 || selected.length > 0 || slices.length > 0 || !port) return [];
+      if (selector === '' || selected.length > 0 || slices.length > 0 || !port) return [];
       if (isOfCluster !== knowsEndpoints || !(isOfCluster || hasManifests)) return [];
       const { likely, isMeant } = findCause(object, isOfCluster);
       if (isMeant) return [];
-      const details = { services: [name], selector: selector.map(labelWords).join(), ...likely };
+      const details = { services: [name], selector, ...likely };
       const packet = isOfCluster ? refused(port, input) : undefined;
       return [{ details, place: source.place(['spec', 'selector']), packet }];
     });
