@@ -76,7 +76,7 @@ export class TooLong extends Error {
 
 /**
  * As JSON.parse, for untrusted text: throws a TooLong for more values than the bound.
- * Test: only what kpc-apply itself wrote, and a piece of what was counted, is parsed without a bound.
+ * Test: architecture/json.test.ts.
  */
 export function parseJson(text: string, most: number = mostItems): unknown {
   if (holdsMoreItems(text, most)) throw new TooLong({ of: 'values', most });

@@ -22,7 +22,7 @@ const withoutEffect = 0o10000000;
  * What a path led to when it was looked up, wherever it leads by now. Held without opening it (O_PATH), which does not
  * affect a device or wait for a pipe: so it can be checked before it is opened by `path`. Without /proc, `path` is the
  * path itself, and must be checked again after opening.
- * Test: opens no device, whatever takes the place of a pack meanwhile.
+ * Test: base/read-file.test.ts.
  */
 export class HeldPath {
   readonly #descriptor: number | undefined;

@@ -19,7 +19,7 @@ import { basename, dirname } from 'node:path';
 /**
  * An open folder. Its paths go through its descriptor, like openat(2), so nobody can replace it between two calls.
  * Without /proc they go by the folder's path.
- * Test: a bundle is written into the folder that was made for it, not into one that a link in its place leads to.
+ * Test: base/replace-file.test.ts.
  */
 export class OpenFolder {
   readonly #descriptor: number;
@@ -83,7 +83,7 @@ export async function withFolder<T>(
 /**
  * Removes a file, link or folder with its content, but nothing behind a link, even if another user replaces folders by
  * links meanwhile. A missing path is no error.
- * Test: follows no link that is put in the place of a folder while it is being removed.
+ * Test: base/remove-tree.test.ts.
  */
 export function removeTree(path: string): void {
   try {
@@ -116,7 +116,7 @@ export interface FileKind {
 /**
  * Writes a file, replacing any other. Readers see it whole, and the folder may be another user's: writes under a new
  * name, by descriptor, then renames. Refuses to replace anything but a regular file, such as a device or a link.
- * Test: does not replace %s.
+ * Test: base/replace-file.test.ts.
  */
 export async function replaceFile(path: string, content: string | Uint8Array, kind: FileKind): Promise<void> {
   await withFolder(dirname(path), { isLink: 'followed' }, (folder) =>
@@ -173,7 +173,7 @@ const abandonedMilliseconds = 10 * 60_000;
 
 /**
  * Removes what killed writers left in the folder.
- * Test: removes what a killed writer left, and not what another is writing.
+ * Test: base/replace-file.test.ts.
  */
 function removeUnfinished(folder: OpenFolder): void {
   for (const name of readdirSync(folder.path)) {

@@ -27,9 +27,8 @@ export function describeUnread(error: unknown): string {
 }
 
 /**
- * Reads a regular file of at most `most` bytes. Refuses others before opening: a pipe may have no writer, a device no
- * end, and reading a kernel file may consume a message. Throws an UnreadableFile, or the system's error. `check` gets
- * the file's real path.
+ * Reads a regular file of at most `most` bytes. Refuses others before opening: a pipe may have no writer, a device no end, and reading a
+ * kernel file may consume a message. Throws an UnreadableFile, or the system's error. `check` gets the file's real path.
  */
 export function readRegularFile(path: string, most: number = largestFile, check?: (found: string) => void): Buffer {
   const { file, size } = openRegularFile(path, (held) => {
@@ -78,7 +77,7 @@ const largestKernelFile = 2 ** 24;
 /**
  * Reads a short file in /proc or /sys at once, which is safe. Throws an UnreadableFile for a long one: something else
  * may be mounted there.
- * Test: an endless file in the place of one of the kernel's is refused.
+ * Test: apply/real-networks.slow.test.ts.
  */
 export function readKernelFile(path: string): string {
   const file = openSync(path, constants.O_RDONLY);

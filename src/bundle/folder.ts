@@ -153,7 +153,7 @@ export function describeTooLarge(most: number): string {
 /**
  * The bytes of a file of a folder. Refuses a link out of the folder: in a repository, it could make anyone who compares
  * print any file of theirs. The folder itself may be a link.
- * Test: a link in a folder that --check compares.
+ * Test: bundle/hostile-folders.test.ts.
  */
 export function readOwnFile(folder: string, name: string, most?: number): Buffer {
   const path = join(folder, name);

@@ -103,7 +103,7 @@ export function isLogging(
 
 /**
  * A way back writes these files: whatever a snapshot says, they are kernel settings of the network.
- * Test: where state-1.json %s, rollback says what to do instead.
+ * Test: apply/damaged-state.test.ts.
  */
 export function hasSettingPaths(settings: unknown): boolean {
   return !isObject(settings) || Object.keys(settings).every(isSettingPath);

@@ -101,9 +101,8 @@ export interface HintReading {
 }
 
 /**
- * The endpoints of one family behind each port of a Service. Of those with the same address and port, one counts
- * (kube-proxy's EndpointSliceCache.addEndpoints): the last that does not terminate; before running-endpoint-first, the
- * first, with the others as rivals.
+ * The endpoints of one family behind each port of a Service. Of those with the same address and port, one counts (kube-proxy's
+ * EndpointSliceCache.addEndpoints): the last that does not terminate; before running-endpoint-first, the first, with the others as rivals.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
@@ -133,9 +132,8 @@ export function endpointsByPort(
 }
 
 /**
- * The endpoints as in v1 Endpoints, where a Service port takes those of its name whatever the protocol
- * (BuildPortsToEndpointsMap in pkg/proxy/util/utils.go). An address both ready and not ready is not ready
- * (RepackSubsets in pkg/api/v1/endpoints/util.go).
+ * The endpoints as in v1 Endpoints, where a Service port takes those of its name whatever the protocol (BuildPortsToEndpointsMap in
+ * pkg/proxy/util/utils.go). An address both ready and not ready is not ready (RepackSubsets in pkg/api/v1/endpoints/util.go).
  */
 function joinProtocols(byPort: ReadonlyMap<PortKey, SlicedEndpoint[]>): ReadonlyMap<PortKey, readonly Endpoint[]> {
   const byName = new Map<string, SlicedEndpoint[]>();

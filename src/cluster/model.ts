@@ -154,9 +154,7 @@ export interface NodeContext {
   /** The label topology.kubernetes.io/zone, or ''. */
   readonly zone: string;
   readonly podCIDRs: readonly Network[];
-  /**
-   * By family: first InternalIP, else first ExternalIP, unless kube-proxy's bind address overrides it; else loopback.
-   */
+  /** By family: first InternalIP, else first ExternalIP, unless kube-proxy's bind address overrides it; else loopback. */
   readonly nodeIPs: { readonly [F in Family]: Address };
   /** All addresses on the node's links except kube-ipvs0, with loopback, sorted, unique. Empty if unknown. */
   readonly hostAddresses: readonly Address[];

@@ -144,9 +144,8 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
 }
 
 /**
- * Whether --nodeport-addresses covers addresses of Services. In IPVS mode kube-proxy binds these to kube-ipvs0 and
- * treats all link addresses in a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports
- * there too.
+ * Whether --nodeport-addresses covers addresses of Services. In IPVS mode kube-proxy binds these to kube-ipvs0 and treats all link
+ * addresses in a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports there too.
  */
 export function findCoveredAddresses(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,

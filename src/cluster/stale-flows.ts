@@ -39,9 +39,8 @@ export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'wi
 }
 
 /**
- * The ports that a change removes: no port of that name, protocol and family is left, because the Service was deleted
- * or made headless or ExternalName, or the port renamed (ServicePortMap.Update in servicechangetracker.go). A new
- * number or address does not count.
+ * The ports that a change removes: no port of that name, protocol and family is left, because the Service was deleted or made headless or
+ * ExternalName, or the port renamed (ServicePortMap.Update in servicechangetracker.go). A new number or address does not count.
  */
 export function findGonePorts(before: readonly ShownPort[], after: readonly ShownPort[]): readonly ShownPort[] {
   const staying = new Set(after.map(portKey));

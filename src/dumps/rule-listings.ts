@@ -36,10 +36,7 @@ export class RuleListings {
   /** Whether a listing is known to be of iptables-legacy. */
   hasLegacy = false;
 
-  /**
-   * Takes what a tool printed, unless it is of another node or time: then returns what shows that. `whole`: complete
-   * tables.
-   */
+  /** Takes what a tool printed, unless it is of another node or time: then returns what shows that. `whole`: complete tables. */
   add(tables: Tables, whole: readonly TableName[], variant: Variant | undefined): readonly string[] {
     const given = tableNames.flatMap((name) => {
       const chains = tables[name];

@@ -25,7 +25,7 @@ export function countLines(text: string): number {
 
 /**
  * A list of lines in which empty lines cost nothing.
- * Test: the empty lines of a dump cost no more than their characters.
+ * Test: input/bounds.test.ts.
  */
 export class LineList {
   readonly #parts: string[] = [];
@@ -67,7 +67,7 @@ const mostListed = 300;
 
 /**
  * Collects lines that cannot be read.
- * Test: keeps some hundred lines of one reason, and counts the others.
+ * Test: input/bounds.test.ts.
  */
 export class UnreadLines {
   readonly #listed: UnreadLine[] = [];

@@ -53,9 +53,8 @@ export const emptyState: KernelState = {
 export type ObjectKind = keyof KernelState;
 
 /**
- * For each kind, what finds the steps between two lists of objects, in a workable order. A node gets new objects in the
- * order of rows, so that each comes after those it uses; removal goes in reverse. Each kind has a folder or file beside
- * this one.
+ * For each kind, what finds the steps between two lists of objects, in a workable order. A node gets new objects in the order of rows, so
+ * that each comes after those it uses; removal goes in reverse. Each kind has a folder or file beside this one.
  */
 const diffByKind = {
   modules: diffModules,
@@ -121,9 +120,8 @@ export interface Ownership {
 }
 
 /**
- * The owned part of a state. Built-in chains keep the owned jumps and their places between other rules; proxy ports,
- * timeouts and modules have no owner and stay whole. Restrict both sides before comparing, so that foreign objects are
- * neither compared nor touched.
+ * The owned part of a state. Built-in chains keep the owned jumps and their places between other rules; proxy ports, timeouts and modules
+ * have no owner and stay whole. Restrict both sides before comparing, so that foreign objects are neither compared nor touched.
  */
 export function restrictState(state: KernelState, owns: Ownership): KernelState {
   const iptables = rulesPlaces.flatMap((place) => {

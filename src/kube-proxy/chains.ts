@@ -81,9 +81,8 @@ export function isNamedByKubeProxy(chain: string): boolean {
 }
 
 /**
- * A jump from a built-in chain to kube-proxy's, with its comment. 'NEW': only for packets that open a connection,
- * because the target has many rules. 'LOCAL': for packets to the node's addresses, appended after other programs' rules
- * (iptables.Append in iptablesInit).
+ * A jump from a built-in chain to kube-proxy's, with its comment. 'NEW': only for packets that open a connection, because the target has
+ * many rules. 'LOCAL': for packets to the node's addresses, appended after other programs' rules (iptables.Append in iptablesInit).
  */
 type Jump = readonly [
   table: TableName,

@@ -90,10 +90,7 @@ function isOfKubeProxyChain(rule: Rule): boolean {
   });
 }
 
-/**
- * A jump with other matches or another comment is another program's. A bare one may be kube-proxy's: people remove
- * comments.
- */
+/** A jump with other matches or another comment is another program's. A bare one may be kube-proxy's: people remove comments. */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
   if (isKnownJump(table, from, rule)) return 'certain';
@@ -127,10 +124,9 @@ function weighLink({ name, kind, addresses }: Link): Evidence {
 }
 
 /**
- * Virtual servers have no names, and kube-proxy treats all of a node's as its own, so other traces decide. A Service's
- * address is on kube-ipvs0 or, if it is the node's own, in a set with its port. A node port is a number in a set, which
- * another program's virtual server may share: kube-proxy's forwards as kube-proxy does, to a Service's endpoints, or to
- * nothing at an address of the node.
+ * Virtual servers have no names, and kube-proxy treats all of a node's as its own, so other traces decide. A Service's address is on
+ * kube-ipvs0 or, if it is the node's own, in a set with its port. A node port is a number in a set, which another program's virtual server
+ * may share: kube-proxy's forwards as kube-proxy does, to a Service's endpoints, or to nothing at an address of the node.
  */
 function weighServers(
   state: KernelState,
@@ -171,9 +167,7 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
   return { schedulers, endpoints };
 }
 
-/**
- * Finds undecided virtual servers: sets list all of kube-proxy's; else kube-ipvs0 has all addresses but node ports'.
- */
+/** Finds undecided virtual servers: sets list all of kube-proxy's; else kube-ipvs0 has all addresses but node ports'. */
 function findUndecided(
   { sets, links }: KernelState,
   shows: { readonly sets: boolean; readonly links: boolean },

@@ -1,5 +1,4 @@
-// What is wrong on a node, as a snapshot shows it: endpoints of a Service port, and jumps of kube-proxy's that
-// something removed.
+// What is wrong on a node, as a snapshot shows it: endpoints of a Service port, and jumps of kube-proxy's that something removed.
 import { mayBeUnseen } from '../base/findings/services.ts';
 import { count, joinWords } from '../base/printable.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';

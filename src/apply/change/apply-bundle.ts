@@ -103,10 +103,7 @@ function readNetworks(cidrs: readonly string[]): readonly Network[] {
   });
 }
 
-/**
- * Asks to remove what kpc-apply made and, with `adopt`, what a kube-proxy left. Modules and sysctls stay, as when
- * kube-proxy cleans up: others may need them.
- */
+/** Asks to remove what kpc-apply made and, with `adopt`, what a kube-proxy left. Modules and sysctls stay, as in kube-proxy's cleanup. */
 export function requestNothing(
   host: Host,
   choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force' | 'assumeAlone' | 'confirmTimeout'>,
@@ -184,7 +181,6 @@ async function forgetUdpFlows(
   }
 }
 
-/** What an apply of a plan would refuse or warn about. */
 export interface Foresight {
   readonly refusals: readonly NodeCheck[];
   readonly warnings: readonly string[];
@@ -217,7 +213,6 @@ async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): 
   ];
 }
 
-/** What a change of mode leaves behind, and what is lost. */
 function describeModeChange({ present }: Plan, before: ProxyMode, next: ProxyMode): readonly string[] {
   const [from, to] = [modeFacts[before], modeFacts[next]];
   return [
@@ -242,7 +237,6 @@ function hasAffinity({ iptables, virtualServers, nftables }: KernelState): boole
   );
 }
 
-/** Why a limit of the node becomes lower. */
 function describeLowering({ setting, from }: SysctlChange): readonly string[] {
   if (setting.path !== sysctlPath(conntrackMax) || !(Number(from) > Number(setting.value))) return [];
   const why = setting.reason === undefined ? '' : ` (${setting.reason})`;

@@ -17,7 +17,7 @@ import { writeRecord } from '../state/history.ts';
 import { readRecord, type OwnershipRecord, type Snapshot } from '../state/record.ts';
 import { drainTerms, look, type ChangeRequest, type Session } from './observe-node.ts';
 
-/** Carries out the steps of a plan in order, and returns them. Throws a Failure at the first that fails. */
+/** Returns the steps it carried out. Throws a Failure at the first that fails. */
 export async function runPlan(session: Session, plan: Plan): Promise<readonly Step[]> {
   const { onEvent, signal } = session;
   const steps = listSteps(plan);
@@ -72,8 +72,7 @@ function assertDone(command: Command, result: CommandResult): void {
     throw new Failure('tool-missing', `${tool} is missing`, '"kpc-apply doctor" names the package', tool);
   }
   const said = result.stderr.trim();
-  // ipvsadm -R goes on after a line that failed, and ends with status 0.
-  // Test: what ipvsadm complains of is the reason that is given, although it ends with status 0.
+  // ipvsadm -R goes on after a line that failed, and ends with status 0. Test: apply/faults.test.ts.
   if (result.status === 0 && (tool !== 'ipvsadm' || said === '')) return;
   const text = [describeEnd(command, result), excerptOf(said), quoteLine(command, said)].filter(Boolean).join('\n');
   throw new Failure(
@@ -94,10 +93,7 @@ function quoteLine({ stdin }: Command, said: string): string {
 
 const attempts = 3;
 
-/**
- * Brings the node back to a snapshot and ends the journal; tries every step and waits long for none. Returns what is
- * left undone. `unconfirmed`: this process's own apply, if it has a standby.
- */
+/** Restores a snapshot: tries every step, waits long for none; returns what is left undone. `unconfirmed`: this process's own apply. */
 export async function putBack(
   session: Session,
   snapshot: Snapshot,
@@ -125,10 +121,7 @@ export async function putBack(
   return left;
 }
 
-/**
- * Writes the record only if it differs: this must work on a full disk. If it fails, the journal stays, and the next
- * command finds everything put back.
- */
+/** Writes the record only if it differs: this must work on a full disk. If it fails, the journal stays, for the next command to end. */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {
     // A damaged record counts as different.
@@ -141,7 +134,6 @@ async function endJournal({ host, folder, onEvent }: Session, record: OwnershipR
   }
 }
 
-/** Asks for everything to be as it was in a snapshot. */
 export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
   const owned = joinOwned(snapshot.record.owned, snapshot.touched);
   const { variants } = snapshot.reading;

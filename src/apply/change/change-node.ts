@@ -31,9 +31,8 @@ import { assertNoFault, putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 /**
- * Brings the node to what is wanted, or back to what it was; needs the lock. The journal holds a snapshot of the node
- * until everything is done, read back and right, so that after a kill the next process knows what to restore. Throws a
- * Failure if it did not begin.
+ * Brings the node to what is wanted, or back to what it was; needs the lock. The journal holds a snapshot of the node until the change is
+ * read back and right, so that after a kill the next process knows what to restore. Throws a Failure if it did not begin.
  */
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
@@ -47,8 +46,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   assertAllSeen(session, request, before);
   const { plan } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.ownership.conflicts.length === 0;
-  // Report a running kube-proxy first: --adopt would take nothing from it.
-  // Test: is named before its rules are: --adopt would not help.
+  // Report a running kube-proxy first: --adopt would take nothing from it. Test: apply/ownership.test.ts.
   await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.ownership.ownedAfter), before);
   assertNoConflicts(plan);
   if (isIdle) {
@@ -105,8 +103,7 @@ async function makeChange(
   const { host, folder } = session;
   const { origin, confirmTimeout } = request;
   const { reading, plan } = before;
-  // An operator who may be cut off from the node must not wait for a tool that hangs.
-  // Test: in transaction %d is ended soon, and everything is put back.
+  // An operator who may be cut off from the node must not wait for a tool that hangs. Test: apply/hanging-tools.test.ts.
   const hasty = unconfirmed && inHaste(host, folder, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
   const working = { ...session, host: hasty?.host ?? host };
   const progress = await carryOut(working, before);
@@ -137,7 +134,6 @@ async function makeChange(
   return { ...progress.plan, kept, draining };
 }
 
-/** The node as it is now, or as it was before a change that did not finish. */
 async function takeSnapshot(
   { host }: Session,
   { reading, plan }: Observation,
@@ -157,7 +153,6 @@ async function takeSnapshot(
   };
 }
 
-/** The node's present state; one without an id gets one. */
 async function identifyState({ host, folder }: Session, state: StateMark | undefined): Promise<StateMark> {
   return state ?? { id: await nextId(host, folder, state) };
 }
@@ -192,11 +187,7 @@ function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, ownedAf
   return adopt && !isNothingOwned(withoutOwned(ownedAfter, owned));
 }
 
-/**
- * Throws a Failure if --adopt could not read part of what it takes over. Most nodes lack other modes' tools: only a
- * warning.
- * Test: adopts nothing where %s may not be read.
- */
+/** Throws a Failure if --adopt could not read part of what it takes; missing tools of other modes only warn. Test: apply/unseen.test.ts. */
 export function assertAllSeen({ assumesAlone }: Session, { adopt }: ChangeRequest, { unread }: Observation): void {
   const failure = unread.find(({ code }) => code !== 'tool-missing');
   if (!failure || !adopt || assumesAlone === true) return;
@@ -205,7 +196,6 @@ export function assertAllSeen({ assumesAlone }: Session, { adopt }: ChangeReques
   throw new Failure('unreadable-node', text, advice, failure.tool);
 }
 
-/** Throws a Failure if something is in the way. */
 export function assertNoConflicts(plan: Plan): void {
   const { conflicts } = plan.ownership;
   if (conflicts.length === 0) return;
@@ -259,9 +249,8 @@ function withDraining(
 }
 
 /**
- * Reads back what was changed, because exit statuses prove too little: a new plan must be empty, but for settings that
- * came with a module, which it sets. Reads each changed part whole and every setting, so it finds what other programs
- * changed there meanwhile; "verify" reads the other parts too.
+ * Reads back each changed part and every setting, because exit statuses prove too little: a new plan must be empty, except for settings
+ * that came with a module, which it sets. Also finds what other programs changed there; "verify" reads the other parts too.
  */
 async function readBack(
   session: Session,

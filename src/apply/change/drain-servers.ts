@@ -24,19 +24,19 @@ export interface DrainPolicy {
 export interface DrainPlan {
   readonly virtualServers: readonly VirtualServer[];
   readonly draining: readonly DrainingServer[];
-  /** The connections that the draining real servers have. */
+  /** Open connections to the draining real servers. */
   readonly kept: number;
   /** Connections that end because their real server or virtual server is removed. */
   readonly cut: number;
 }
 
 /**
- * Adds to what is wanted, at weight 0, the TCP real servers that are no longer wanted: they keep their connections and
- * take no new ones. One is removed once it has weight 0 and no connection, or its time is over. UDP and SCTP real
- * servers go at once (IsRsGracefulTerminationNeeded in ipvs/util/ipvs.go), as do all of a virtual server that goes.
+ * Adds to what is wanted, at weight 0, the TCP real servers that are no longer wanted: they keep their connections and take no new ones.
+ * One is removed once it has weight 0 and no connection, or its time is over. UDP and SCTP real servers go at once
+ * (IsRsGracefulTerminationNeeded in ipvs/util/ipvs.go), as do all of a virtual server that goes.
  *
- * If the node leaves IPVS for iptables rules, each virtual server stays while it has connections, whatever its
- * protocol: the kernel forwards their packets by it alone. New connections follow the rules, which see a packet first.
+ * When iptables rules replace IPVS, each virtual server of any protocol stays while it has connections, which it alone forwards. New
+ * connections follow the rules, which see a packet first.
  */
 export function planDrain(
   current: readonly VirtualServer[],

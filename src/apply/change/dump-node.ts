@@ -112,7 +112,7 @@ function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode
   return links.length > 0 || virtualServers.length > 0 ? 'ipvs' : 'iptables';
 }
 
-/** Drops the clients that session affinity learned: they are traffic, not what the node was given. */
+/** Session affinity's learned clients are traffic, not what the node was given. */
 function forgetLearned(table: NftTable): NftTable {
   const sets = [...table.sets].map(([name, set]) => [name, isLearned(set) ? { ...set, elements: [] } : set] as const);
   return { ...table, sets: new Map(sets) };
@@ -127,7 +127,7 @@ function isDumped(chain: string, table: TableName): boolean {
 /** Bytes of each tool's output. A node with all routes of the Internet prints more, but none of those is a pod's. */
 const mostListed = 8 * 2 ** 20;
 
-/** Lists all tables, without the values of counters and quotas. */
+/** Without the values of counters and quotas. */
 const listRuleset = ['-s', 'list', 'ruleset'];
 
 /** Listings of routing, with their names in messages. */
@@ -138,7 +138,6 @@ const listings = [
   ['routing rules of IPv6', ['-6', 'rule']],
 ] as const;
 
-/** Sysctls of the node and of each link that the kernel checks when it routes. */
 const sysctlsOfNode: readonly string[] = [
   ...Object.values(forwardingSysctls),
   'net.bridge.bridge-nf-call-iptables',
@@ -158,10 +157,7 @@ interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
   readonly needsTables: boolean;
 }
 
-/**
- * The text of network.txt: what packets meet besides kube-proxy's rules. Leaves out aliases, comments and keys of
- * links, which may be secret.
- */
+/** The text of network.txt: what packets meet besides kube-proxy's rules. Leaves out aliases, comments and keys of links (secrets). */
 async function listNetwork(
   host: Host,
   node: Dumped,
@@ -206,7 +202,6 @@ async function listNetwork(
   return [...read, `$ ip -j -d addr\n${formatIpAddrJson(links)}\n`, `$ sysctl -a\n${formatSysctls(sysctls)}`].join('');
 }
 
-/** The rules of a place that the dump lacks. */
 function formatLacking(
   { dumped, iptables }: Dumped,
   place: RulesPlace,

@@ -39,9 +39,9 @@ export interface Session {
   readonly onEvent: (event: ChangeEvent) => void;
   /** Aborted when the operator asks to stop: the change is then put back. */
   readonly signal?: AbortSignal | undefined;
-  /** Makes the balancer reload: the program and its arguments. */
+  /** The balancer's reload command. */
   readonly balancerReload?: readonly string[] | undefined;
-  /** Whether the operator says that no kube-proxy, and no tool of a killed apply, runs out of sight. */
+  /** The operator says that no kube-proxy, and no tool of a killed apply, runs out of sight. */
   readonly assumesAlone?: boolean | undefined;
 }
 
@@ -54,7 +54,6 @@ export type ChangeEvent =
   /** A tool takes long: since when (milliseconds since 1970), and its limit in milliseconds. */
   | { readonly kind: 'waiting'; readonly command: string; readonly since: number; readonly limit: number }
   | { readonly kind: 'putting-back'; readonly because: Failure }
-  /** Something is wrong but does not stop the work. */
   | { readonly kind: 'warning'; readonly text: string };
 
 export interface ChangeRequest {
@@ -68,24 +67,18 @@ export interface ChangeRequest {
   readonly drainTimeout: number | undefined;
   /** Milliseconds to wait for a confirmation before everything is put back; undefined asks for none. */
   readonly confirmTimeout?: number | undefined;
-  /**
-   * Throws a Failure if the node must not be changed. `isIdle`: nothing to change and no conflicts. `seen`: the plan's
-   * node.
-   */
+  /** Throws a Failure if the node must not be changed. `isIdle`: nothing to change and no conflicts. `seen`: the plan's node. */
   readonly prepare?:
     ((plan: Plan, isIdle: boolean, seen: Pick<Observation, 'node' | 'reading'>) => Promise<void>) | undefined;
   readonly refusesLeftovers?: boolean | undefined;
   /** What will be owned, if not simply what the target has. */
   readonly ownedAfter?: OwnedNames | undefined;
-  /** The UDP Service ports after the change, for the record. */
   readonly udpPorts?: OwnershipRecord['udpPorts'];
 }
 
 export type ChangeOutcome =
   | { readonly kind: 'unchanged' | 'changed'; readonly plan: Plan }
-  /** It failed, and everything was put back. */
   | { readonly kind: 'put-back'; readonly plan: Plan; readonly failure: Failure }
-  /** It failed, and not everything could be put back. */
   | { readonly kind: 'stuck'; readonly plan: Plan; readonly failure: Failure; readonly left: Plan | undefined };
 
 export function isDone({ kind }: ChangeOutcome): boolean {
@@ -122,7 +115,6 @@ export function drainTerms(host: Host, request: ChangeRequest, record?: Ownershi
   return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };
 }
 
-/** What kpc-apply made, by the record and the journal of an unfinished apply. */
 export interface OwnedState {
   readonly record: OwnershipRecord;
   readonly unfinished: Snapshot | undefined;
@@ -158,14 +150,12 @@ export interface Progress {
   readonly traffic: OpenTraffic;
 }
 
-/** What a look may take as known instead of reading it. */
 interface Grounds {
   /** Whether to use the nftables tables stored in the state folder. */
   readonly recalls?: boolean | undefined;
   readonly since?: (Progress & { readonly earlier: Observation }) | undefined;
 }
 
-/** Reads the node and plans the change. */
 export async function look(
   { host, folder }: Pick<Session, 'host' | 'folder'>,
   request: ChangeRequest,
@@ -244,8 +234,8 @@ function deduceTables(
 }
 
 /**
- * Refuses rules that a kube-proxy left and that still take packets. Once there is a record, they stop neither watch's
- * repairs nor an apply, unless they are of the other iptables variant, which an apply would not change.
+ * Refuses rules that a kube-proxy left and that still take packets. With a record, refuses only those of the other iptables variant, which
+ * an apply would not change; watch goes on even then.
  */
 function refuseLeftovers(plan: Plan, { refusesLeftovers, origin }: ChangeRequest, owned: OwnedNames): Plan {
   if (!refusesLeftovers) return plan;

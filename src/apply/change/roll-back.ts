@@ -37,14 +37,10 @@ export interface RollBackPlan {
 /** The states to go back to, and why a plain rollback has nothing to undo, if so. */
 export interface RollBackStates extends History {
   readonly last: LastCommand | undefined;
-  /** Whether an apply did not finish: a rollback puts back what it did. */
   readonly isUnfinished: boolean;
 }
 
-/**
- * Undoes the last command, or an unfinished apply, or goes to the given state. A second rollback undoes the first. Call
- * it with the lock held. Throws a Failure if there is nothing to undo.
- */
+/** Undoes the last command or an unfinished apply, or goes to a given state. Needs the lock. Throws a Failure if nothing can be undone. */
 export async function rollBack(session: Session, choices: RollBackChoices): Promise<RollBackOutcome> {
   await keepOrForgetUnconfirmed(session);
   const { to, request, unfinished } = await choose(session, choices);
@@ -80,7 +76,6 @@ export async function listStates(session: Session): Promise<RollBackStates> {
   return { ...history, last: await readLastCommand(session), isUnfinished: unfinished !== undefined };
 }
 
-/** The target of a rollback, and the change that it needs. */
 type Choice =
   | { readonly to: StateMark; readonly request: ChangeRequest; readonly unfinished?: undefined }
   /** The state before an unfinished apply. */
@@ -109,9 +104,8 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
 }
 
 /**
- * Asks for the node as it was, except for real servers that were draining then: they stay if still there and are not
- * brought back. Restores a setting only if kpc-apply set it and it still has that value; otherwise it is the
- * administrator's.
+ * Asks for the node as it was, without reviving real servers that were draining then and have gone. Restores a setting only if kpc-apply
+ * set it and it still has that value; otherwise it is the administrator's.
  */
 function requestState(snapshot: Snapshot): ChangeRequest {
   const whole = requestSnapshot(snapshot);

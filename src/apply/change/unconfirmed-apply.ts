@@ -12,10 +12,7 @@ import type { unconfirmedSchema } from '../state/schemas.ts';
 import type { Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
-/**
- * An apply that is undone unless confirmed. Its file exists until the change is kept or undone, by any process. A
- * second file holds the question; whoever answers renames it to yes or no.
- */
+/** Its file exists until any process keeps or undoes the change. A second file holds the question; the answer renames it to yes or no. */
 type Unconfirmed = Shaped<typeof unconfirmedSchema>;
 
 function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {
@@ -23,7 +20,6 @@ function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {
   return readJson<Unconfirmed>(host, path, unconfirmedCheck, advice);
 }
 
-/** Whether an apply is of this network. */
 function isHere({ bootId, network }: Unconfirmed, folder: StateFolder): boolean {
   return bootId === folder.network.bootId && network === `net:[${folder.network.inode}]`;
 }
@@ -34,7 +30,7 @@ async function findQuestion(host: Host, path: string, id: string): Promise<Uncon
   return asked?.id === id ? asked.question : undefined;
 }
 
-/** The systemd timer and service that put everything back after that apply. */
+/** The systemd timer and service that restore the node after that apply. */
 function unitName(id: string): string {
   return `kpc-apply-way-back-${id}`;
 }
@@ -85,8 +81,7 @@ async function setTimer(host: Host, id: string, command: readonly string[], seco
     '--timer-property=AccuracySec=1s',
     ...(host.toolPath === undefined ? [] : [`--setenv=PATH=${host.toolPath}`]),
     '--',
-    // systemd replaces variables in a command.
-    // Test: a variable in the name of the state folder stays as it is.
+    // systemd replaces variables in a command. Test: apply/unconfirmed.test.ts.
     ...command.map((word) => word.replaceAll('$', '$$$$')),
   ];
   const result = await host.run({ tool: 'systemd-run', args }, { limit: shortLimit });
@@ -116,9 +111,8 @@ export async function endUnconfirmed(session: Session): Promise<void> {
 }
 
 /**
- * Keeps a confirmed apply whose process died first, and forgets one of an earlier boot. Any other stays until this
- * command changes the node: its standby must not end for a command that does not begin. Call it with the lock held.
- * Test: goes on standing by where a later apply does not even begin.
+ * Keeps a confirmed apply whose process died first, and forgets one of an earlier boot. Any other keeps its standby until this command
+ * changes the node. Call it with the lock held. Test: apply/unconfirmed.test.ts.
  */
 export async function keepOrForgetUnconfirmed(session: Session): Promise<void> {
   const { host, folder } = session;
@@ -143,9 +137,8 @@ async function keepConfirmed(session: Session, id: string): Promise<boolean> {
 const pollMilliseconds = 200;
 
 /**
- * Waits for `kpc-apply confirm`; throws a Failure if it does not come in time. Both sides rename the question's file,
- * and only one rename can succeed, so the answer is never both yes and no. A yes stays on disk until the change is
- * kept.
+ * Waits for `kpc-apply confirm`; throws a Failure if it is late. Yes and no rename the same file, so only one can win. A yes stays on disk
+ * until the change is kept.
  */
 export async function awaitConfirmation(
   session: Session,
@@ -202,7 +195,6 @@ export async function confirmApply(session: Session): Promise<void> {
   }
 }
 
-/** Runs `work` with the lock held; returns "busy" if another kpc-apply holds it. */
 async function unlessBusy<T>({ host, folder }: Session, command: string, work: () => Promise<T>): Promise<T | 'busy'> {
   try {
     return await withLock(host, folder.base, command, work);
@@ -212,7 +204,6 @@ async function unlessBusy<T>({ host, folder }: Session, command: string, work: (
   }
 }
 
-/** Why there is nothing to confirm. */
 async function explainSilence({ host, folder }: Session): Promise<Failure> {
   const nothing = 'no apply is waiting to be confirmed';
   const holder = await findHolder(host, folder.base);
@@ -226,7 +217,6 @@ async function explainSilence({ host, folder }: Session): Promise<Failure> {
   return new Failure('nothing-to-confirm', nothing, advice);
 }
 
-/** What the standby process did about an unconfirmed apply. */
 export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';
 
 const standByPollMilliseconds = 500;
@@ -244,10 +234,7 @@ const orphanMilliseconds = 2000;
 const attempts = 30;
 const pauseMilliseconds = 10_000;
 
-/**
- * Runs the standby of an unconfirmed apply: puts everything back if its process is gone or hangs, at the deadline, or
- * at once if it had not asked. Ends when any other process ends the apply.
- */
+/** Restores the node if the apply is gone or hangs: at the deadline, or at once if it had not asked. Ends when any process ends it. */
 export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
   const { host, folder } = session;
   const isStopped = () => session.signal?.aborted === true;
@@ -301,9 +288,8 @@ async function end(session: Session, id: string): Promise<StandByOutcome> {
 }
 
 /**
- * Kills an apply that makes no progress: stopped (SIGSTOP) with its question open, it would hold the lock forever; or
- * it hangs before asking or while putting back.
- * Test: ends the process where that has been stopped and would hold the lock for ever.
+ * Kills an apply that makes no progress: stopped (SIGSTOP) with its question open, where it would hold the lock forever, or hanging before
+ * it asks or while it restores. Test: apply/unconfirmed.test.ts.
  */
 async function endIdle({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<void> {
   const question = await findQuestion(host, folder.awaiting, unconfirmed.id);

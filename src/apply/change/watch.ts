@@ -1,6 +1,6 @@
 import type { Host } from '../node/host.ts';
 
-/** All times in milliseconds. */
+/** Times in milliseconds. */
 export interface WatchSettings {
   readonly host: Host;
   readonly syncPeriod: number;
@@ -26,7 +26,6 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
   const look = () => readVersion().catch(() => undefined);
 
   return {
-    /** Runs until stop is called. */
     async run(): Promise<void> {
       while (!asked.stop) {
         asked.sync = false;

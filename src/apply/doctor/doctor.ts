@@ -150,10 +150,7 @@ async function examineTool({ host, needs, modules }: Examined, tool: Tool): Prom
   return nodeCheck('ok', 'tools', `${name}: ${details}`);
 }
 
-/**
- * Reads addresses and, in iptables and IPVS mode, rules and sets, as an apply does: tools print a version even without
- * kernel support. Compares the addresses with those the bundle was compiled for.
- */
+/** Reads addresses and, where the mode uses them, rules and sets, as an apply does: tools print a version even without kernel support. */
 async function examineReading({ host, needs, mayChange }: Examined): Promise<readonly NodeCheck[]> {
   const used = needs.manifest?.families ?? ['ipv4'];
   const hasRules = programs(needs.mode, 'iptables');
@@ -205,7 +202,6 @@ async function examineModules({ host, needs, modules, mayChange }: Examined): Pr
   return [...kinds.values()].map((names) => describeModules(modules, names, mayLoad));
 }
 
-/** Describes modules that are installed in the same way. */
 function describeModules(index: ModuleIndex, names: readonly string[], mayLoad: boolean): NodeCheck {
   const place = findModule(index, names[0] ?? '');
   const [which, verb] = [joinWords(names), names.length === 1 ? 'is' : 'are'];
@@ -385,7 +381,6 @@ function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<read
   return examineZeros(host, programs(mode, 'virtualServers') && !isSet ? [bypassesRules, answersArp] : [bypassesRules]);
 }
 
-/** A sysctl, and what its being 0 means. */
 interface ZeroSysctl extends Pick<NodeCheck, 'severity' | 'text' | 'help'> {
   readonly name: string;
 }

@@ -50,14 +50,12 @@ export interface Examined {
   readonly host: Host;
   readonly needs: Needs;
   readonly modules: ModuleIndex;
-  /** Whether kpc-apply may change the network. */
   readonly mayChange: boolean;
 }
 
 /**
- * Checks that the node can still be read with the bundle on it: what cannot be read can neither be checked nor put
- * back. nft prints a table in more characters than the bundle has.
- * Test: %s: a bundle that the node could not be read with is refused before any change.
+ * Checks that the node could still be read with this bundle: otherwise it can be neither checked nor restored. nft prints a table in more
+ * characters than the bundle has. Test: apply/bounded-listings.test.ts.
  */
 export function examineRoom(
   { files = new Map<string, string>() }: StoredBundle,
@@ -117,7 +115,6 @@ export async function examineKernel(host: Host, mode: ProxyMode): Promise<readon
   return [nodeCheck('error', 'kernel', text, 'boot a newer kernel, or compile for iptables mode')];
 }
 
-/** Checks each kernel feature that nftables mode needs. */
 export async function examineFeatures(examined: Examined): Promise<readonly NodeCheck[]> {
   const { host, needs } = examined;
   const used = needs.manifest?.families ?? families;

@@ -12,7 +12,7 @@ const gauge = (help: string) => ({ type: 'gauge', help }) as const;
 const counter = (help: string) => ({ type: 'counter', help }) as const;
 const histogram = (help: string) => ({ type: 'histogram', help }) as const;
 
-/** The metrics of watch, in the order in which they are written. docs/monitoring.md has the same. */
+/** In the order in which they are written, as in docs/monitoring.md. */
 export const metricFacts = {
   kpc_apply_build_info: gauge('Always 1. The version of kpc-apply.'),
   kpc_apply_bundle_info: gauge('Always 1. The bundle that the last round used, by its digest.'),

@@ -31,14 +31,12 @@ const limits = {
 interface Connection {
   readonly server: Server;
   readonly client: string;
-  /** Whether it has sent no request yet. */
   isSilent: boolean;
 }
 
 /**
- * The open connections of several servers. Each gets one answer and is closed. When there are too many, the client with
- * most loses one, its oldest silent one first, so no client can shut out others.
- * Test: a client that opens many takes no room from another.
+ * The open connections of several servers; each gets one answer. When there are too many, the client with most loses one, its oldest silent
+ * one first, so no client can shut out others. Test: apply/health-checks.test.ts.
  */
 class HttpConnections {
   /** The oldest first. */
@@ -51,8 +49,7 @@ class HttpConnections {
       this.#serve(socket, answer);
     });
     await new Promise<void>((resolve, reject) => {
-      // Keep the handler: failed accepts (EMFILE) also arrive here and must end nothing.
-      // Test: goes on where a connection cannot be taken, however often.
+      // Keep the handler: failed accepts (EMFILE) also arrive here and must end nothing. Test: apply/health-checks.test.ts.
       server.on('error', reject);
       // One family per socket, so that both can use the port.
       server.listen({ host: address, port, ipv6Only: address.includes(':') }, resolve);
@@ -152,7 +149,6 @@ function format(
   return `HTTP/1.1 ${status} ${reasons[status]}\r\n${head}\r\n${hasBody ? body : ''}`;
 }
 
-/** A port to open on each of these addresses. */
 export interface ServedPort {
   readonly addresses: readonly string[];
   readonly port: number;
@@ -161,7 +157,6 @@ export interface ServedPort {
 
 export type ServedPorts = ReadonlyMap<string, ServedPort>;
 
-/** Keeps ports open while a watch runs. */
 export function createPorts() {
   const connections = new HttpConnections();
   const open = new Map<string, readonly Server[]>();
@@ -218,10 +213,7 @@ export async function chooseListenAddresses(host: Host, manifest: Manifest): Pro
   return { ipv4: await choose('ipv4', '0.0.0.0'), ipv6: await choose('ipv6', '::') };
 }
 
-/**
- * The health check ports of a bundle. They answer as kube-proxy's do (healthcheck/service_health.go): 200 while the
- * Service has endpoints on this node and the rules are in place (`isHealthy`), else 503.
- */
+/** Answers as kube-proxy (healthcheck/service_health.go): 200 with an endpoint on this node and rules in place (`isHealthy`), else 503. */
 export function healthCheckPorts(manifest: Manifest, listenOn: ListenAddresses, isHealthy: () => boolean): ServedPorts {
   const ports = new Map<string, ServedPort>();
   for (const { service, port, localEndpoints: counts } of manifest.healthChecks) {

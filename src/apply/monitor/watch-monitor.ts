@@ -25,7 +25,6 @@ interface Monitored extends Pick<Watch, 'isHealthy' | 'isLive'> {
   readonly warn: (problem: string) => Promise<void>;
 }
 
-/** Measures a watch and publishes its state. */
 export function createWatchMonitor(options: MonitorOptions, { host, warn, isHealthy, isLive }: Monitored) {
   const metrics = new WatchMetrics(version);
   const notifier = createNotifier(host, process.env);
@@ -54,7 +53,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   }
 
   return {
-    /** Runs a round; returns whether the node ended in its bundle's state. */
+    /** Returns whether the node ended in its bundle's state. */
     async round(work: () => Promise<Round>): Promise<boolean> {
       await openPorts();
       const begun = host.uptime();
@@ -126,8 +125,8 @@ export function answerHealth({ now, lastSuccess, families }: Health, healthy: bo
 const longestRound = 30 * 60_000;
 
 /**
- * Reports watch status to systemd, if it asked for it: readiness and one status line per round. Node cannot send to
- * systemd's socket, so `systemd-notify` does, and the unit needs NotifyAccess=all. Feeds the watchdog while rounds end.
+ * Reports readiness and a status line per round to systemd, if it asked. Node cannot send to systemd's socket, so `systemd-notify` does,
+ * and the unit needs NotifyAccess=all. Feeds the watchdog while rounds end.
  */
 export function createNotifier(
   host: Pick<Host, 'run' | 'uptime'>,

@@ -16,9 +16,8 @@ import { faultOfFlows, isFlow, readWith } from './tools.ts';
 const mostPairs = 10_000;
 
 /**
- * Deletes the UDP flows that a kube-proxy of these behaviours deletes: to former endpoints of a Service, and to Service
- * ports that are gone; see forgottenFlows. Does nothing without conntrack. Throws a Failure if it cannot list flows, or
- * if there are more than mostPairs; then it has deleted the first.
+ * Deletes the UDP flows that a kube-proxy of these behaviours deletes: see forgottenFlows. Does nothing without conntrack. Throws a Failure
+ * if it cannot list flows, or if there are more than mostPairs; then it has deleted the first.
  */
 export async function forgetStaleFlows(
   host: Host,

@@ -6,7 +6,6 @@ export interface Host {
   readonly pid: number;
   /** "NAME=value" in the environment of this process's tools, and of no other process. */
   readonly toolMark: string;
-  /** Who runs this, and who became that user by sudo or pkexec. */
   readonly user: { readonly uid: number; readonly invoker: { readonly uid: number; readonly gid: number } | undefined };
   /** Finds out who could change what a path leads to, and holds it open. */
   examine(path: string): Promise<ExaminedPath>;
@@ -18,7 +17,6 @@ export interface Host {
   run(command: Command, patience?: Patience): Promise<CommandResult>;
   /** Starts a process that outlives this one and its terminal. Returns at its first output, or throws. */
   startApart(command: Command): Promise<void>;
-  /** Kills a process. One that has ended already is fine. */
   kill(pid: number): Promise<void>;
   /** Undefined if there is no such file. Throws a Failure if a listing has no room; `listing` is for files of /proc. */
   readFile(path: string, listing?: Listing): Promise<string | undefined>;
@@ -59,14 +57,12 @@ export interface Listing {
   readonly room?: Room | undefined;
 }
 
-/** `room`: this is a listing, useless if cut. */
 export interface Command extends Listing {
   readonly tool: string;
   readonly args: readonly string[];
   readonly stdin?: string | undefined;
 }
 
-/** How long to wait for a tool, and whom to tell. */
 export interface Patience {
   /** Milliseconds until the tool is killed; undefined leaves that to the host. */
   readonly limit?: number | undefined;
@@ -76,7 +72,7 @@ export interface Patience {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How a tool ended. `status` is undefined if a signal ended it. */
+/** `status` is undefined if a signal ended it. */
 export type CommandResult =
   | { readonly kind: 'missing' }
   | {
@@ -85,16 +81,14 @@ export type CommandResult =
       readonly signal?: string | undefined;
       readonly stdout: string;
       readonly stderr: string;
-      /** Which output was too long: only its beginning is kept. */
       readonly cut?: 'stdout' | 'stderr' | undefined;
     };
 
-/** "ipset restore", as people would type it. */
 export function formatCommand(command: Command): string {
   return [command.tool, ...command.args].join(' ');
 }
 
-/** How a failed tool ended: `"ipset restore" exited with status 1`. */
+/** `"ipset restore" exited with status 1`. */
 export function describeEnd(command: Command, { status, signal }: CommandResult & { readonly kind: 'ended' }): string {
   const how = status === undefined ? `was killed by ${signal ?? 'a signal'}` : `exited with status ${status}`;
   return `"${formatCommand(command)}" ${how}`;

@@ -3,7 +3,6 @@ import type { Host } from './host.ts';
 /** "unknown": the node lists no modules (a container, or all built in), so only trying shows. */
 export type ModulePlace = 'present' | 'loadable' | 'missing' | 'unknown';
 
-/** What the node lists of its modules. */
 export interface ModuleIndex {
   readonly present: ReadonlySet<string>;
   readonly loadable: ReadonlySet<string>;
@@ -39,7 +38,7 @@ export async function readModuleIndex(host: Host, modules: readonly string[]): P
   return { present, loadable: new Set(namesIn(dependencies)), complete: dependencies !== undefined, loadsModules };
 }
 
-/** Whether one of its files exists, or one of its folders with content. What may not be read counts as absent. */
+/** What may not be read, and an empty folder, counts as absent. */
 async function hasSign(host: Host, module: string): Promise<boolean> {
   for (const path of signs[module] ?? [`/sys/module/${module}`]) {
     const names = await host.list(path).catch((): readonly string[] => []);
@@ -48,7 +47,6 @@ async function hasSign(host: Host, module: string): Promise<boolean> {
   return false;
 }
 
-/** Looks a module up in an index whose list named it. */
 export function findModule(index: ModuleIndex, module: string): ModulePlace {
   const name = normalize(module);
   if (index.present.has(name)) return 'present';

@@ -14,10 +14,7 @@ export interface NodeNetwork {
   readonly mark?: string | undefined;
 }
 
-/**
- * The network of this process. Any but the node's first is known by its mark; `leavesMark` leaves one if there is none,
- * else it gets a mark that nothing is recorded under. Throws a Failure if that fails.
- */
+/** If a network needs a mark and has none, `leavesMark` leaves one; else it gets one with no records. Throws a Failure if that fails. */
 export async function readNetwork(host: Host, leavesMark: boolean): Promise<NodeNetwork> {
   const [bootId, namespace] = await Promise.all([readBootId(host), host.readLink('/proc/self/ns/net')]);
   const inode = /^net:\[(\d+)\]$/.exec(namespace ?? '')?.[1];
@@ -58,9 +55,8 @@ async function readMark(host: Host): Promise<string | undefined> {
 }
 
 /**
- * Every network has lo. A further name of lo needs no module or tool, lasts as long as the network and survives any
- * flush. Other programs, kube-proxy too, use lo by its own name.
- * Test: a mark is there after everything else that a network holds was flushed.
+ * Every network has lo. An altname of lo needs no module or tool, lasts as long as the network, and survives any flush; no other program
+ * uses it. Test: apply/real-networks.slow.test.ts.
  */
 async function leaveMark(host: Host): Promise<string> {
   const command = { tool: 'ip', args: ['link', 'property', 'add', 'dev', 'lo', 'altname', newMark()] };

@@ -1,10 +1,7 @@
 import type { Host } from './host.ts';
 import { mostSaid, Room } from './output.ts';
 
-/**
- * How often nftables rules have been changed. The kernel counts each transaction that changes anything in this network,
- * by any program: while the count stands still, the tables are the same (but for clients that affinity learns).
- */
+/** The kernel counts each change of nftables rules in this network; the same count means the same tables, except for learned clients. */
 export interface NftGeneration {
   /** The network's cookie, unique until reboot, and the loaded module nf_tables. Both start a new count. */
   readonly counter: string;
@@ -29,9 +26,9 @@ export function isLaterBy(transactions: number, before: NftGeneration, after: Nf
 }
 
 /**
- * Sends NFT_MSG_GETGEN and reads NFTA_GEN_ID from the answer (linux/netfilter/nf_tables.h). Calls
- * getsockopt(SO_NETNS_COOKIE) by number: Perl's own asks for 256 bytes, but the kernel answers only to 8. Kernels
- * before 5.14 have no cookie, and other processors other numbers: then there is no count.
+ * Sends NFT_MSG_GETGEN and reads NFTA_GEN_ID from the answer (linux/netfilter/nf_tables.h). Calls getsockopt(SO_NETNS_COOKIE) by number:
+ * Perl's own asks for 256 bytes, but the kernel answers only to 8. Kernels before 5.14 have no cookie, and other processors other numbers:
+ * then there is no count.
  */
 const program = String.raw`
 use strict;

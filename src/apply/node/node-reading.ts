@@ -34,13 +34,11 @@ import {
 import { findModule, readModuleIndex } from './kernel-modules.ts';
 import { readIpvsTable } from './open-traffic.ts';
 
-/** What one tool prints about a node: the rules of a family, kube-proxy's table of a family, and so on. */
 export type ReadingPart = RulesPlace | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
 
-/** Tools' output by the parts that a step may change. '' for what the kernel cannot hold. */
+/** '' for what the kernel cannot hold. */
 export type ReadingTexts = { readonly [P in ReadingPart]: string };
 
-/** The tools' output about a node. */
 export interface NodeReading extends ReadingTexts {
   /** The requested files of /proc/sys and /sys that exist. */
   readonly settings: Readonly<Record<string, string>>;
@@ -50,7 +48,6 @@ export interface NodeReading extends ReadingTexts {
   readonly balancer?: string | undefined;
 }
 
-/** The texts that still hold after these parts may have changed. */
 export function textsBut(reading: ReadingTexts, changed: ReadonlySet<ReadingPart>): Partial<ReadingTexts> {
   const texts: { [P in ReadingPart]?: string } = { ...reading };
   for (const part of changed) delete texts[part];
@@ -92,7 +89,6 @@ export function neededOf(
   return new Set(needed.flatMap(([part, is]) => (is ? [part] : [])));
 }
 
-/** A node being read, and which parts its kernel can have. */
 interface ReadNode {
   readonly host: Host;
   readonly scope: ReadingScope;
@@ -103,7 +99,6 @@ interface ReadNode {
   readonly room: Room;
 }
 
-/** How a part is read. */
 interface PartReader {
   /** For rules, it depends on the iptables variant in use. */
   readonly command: (variants: Variants) => Command;
@@ -187,9 +182,8 @@ function nftReader(family: Family): PartReader {
 const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
 
 /**
- * Whether nftables holds a table; undefined if nft does not say. Asks for set names alone: for most other questions,
- * even a list of tables, nft first reads all elements or chains, maybe millions.
- * Test: a table of another program with many elements costs nft nothing.
+ * Undefined if nft does not say. Asks for set names alone: for most other questions, even a list of tables, nft first reads all elements or
+ * chains, maybe millions. Test: apply/bounded-listings.test.ts.
  */
 async function hasNftTable(host: Host, family: Family, table: string): Promise<boolean | undefined> {
   const args = ['-t', 'list', 'sets', 'table', nftFamily[family], table];
@@ -260,10 +254,7 @@ const tableLists: { readonly [F in Family]: string } = {
   ipv6: '/proc/net/ip6_tables_names',
 };
 
-/**
- * Finds a table that the listing lacks: one cut after a table looks whole. Another program's counts too, because the
- * next reading would be cut as well.
- */
+/** Finds a table missing from the listing: one cut after a table looks whole. Other programs' tables count too, as kpc's could be next. */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,
@@ -286,7 +277,6 @@ async function findLeftOutTable(
   }
 }
 
-/** The tables in which kube-proxy has rules. */
 const usedTables: readonly TableName[] = ['filter', 'nat', 'mangle'];
 
 /** Why rules may not be added to a table that iptables-save hides: they could neither be checked nor put back. */
@@ -321,8 +311,8 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
 }
 
 /**
- * The whole state as the tools printed it, other programs' objects too, without sysctls and modules. `rules`: lines of
- * an earlier reading; equal lines become the same objects, which compare at no cost.
+ * The state as the tools printed it, other programs' objects too, without sysctls and modules. Lines equal to `rules` of an earlier reading
+ * become the same objects, which compare at no cost.
  */
 export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): KernelState {
   const { ipset, ipvsadm, addresses } = reading;

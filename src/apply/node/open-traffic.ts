@@ -68,12 +68,7 @@ export function readConnections(text: string): Connections {
   };
 }
 
-/**
- * Key of a virtual server → the lines of its real servers, in /proc/net/ip_vs:
- *
- *     TCP  0A600001:0050 rr
- *       -> 0A010102:1F90      Masq    1      0          2
- */
+/** Key of a virtual server → the lines of its real servers, such as `-> 0A010102:1F90      Masq    1      0          2`. */
 function indexReals(text: string): ReadonlyMap<string, string> {
   const heads = [...text.matchAll(/^(\w+) +(\S+).*\n?/gm)];
   const reals = new Map<string, string>();
@@ -113,12 +108,7 @@ function keepsNewSources(): KeepsLine {
   };
 }
 
-/**
- * Local addresses of connected sockets in /proc/net/tcp and the like, without listeners and sockets that only the
- * kernel remembers:
- *
- *     0: 0A00600A:D2F0 0A00600A:0050 01 …
- */
+/** Local addresses of connected sockets in /proc/net/tcp and the like, such as `0: 0A00600A:D2F0 0A00600A:0050 01 …`. */
 export function parseSources(table: string): readonly string[] {
   const hosts = table.split('\n').flatMap((line) => sourceOf(line) ?? []);
   return [...new Set(hosts)].flatMap((host) => decodeAddress(host)?.text ?? []);

@@ -7,9 +7,7 @@ import { hasOpenQuote } from '../../kernel/iptables/parse-rule.ts';
 import { linesOf } from '../../kernel/lines.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 
-/**
- * Most bytes held of all readings of a node at a time; parsed, they take twenty times as much. See docs/security.md.
- */
+/** Most bytes held of all readings of a node at a time; parsed, they take twenty times as much. See docs/security.md. */
 export const mostRead = largestBundle;
 
 /** Bytes of other tools' output, and of each tool's stderr. */
@@ -50,7 +48,6 @@ export function tooLarge(what: string, { bytes }: Room, tool?: string): Failure 
   );
 }
 
-/** Collects output, all of it or the lines to keep, as far as there is room. */
 export class Output {
   readonly #room: Room;
   readonly #keeps: KeepsLine | undefined;
@@ -138,13 +135,11 @@ export function isKeptWhole(table: TableName, chain: string): boolean {
 }
 
 /**
- * Keeps the rules of kube-proxy's chains and, because order counts, of built-in chains. Of other chains, which may have
- * a rule for each of millions of clients, keeps the rules that name kube-proxy's objects, and the rest while `room` has
- * space.
+ * Keeps the rules of kube-proxy's chains and, because order counts, of built-in chains. Of other chains, maybe millions of rules, keeps
+ * those that name kube-proxy's objects, and the rest while `room` has space.
  */
 export function keepsRuleLines(room: (bytes: number) => boolean = () => false): KeepsLine {
-  // Inside a quoted comment of several lines anything may appear: keep all of it.
-  // Test: keeps all that follows a comment of several lines.
+  // Inside a quoted comment of several lines anything may appear: keep all of it. Test: apply/bounded-listings.test.ts.
   let isQuoted = false;
   return (line) => {
     isQuoted ||= line.includes('"') && hasOpenQuote(line);

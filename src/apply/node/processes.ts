@@ -19,9 +19,7 @@ export async function hasCapability(host: Host, capability: bigint): Promise<boo
 
 /** Why some of the node's processes cannot be seen, and so may exist. */
 export interface Unseen {
-  /** "the processes of the node are not visible here". */
   readonly text: string;
-  /** How to let kpc-apply see them. */
   readonly advice: string;
 }
 
@@ -107,11 +105,7 @@ export type KubeProxySight =
   | ({ readonly kind: 'unknown' } & Unseen)
   | { readonly kind: 'none' };
 
-/**
- * Looks for a kube-proxy, one process at a time so as not to run out of descriptors. Answers "none" only if every
- * candidate could be examined.
- * Test: reports unknown, not none, where %s.
- */
+/** Examines one process at a time, to save descriptors. "none" only if every candidate could be examined. Test: apply/unseen.test.ts. */
 export async function findKubeProxy(host: Host): Promise<KubeProxySight> {
   const own = await host.readLink('/proc/self/ns/net');
   let unseen = await findUnseen(host);
@@ -129,8 +123,7 @@ async function examineProcess(host: Host, pid: string, own: string | undefined):
   const isWithin = Object.hasOwn(programs, name);
   if ((name !== 'kube-proxy' && !isWithin) || !(await isRoots(host, pid))) return undefined;
   const network = await host.readLink(`/proc/${pid}/ns/net`);
-  // One in a container's network (a node of a test cluster, say) does not concern this one.
-  // Test: k3s in the network of a container stops nothing.
+  // One in a container's network, such as a test cluster's node, does not count. Test: apply/embedded-kube-proxy.test.ts.
   if (network !== undefined && network !== own) return undefined;
   if (isWithin && !(await servesServices(host, pid))) return undefined;
   const text = `kube-proxy is running (${isWithin ? `in ${name}, ` : ''}process ${pid})`;
@@ -149,15 +142,11 @@ async function servesServices(host: Host, pid: string): Promise<boolean> {
 /** The flag that says no kube-proxy runs out of sight. */
 export const aloneFlag = '--assume-alone';
 
-/** Advice if something that kpc-apply must know is out of sight. */
 export function adviseUnseen({ advice }: Unseen, what: string): string {
   return `${advice}; if you know that ${what} runs here, add ${aloneFlag}`;
 }
 
-/**
- * Throws a Failure if a kube-proxy may run here, so that nothing is taken from it. `assumesAlone`: none is out of
- * sight.
- */
+/** Throws a Failure if a kube-proxy may run here, so that nothing is taken from it. `assumesAlone`: none is out of sight. */
 export async function assertNoKubeProxy(host: Host, assumesAlone: boolean): Promise<void> {
   const found = await findKubeProxy(host);
   if (found.kind === 'none' || (found.kind === 'unknown' && assumesAlone)) return;

@@ -91,7 +91,6 @@ async function examinePath(path: string, from?: Parameters<typeof walkPath>[1]):
   };
 }
 
-/** Undefined for errors with these codes. */
 async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): Promise<T | undefined> {
   try {
     return await work();

@@ -23,7 +23,6 @@ function guarded<Args extends readonly unknown[]>(
 interface ToolLimits {
   /** For a tool that gets changes on stdin. The largest restore takes seconds. */
   readonly fed: number;
-  /** For any other tool. */
   readonly unfed: number;
   /** From its exit until its output is closed. */
   readonly closing: number;
@@ -59,13 +58,11 @@ function toolEnvironment(): NodeJS.ProcessEnv {
 export const toolMark = `KPC_APPLY_RUN=${crypto.randomUUID()}`;
 
 /**
- * Runs a tool until its output is closed. Throws a Failure for one that does not get there: its output may be
- * incomplete, and its children may hold the output open forever.
- * Test: does not wait for ever for output that stays open, nor take what there is of it for all.
+ * Runs a tool until its output is closed. Throws a Failure for one that does not get there: its output may be incomplete, and its children
+ * may hold the output open forever. Test: apply/real-host.test.ts.
  *
- * Drops output beyond its room as it comes. Kills a listing tool then, since a cut listing is useless; a changing tool
- * goes on. An error in a handler kills the tool and is thrown.
- * Test: an error in the handler of a line ends the tool, and is thrown.
+ * Drops output beyond its room. Kills a listing tool then, since a cut listing is useless; a changing tool goes on. An error in a handler
+ * kills the tool and is thrown. Test: apply/handlers.test.ts.
  */
 export function runTool(
   command: Command,
@@ -90,8 +87,7 @@ export function runTool(
       if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
       else reject(error);
     });
-    // It has not started, maybe for lack of descriptors, and has no pipes; the error event reports it.
-    // Test: says so where no more files may be open.
+    // It has not started, maybe for lack of descriptors, and has no pipes; the error event reports it. Test: apply/real-host.test.ts.
     if (child.pid === undefined) return;
     const finish = gather(child, command, giveUp);
     child.on('exit', guarded(giveUp, expectClose));
@@ -122,13 +118,12 @@ function spawnTool({ tool, args }: Command): ChildProcessWithoutNullStreams {
   return spawn(tool, args, {
     env: toolEnvironment(),
     stdio: ['pipe', 'pipe', 'pipe'],
-    // Its own process group: killed with all its children, and not by signals of our terminal.
-    // Test: ends a tool that has had its time with all that it has started.
+    // Its own process group: killed with all its children, and not by signals of our terminal. Test: apply/real-host.test.ts.
     detached: true,
   });
 }
 
-/** Collects a tool's output; returns what gives the texts in the end. `fail` gets errors. */
+/** Returns what gives the texts in the end. `fail` gets errors. */
 function gather(
   { pid, stdout, stderr }: ChildProcessWithoutNullStreams,
   { room, keeps }: Command,

@@ -31,11 +31,9 @@ export function readDoing(host: Host, folder: StateFolder): Promise<Doing | unde
   return readJson<Doing>(host, folder.doing, doingCheck, 'remove it').catch(() => undefined);
 }
 
-/** Work that must end soon. */
 interface Haste {
-  /** The node's reading: its size decides how long tools may take. */
+  /** Its size decides how long tools may take. */
   readonly reading: NodeReading;
-  /** The unconfirmed apply, if it is one. */
   readonly unconfirmed?: string | undefined;
   /** Whether a signal may cut tools short. Not on the way back, which a signal may have started. */
   readonly mayBeCut: boolean;
@@ -78,11 +76,7 @@ export interface Changer {
   readonly started?: string | undefined;
 }
 
-/**
- * Kills the tools that outlived another kpc-apply and would go on changing the node. Returns why some may be out of
- * sight.
- * Test: %s ends the tools of an apply that was killed.
- */
+/** Kills tools that outlived another kpc-apply. Returns why some may be out of sight. Test: apply/hanging-tools.test.ts. */
 export async function endOrphans(host: Host, changer: Changer | undefined): Promise<Unseen | undefined> {
   if (changer === undefined || changer.toolMark === host.toolMark) return undefined;
   let unseen: Unseen | undefined;
@@ -124,10 +118,7 @@ async function findMarked(
   return { pids: marked, unseen };
 }
 
-/**
- * Undefined if too long: a process can declare gigabytes of memory as its environment (PR_SET_MM_MAP).
- * Test: an environment of gigabytes is not read.
- */
+/** Undefined if too long: a process can declare gigabytes as its environment (PR_SET_MM_MAP). Test: apply/unseen.test.ts. */
 async function readEnvironment(host: Host, pid: number): Promise<string | undefined> {
   try {
     return await host.readFile(`/proc/${pid}/environ`, { room: new Room(longestEnvironment) });

@@ -16,10 +16,8 @@ import { rightsAdvice } from './processes.ts';
 /** Two programs are called iptables. Packets meet the rules of both, and neither program shows the other's. */
 export type Variant = 'nft' | 'legacy';
 
-/** The variant of a node's `iptables-save` and `ip6tables-save`. */
 export type Variants = { readonly [F in Family]: Variant };
 
-/** The prefix of the tools of a family. */
 export const toolNames: { readonly [F in Family]: string } = { ipv4: 'iptables', ipv6: 'ip6tables' };
 
 /** Asks the tools. Before 1.8 there was only legacy, which did not name itself. */
@@ -38,7 +36,6 @@ export async function readVariants(host: Host): Promise<Variants> {
   return { ipv4, ipv6 };
 }
 
-/** Which variant holds the rules of a place. */
 export function variantOf(place: RulesPlace, variants: Variants): Variant {
   const used = variants[familyOfPlace(place)];
   if (place === familyOfPlace(place)) return used;
@@ -70,7 +67,6 @@ export interface Tool {
 const versionArgs = ['--version'];
 const noUdp = 'UDP clients keep sending to a removed endpoint until they pause';
 
-/** The programs that kpc-apply may run on a node. */
 export const tools: readonly Tool[] = [
   { name: 'ip', family: 'iproute2', versionArgs: ['-V'] },
   { name: 'iptables-save', family: 'iptables', versionArgs },
@@ -91,10 +87,9 @@ export const tools: readonly Tool[] = [
   { name: 'modprobe', family: 'kmod', versionArgs, purpose: 'kernel modules cannot be loaded' },
 ];
 
-/** A version as numbers: "v1.8.9" → [1, 8, 9]. */
+/** "v1.8.9" → [1, 8, 9]. */
 export type Version = readonly number[];
 
-/** The first dotted number in a text, if any. */
 export function parseVersion(text: string): Version | undefined {
   const match = /(?<!\d)\d+(?:\.\d+)+/.exec(text) ?? /\d+/.exec(text);
   return match ? match[0].split('.').map(Number) : undefined;
@@ -112,10 +107,7 @@ export function compareVersions(a: Version, b: Version): number {
 /** What is wrong with a tool's output; undefined if it looks complete. */
 export type FindFault = (stdout: string, stderr: string) => string | undefined | Promise<string | undefined>;
 
-/**
- * Returns the output of a tool that reads the node. Throws a Failure if the tool is missing or fails, or if its output
- * is empty, incomplete or another tool's. `nothing`: its error when there is nothing to read; returns ''.
- */
+/** Throws a Failure if the tool fails or its output is empty, cut or another tool's. Returns '' on an error that matches `nothing`. */
 export async function readWith(
   host: Host,
   command: Command,
@@ -147,7 +139,6 @@ export async function readWith(
   );
 }
 
-/** Returns the text, or throws a Failure if it has a fault. */
 export function assertWhole(command: Command, text: string, fault: string | undefined): string {
   if (fault === undefined) return text;
   throw new Failure(

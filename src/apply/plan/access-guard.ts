@@ -17,7 +17,6 @@ import {
   type SetId,
 } from '../../kube-proxy/ipvs-objects.ts';
 
-/** The chains and sets of IPVS mode that close the addresses on kube-ipvs0 to all but Services. */
 export type AccessGuard = Pick<KernelState, 'iptables' | 'sets'>;
 
 const { table } = accessFilter;
@@ -43,17 +42,13 @@ export function guardOf(state: KernelState): KernelState {
   return restrictState(state, guardOwnership);
 }
 
-/** The rules of a state without an earlier IPVS mode's guard. */
 export function withoutGuard({ iptables }: KernelState): KernelState['iptables'] {
   const chain: Ownership['chain'] = (name, of) => of !== table || !guardChains.has(name);
   return restrictState({ ...emptyState, iptables }, { ...guardOwnership, chain, jump: (rule) => !isGuardJump(rule) })
     .iptables;
 }
 
-/**
- * Closes addresses that outlive IPVS mode to new connections. Those to Services still pass: the new mode's rules come
- * first, and virtual servers are excepted.
- */
+/** Closes addresses that outlive IPVS mode to new connections. Services stay open: new rules come first, and virtual servers are exempt. */
 export function closeAddresses(
   present: KernelState,
   addresses: readonly string[],
@@ -92,10 +87,9 @@ export function closeAddresses(
 const servedPorts = 'externalIP' satisfies SetId;
 
 /**
- * A flow without answers, such as logs over UDP, stays NEW to the kernel and must still reach its virtual server. The
- * kernel confirms a flow after this rule, so a refused one is never known. Lets them pass only to virtual servers'
- * ports: a flow may be known from before the address was the node's.
- * Test: a flow that the kernel knows from before passes at no port but a virtual server's.
+ * A flow without answers, such as logs over UDP, stays NEW to the kernel and must still reach its virtual server. The kernel confirms a
+ * flow after this rule, so a refused one is never known. Only virtual servers' ports pass: a flow may be known from before the address was
+ * the node's. Test: kernel-lab/mode-change.ts.
  */
 const passKnownFlows = (family: Family): Rule => ({
   args: [

@@ -22,7 +22,6 @@ export const plannedChangeSchema = objectOf({
   text: anyText,
 });
 
-/** One change of a plan, for people and programs. */
 export type PlannedChange = Shaped<typeof plannedChangeSchema>;
 
 const actions = { added: 'add', changed: 'change', removed: 'remove' } as const satisfies Record<
@@ -30,7 +29,6 @@ const actions = { added: 'add', changed: 'change', removed: 'remove' } as const 
   PlannedChange['action']
 >;
 
-/** All changes of a plan in order, each with its Service if known. */
 export function describePlan(plan: Plan): readonly PlannedChange[] {
   const { present, wanted, state } = plan;
   const owners = { from: findOwners([present, wanted]), to: findOwners([wanted, state, present]) };

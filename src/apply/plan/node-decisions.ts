@@ -24,7 +24,6 @@ export interface RequiredSysctl {
   readonly onlyFrom?: readonly string[] | undefined;
 }
 
-/** Whether a value meets a setting: equal, or higher if that may stay. */
 export function isMet(
   { value, onlyRaises }: Pick<RequiredSysctl, 'value' | 'onlyRaises'>,
   found: string | undefined,

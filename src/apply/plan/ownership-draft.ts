@@ -29,7 +29,6 @@ export const conflictSchema = objectOf({
   adoptable: about('--adopt takes it over', boolean),
 });
 
-/** An object that another program made. */
 export type Conflict = Shaped<typeof conflictSchema>;
 
 /** An object as messages name it. */
@@ -50,7 +49,6 @@ export interface Leftover extends Conflict {
   readonly isOfOtherVariant?: boolean | undefined;
 }
 
-/** Which part of a node's state may be changed, and the conflicts. */
 export interface OwnershipDecision {
   /** What is wanted, as far as it fits beside what stays. */
   readonly wanted: KernelState;
@@ -58,7 +56,6 @@ export interface OwnershipDecision {
   readonly owned: OwnedNames;
   /** What the change may touch: all of `owned` but things that another program had made exactly as wanted. */
   readonly ownedDuring: OwnedNames;
-  /** Wanted things that another program made differently. */
   readonly conflicts: readonly Conflict[];
   /** Owned once the wanted state is reached: all of it but what another program had made just so. */
   readonly ownedAfter: OwnedNames;
@@ -71,7 +68,6 @@ export interface OwnershipDecision {
 
 type List = keyof OwnedNames;
 
-/** How things of one kind are divided: present and wanted ones by key. */
 interface Division<T> {
   readonly present: ReadonlyMap<string, T>;
   readonly wanted: ReadonlyMap<string, T>;
@@ -115,13 +111,11 @@ export class OwnershipDraft {
     return this.#ownedBefore[list].has(key);
   }
 
-  /** Something wanted that is missing or owned. */
   have(list: List, key: string): void {
     this.letGo(list, key);
     this.ownedAfter[list].add(key);
   }
 
-  /** Something owned and no longer wanted. */
   letGo(list: List, key: string): void {
     this.owned[list].add(key);
     this.ownedDuring[list].add(key);

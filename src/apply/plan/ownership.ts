@@ -32,7 +32,6 @@ import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, chainKey, jumpKey, nftTableKey, nothingOwned, rulesKey } from '../state/owned-names.ts';
 import { describeConflict, OwnershipDraft, type Claims, type OwnershipDecision } from './ownership-draft.ts';
 
-/** Divides what is on a node into owned and foreign, given what is wanted. */
 export function decideOwnership(present: KernelState, wanted: KernelState, claims: Claims): OwnershipDecision {
   const decision = divideAll(present, wanted, claims);
   const { leftovers } = decision;
@@ -212,7 +211,6 @@ function divideProxyPorts(draft: OwnershipDraft): void {
   draft.wanted = { ...wanted, proxyPorts: [] };
 }
 
-/** Divides chains, and jumps to them from built-in chains. */
 function divideRules(draft: OwnershipDraft): void {
   for (const key of draft.claims.owned.besideKubelet) draft.have('besideKubelet', key);
   for (const place of rulesPlaces) {
@@ -229,7 +227,6 @@ function divideRules(draft: OwnershipDraft): void {
   }
 }
 
-/** The rules of one place, shared with a kubelet if it has left a trace. */
 interface KubeletNode {
   readonly draft: OwnershipDraft;
   readonly place: RulesPlace;
@@ -317,9 +314,8 @@ function listRules({ table, chain }: PlacedChain): readonly PlacedRule[] {
 }
 
 /**
- * kubelet and kube-proxy share KUBE-FIREWALL, each adding its own rule if missing (EnsureRule). In a foreign chain only
- * a rule that was missing is owned. Up to 1.26, kubelet has a second rule. Returns what is wanted with the staying
- * rules.
+ * kubelet and kube-proxy share KUBE-FIREWALL, each adding its own rule if missing (EnsureRule); up to 1.26, kubelet adds a second rule. In
+ * a foreign chain only a rule that was missing is owned. Returns what is wanted with the staying rules.
  */
 function addToShared(node: KubeletNode, there: Chain | undefined, wanted: Tables): Tables {
   const table = 'filter';

@@ -79,7 +79,6 @@ export interface DrainTerms extends Omit<DrainPolicy, 'leavesIpvs'> {
   readonly leftIpvs: number | undefined;
 }
 
-/** Compares a node with what it should be like. */
 export function makePlan(node: NodeState, target: WantedNode, claims: Claims, terms: DrainTerms): Plan {
   const bare = decideOwnership(node.state, target.state, claims);
   const { ownership, guard } = planGuard(node, target, claims, bare);
@@ -147,7 +146,6 @@ export function servesByRulesAlone({ iptables, nftables, virtualServers, links }
   );
 }
 
-/** The part of a plan that depends on connections. */
 function planIpvs(
   present: KernelState,
   wanted: KernelState,
@@ -177,9 +175,8 @@ function planIpvs(
 }
 
 /**
- * Keeps the addresses of remaining virtual servers, because IPVS sees only packets to the node's own addresses; and
- * those the node's own connections come from, since one to an own address comes from that address. Without any, the
- * link goes, unless foreign.
+ * Keeps the addresses of remaining virtual servers, because IPVS sees only packets to the node's own addresses, and those the node's own
+ * connections come from. Without any, the link goes, unless foreign.
  */
 function keepAddresses(
   present: readonly Link[],
@@ -218,7 +215,6 @@ export function joinRelease(plan: Plan, release: Plan): Plan {
   return { ...plan, ...ends, delta: { ...plan.delta, virtualServers }, cut: plan.cut + cut };
 }
 
-/** The stages in which a plan is carried out. */
 export function listStages(plan: Plan): readonly Plan[] {
   if (!plan.takeover || plan.stage !== 'whole') return [plan];
   const rest = { modules: [], settings: [], delta: diffStates(plan.takeover, plan.state), present: plan.takeover };
@@ -234,7 +230,6 @@ export function isEmptyPlan(plan: Plan): boolean {
   return plan.modules.length === 0 && plan.settings.length === 0 && isEmptyDelta(plan.delta);
 }
 
-/** Addresses left of IPVS mode after rules took over. */
 export function listLeftAddresses({ leftIpvs, state }: Plan): readonly string[] {
   return leftIpvs === undefined ? [] : boundAddresses(state);
 }

@@ -24,13 +24,12 @@ import { listStages, type Plan } from './plan.ts';
 import type { Command } from '../node/host.ts';
 
 export type Step =
-  /** Runs a tool. `what`: what it does, or how its input differs from that tool's other inputs. */
+  /** `what`: what the command does, or how its input differs from that tool's other inputs. */
   | { readonly kind: 'run'; readonly command: Command; readonly what: string }
   | { readonly kind: 'write'; readonly setting: RequiredSysctl }
   /** Has nginx check a configuration with these ports, puts it in place and reloads the balancer. */
   | { readonly kind: 'balance'; readonly proxyPorts: readonly ProxyPort[] };
 
-/** Tools that make many changes from one text on stdin. */
 const restoreCommands = {
   ipset: { tool: 'ipset', args: ['restore'] },
   nft: { tool: 'nft', args: ['-f', '-'] },
@@ -52,8 +51,8 @@ function feed(command: Command, phase: 'add' | 'remove', stdin: string): readonl
 type RulesMoment = 'before IPVS' | 'between' | 'after IPVS';
 
 /**
- * If no rules are wanted, they go after the virtual servers, as does the guard of addresses. When IPVS replaces
- * iptables mode, the rules serve until the virtual servers exist: rules see a packet first, so nothing is served twice.
+ * If no rules are wanted, they go after the virtual servers, like the guard. When IPVS replaces iptables mode, the rules serve until the
+ * virtual servers exist: rules see a packet first, so nothing is served twice.
  */
 function chooseMoment({ state, delta, stage }: Pick<Plan, 'state' | 'delta' | 'stage'>): RulesMoment {
   if (stage === 'after takeover') return 'after IPVS';
@@ -83,8 +82,7 @@ function changeRules(at: RulesMoment, { present, state, delta, stage, variants }
   const moment = chooseMoment({ state, delta, stage });
   if (moment !== 'between') return moment === at ? [...restoreRules(delta.iptables), ...others] : others;
   if (at === 'after IPVS') return others;
-  // An address must not exist before the rules that close it to all but Services.
-  // Test: no address is open at any moment, with %i connections, there and back.
+  // An address must not exist before the rules that close it to all but Services. Test: apply/access-guard.test.ts.
   const guarded = settleTables(present.iptables, addGuard(present, guardOf(state), 'before').iptables);
   const [from, to] = at === 'before IPVS' ? [present.iptables, guarded] : [guarded, state.iptables];
   return restoreRules(diffFamilyTables(from, to));
@@ -105,15 +103,13 @@ function balance(phase: 'add' | 'remove', { delta: { proxyPorts }, present, stat
   return [{ kind: 'balance', proxyPorts: ports }];
 }
 
-/** The steps of a plan, in execution order. */
 export function listSteps(plan: Plan): readonly Step[] {
   return listStages(plan).flatMap(listStageSteps);
 }
 
 /**
- * Adds things before what uses them: modules, settings, sets, rules (masquerade rules before anything is routed),
- * virtual servers, addresses. Removes in reverse order once everything new exists. Rules change in one piece: see
- * chooseMoment.
+ * Adds things before what uses them (masquerade rules before anything is routed); removes in reverse order once everything new exists.
+ * Rules change in one piece: see chooseMoment.
  */
 function listStageSteps(plan: Plan): readonly Step[] {
   const { modules, settings, delta } = plan;
@@ -163,9 +159,8 @@ export function countNftTransactions(
 }
 
 /**
- * The kernel does not count a transaction without effect, such as adding elements that another program just added: that
- * program's own would then pass for it. Adding a rule always counts, and removing what is gone fails.
- * Test: a transaction that may have changed nothing counts for nothing: another may have come in its place.
+ * The kernel does not count a transaction without effect, such as adding elements that another program just added: that program's own would
+ * then pass for it. Adding a rule always counts, and removing what is gone fails. Test: apply/nft-generation.test.ts.
  */
 function isSurelyCounted(delta: NftTableDelta): boolean {
   if (delta.kind === 'table') return true;

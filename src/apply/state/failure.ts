@@ -5,7 +5,6 @@ import { hasCode, isSystemError } from '../../base/system-errors.ts';
 export class Failure extends Error {
   readonly code: FailureCode;
   readonly advice: string;
-  /** The tool that is at fault, if one is. */
   readonly tool: string | undefined;
 
   constructor(code: FailureCode, text: string, advice: string, tool?: string) {

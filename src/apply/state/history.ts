@@ -21,13 +21,12 @@ export type ChangeOrigin =
   | { readonly kind: 'cleanup'; readonly bundle?: undefined }
   | { readonly kind: 'rollback'; readonly to: StateMark; readonly bundle?: undefined };
 
-/** The known states of a node. */
 export interface History {
   /** The node's state. Undefined before the first change. */
   readonly present: StateMark | undefined;
   /** The state before the last change, if it was kept. */
   readonly before: number | undefined;
-  /** States to go back to, the latest first. */
+  /** The latest first. */
   readonly states: readonly Snapshot[];
   /** States whose file cannot be read, and why. */
   readonly damaged: ReadonlyMap<number, Failure>;
@@ -45,19 +44,14 @@ async function listIds(host: Host, folder: StateFolder): Promise<readonly number
   });
 }
 
-/**
- * No node makes so many. A file with a higher number is not kpc-apply's, and must not lead to ids no file can have.
- * Test: a file that only looks like a state does not lead to ids that are never pruned.
- */
+/** No node makes so many: a file with a higher number is another program's, and must not set the next id. Test: apply/cleanup.test.ts. */
 const highestId = 1_000_000_000;
 
-/** An id that no state has. */
 export async function nextId(host: Host, folder: StateFolder, present: StateMark | undefined): Promise<number> {
   const ids = (await listIds(host, folder)).filter((id) => id < highestId);
   return Math.max(0, present?.id ?? 0, ...ids) + 1;
 }
 
-/** All states of this network. */
 export async function readHistory(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<History> {
   const states: Snapshot[] = [];
   const damaged = new Map<number, Failure>();
@@ -140,14 +134,12 @@ export function isRepair(origin: ChangeOrigin, present: StateMark): boolean {
   return origin.kind === 'watch' && origin.bundle.digest === present.bundle?.digest;
 }
 
-/** The state that a node is in after a change of this origin. */
 export function stateAfter(origin: ChangeOrigin, present: StateMark, id: number, now: number): StateMark {
   if (isRepair(origin, present)) return present;
   if (origin.kind === 'rollback') return { ...origin.to, id, replaced: present.id };
   return { id, replaced: present.id, since: now, command: origin.kind, bundle: origin.bundle };
 }
 
-/** Removes the states that are too many, the oldest ones. */
 async function pruneStates(host: Host, folder: StateFolder, most = mostStates): Promise<void> {
   const ids = await listIds(host, folder);
   for (const id of ids.toSorted((a, b) => b - a).slice(most)) await host.remove(statePath(folder, id));
@@ -167,10 +159,7 @@ export async function commit(
   await pruneStates(host, folder).catch(() => undefined);
 }
 
-/**
- * Writes to the state folder what a change needs. Without space it removes what only saves time, then earlier states.
- * Test: gives way to a journal for which there is no space.
- */
+/** If the disk is full, removes what only saves time, then earlier states, and tries again. Test: apply/rollback-states.test.ts. */
 export async function makingSpace(host: Host, folder: StateFolder, write: () => Promise<void>): Promise<void> {
   for (const free of [() => host.remove(folder.tables), () => pruneStates(host, folder, 1)]) {
     try {
@@ -184,7 +173,6 @@ export async function makingSpace(host: Host, folder: StateFolder, write: () => 
   await write();
 }
 
-/** Writes the record of what kpc-apply owns on the node. */
 export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
   return writeJson(host, folder.record, record);
 }

@@ -16,7 +16,6 @@ export async function noteCommand({ host, folder }: Session, note: Omit<LastComm
   await writeJson(host, folder.lastCommand, last).catch(() => undefined);
 }
 
-/** A node that kpc-apply never changed has nothing to undo. */
 async function isKnown({ host, folder }: Session): Promise<boolean> {
   const names = await host.list(folder.path).catch((): readonly string[] => []);
   return names.includes('record.json');

@@ -44,8 +44,8 @@ type Claim = Shaped<typeof claimSchema>;
 const unseenMilliseconds = 10 * 60_000;
 
 /**
- * Where claims to this node are: kpc-apply changes a network namespace, whatever the state folder. A folder of root's
- * rather than an abstract socket, which any user could bind to block root. /run is empty after a boot.
+ * Claims are per network namespace, whatever the state folder. In a folder of root's: any user could bind an abstract socket to block root.
+ * /run is empty after a boot.
  */
 async function lockFolder(host: Host): Promise<string> {
   const namespace = await readNamespace(host, 'net');
@@ -53,14 +53,12 @@ async function lockFolder(host: Host): Promise<string> {
 }
 
 /**
- * Does some work while no other kpc-apply works on this node or state folder; fails with "busy" at once otherwise. The
- * state folder has its own claims because containers with a /run each may share it; a claim of another network blocks
- * nobody.
+ * Does some work while no other kpc-apply works on this node or state folder; fails with "busy" at once otherwise. The state folder has its
+ * own claims because containers with a /run each may share it; a claim of another network blocks nobody.
  *
- * Node has no flock(2), so each contender writes a claim of its own name, then looks for others: of two at the same
- * moment at least one sees the other, and at worst both give way. A dead process's claim can be removed safely because
- * its name is never reused.
- * Test: of two that come at once, never both get in.
+ * Node has no flock(2), so each contender writes a claim of its own name, then looks for others: of two at the same moment at least one
+ * sees the other, and at worst both give way. A dead process's claim can be removed safely because its name is never reused. Test:
+ * apply/lock.test.ts.
  */
 export async function withLock<T>(host: Host, folder: string, command: string, work: () => Promise<T>): Promise<T> {
   const claim: Claim = { ...(await identifyOwnProcess(host)), command, since: host.uptime() };
@@ -88,8 +86,7 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
     }
     return await work();
   } finally {
-    // A remaining claim has no owner once this process has ended, and does not undo the work.
-    // Test: what was done is done, also where the claim cannot be taken away.
+    // A remaining claim has no owner once this process has ended, and does not undo the work. Test: apply/lock.test.ts.
     for (const path of laid) await host.remove(path).catch(() => undefined);
   }
 }
@@ -103,7 +100,6 @@ export async function findHolder(host: Host, folder: string): Promise<Claim | un
   return undefined;
 }
 
-/** The folders for claims, and advice if one cannot be written. */
 async function claimPlaces(host: Host, folder: string) {
   return [
     { claims: await lockFolder(host), remedy: 'run it as root, and make sure that /run is writable' },

@@ -1,4 +1,3 @@
-/** What is listed, a list for each. */
 export const ownedLists = [
   /** virtualServerKey. */
   'virtualServers',

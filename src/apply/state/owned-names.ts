@@ -19,7 +19,6 @@ export function joinOwned(a: OwnedNames, b: OwnedNames): OwnedNames {
   return mapLists((list) => [...new Set([...a[list], ...b[list]])]);
 }
 
-/** The names in the first but not in the second. */
 export function withoutOwned(all: OwnedNames, gone: OwnedNames): OwnedNames {
   return mapLists((list) => {
     const names = new Set(gone[list]);
@@ -41,7 +40,6 @@ export function chainKey(place: string, table: TableName, chain: string): string
   return `${place} ${table} ${chain}`;
 }
 
-/** Whether the key of a chain or jump is of that place. */
 export function isOfPlace(key: string, place: string): boolean {
   return key.startsWith(`${place} `);
 }

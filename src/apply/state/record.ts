@@ -20,7 +20,6 @@ export const defaultStateFolder = '/var/lib/kpc';
 
 export type BundleMark = Shaped<typeof bundleSchema>;
 
-/** A state of the node between two changes: what people see of it and what tells it from others. */
 export type StateMark = Shaped<typeof stateSchema>;
 
 /** A TCP real server that has left the bundle but not the kernel. */
@@ -32,8 +31,8 @@ export type OwnershipRecord = Shaped<typeof recordSchema>;
 export type SettingsMade = Readonly<Record<string, readonly string[]>>;
 
 /**
- * The files of one network; the state folder itself belongs to the node's first, others have a folder in it. A journal
- * exists from before the first change until the last check, then becomes an earlier state: see history.ts.
+ * The files of one network, for all but the node's first in a folder of their own. A journal exists from before the first change until the
+ * last check, then becomes an earlier state: see history.ts.
  */
 export function stateFolder(base: string, network: NodeNetwork) {
   const path = network.mark === undefined ? base : `${base}/network-${network.inode}-${network.mark}`;
@@ -51,7 +50,6 @@ export function stateFolder(base: string, network: NodeNetwork) {
   } as const;
 }
 
-/** The files of one network. */
 function filesIn(path: string) {
   return {
     record: `${path}/record.json`,
@@ -76,7 +74,6 @@ export type Snapshot = Shaped<typeof snapshotSchema>;
 const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded';
 const stateAdvice = 'remove it: that earlier state is lost, so apply the bundle that you want instead';
 
-/** Whether a file is of this network. */
 export function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, here: NodeNetwork): boolean {
   return bootId === here.bootId && network?.inode === here.inode && network.mark === here.mark;
 }
@@ -103,9 +100,8 @@ export async function readSnapshot(host: Host, folder: StateFolder, path: string
 }
 
 /**
- * The journal of an unfinished apply in this network; undefined if there is none or it is of an earlier boot. Throws a
- * Failure for one of this boot that may be another network's: only there can it be put back, so nothing may replace it.
- * Test: a journal that names no network stops each change, and stays.
+ * Undefined if there is none or it is of an earlier boot. Throws a Failure for one of this boot that may be another network's: only there
+ * can it be put back, so nothing may replace it. Test: apply/networks.test.ts.
  */
 export async function readJournal(host: Host, folder: StateFolder): Promise<Snapshot | undefined> {
   const journal = await readJson(host, folder.journal, snapshotCheck, adoptAdvice);

@@ -34,7 +34,6 @@ export const stateSchema = objectOf({
   replaced: optional(wholeNumber(0)),
   /** Milliseconds since 1970. Undefined, like the next two, for what kpc-apply found. */
   since: optional(amount),
-  /** The command that made it. */
   command: optional(oneOf('apply', 'watch', 'cleanup')),
   bundle: optional(bundleSchema),
 });
@@ -76,10 +75,7 @@ export const recordSchema = objectOf({
   udpPorts: optional(listOf(servicePortSchema)),
 });
 
-/**
- * A rollback writes these files, so only kernel settings of the network are accepted, whatever a snapshot says.
- * Test: where state-1.json %s, rollback says what to do instead.
- */
+/** A rollback writes these files, so only the network's kernel settings are accepted. Test: apply/damaged-state.test.ts. */
 function byPath<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> {
   return narrowed<Readonly<Record<string, T>>>(
     mapOf(values),
@@ -88,10 +84,7 @@ function byPath<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> {
   );
 }
 
-/**
- * Marks our own child processes, which a later kpc-apply may kill; must not collide with another program's variable.
- * Test: ends nothing for a mark that is not one of kpc-apply.
- */
+/** Marks our own child processes, which a later kpc-apply may kill; no other program may use it. Test: apply/hanging-tools.test.ts. */
 const toolMarkSchema = matching('a mark of kpc-apply', /^KPC_APPLY_RUN=[\da-f-]{36}$/);
 
 const variantSchema = oneOf('nft', 'legacy');
@@ -100,7 +93,6 @@ const variantsSchema = objectOf<Variants>({ ipv4: variantSchema, ipv6: variantSc
 export const snapshotSchema = objectOf({
   /** Milliseconds since 1970. */
   takenAt: amount,
-  /** The state that this is of. */
   state: stateSchema,
   reading: objectOf<NodeReading>({
     ipv4: text,
@@ -191,7 +183,6 @@ export const unconfirmedSchema = objectOf({
 });
 
 export const doingSchema = objectOf({
-  /** Of the apply. */
   id: text,
   /** Uptime in ms by which it ends if all is well. */
   until: amount,

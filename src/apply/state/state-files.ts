@@ -29,8 +29,7 @@ export async function rememberTables(host: Host, folder: StateFolder, known: Kno
   try {
     await writeJson(host, folder.tables, { bootId: folder.network.bootId, ...known });
   } catch {
-    // Outdated, it would only take space that the next journal needs.
-    // Test: what is known saves time and no more: without space for it an apply lists, and ends well.
+    // Outdated, it would only take space that the next journal needs. Test: apply/nft-generation.test.ts.
     await host.remove(folder.tables).catch(() => undefined);
   }
 }
@@ -101,8 +100,7 @@ async function recordBalancer(host: Host, folder: StateFolder, content: string):
   const found = file?.isOwned ? record?.found : present;
   const hashes = [...(file?.isOwned && present !== undefined ? [present] : []), hashHex(content)];
   const { bootId, ...network } = folder.network;
-  // What was put back is again what was found.
-  // Test: that --adopt took over is not kpc-apply's once it is put back.
+  // What was put back is again what was found. Test: apply/real-networks.slow.test.ts.
   const written = hashes.filter((hash) => hash !== found);
   await writeJson(host, folder.balancerRecord, { bootId, network, written, found } satisfies BalancerRecord);
 }

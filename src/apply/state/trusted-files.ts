@@ -29,10 +29,9 @@ export async function assertTrustedState(host: Host, folder: string): Promise<vo
 }
 
 /**
- * Reads a bundle, or the keys that sign one. Throws a Failure if anyone but root or the sudo user could change or have
- * placed it. `read` gets the examined path; errors name the original. An unprivileged run cannot harm others, so
- * nothing is checked.
- * Test: reads the folder that was examined, not one that has taken its place.
+ * Reads a bundle, or the keys that sign one. Throws a Failure if anyone but root or the sudo user could change or have placed it. `read`
+ * gets the examined path; errors name the original. An unprivileged run cannot harm others, so nothing is checked. Test:
+ * apply/trust.test.ts.
  */
 export async function readTrusted<T>(
   { host, path, what }: { readonly host: Host; readonly path: string; readonly what: string },
@@ -119,9 +118,8 @@ function showMode(mode: number): string {
 }
 
 /**
- * Whom an access control list lets write. With one, the mode shows the list's mask in place of the group's rights
- * (acl(5)), so only a path that seems group-writable can have such an entry. Node cannot read the list.
- * Test: a list of rights behind the mode.
+ * Whom an access control list lets write. With one, the mode shows the list's mask in place of the group's rights (acl(5)), so only a path
+ * that seems group-writable can have such an entry. Node cannot read the list. Test: apply/trust.test.ts.
  */
 async function findGrant(host: Host, level: PathLevel, trusted: Trusted): Promise<Exposure | undefined> {
   const { path, mode } = level;

@@ -171,9 +171,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 /** Most faults reported for one file. */
 const mostFaults = 50;
 
-/**
- * Parses and checks JSON. `problems`: "manifest.json:3:14: node must be an object"; quotes no text that is not JSON.
- */
+/** Parses and checks JSON. `problems`: "manifest.json:3:14: node must be an object"; quotes no text that is not JSON. */
 export function parseFile<T>(
   check: Check<T>,
   file: string,

@@ -1,9 +1,8 @@
 // Where the parts of a JSON text are.
 
 /**
- * The offset after the text in double quotes at `start`, with backslash escapes; undefined if it does not end. A loop,
- * because a regular expression remembers each choice, and V8 throws a RangeError for millions of
- * characters. Test: a text in quotes may have any length.
+ * The offset after the text in double quotes at `start`, with backslash escapes; undefined if it does not end. A loop, because a regular
+ * expression remembers each choice, and V8 throws a RangeError for millions of characters. Test: a text in quotes may have any length.
  */
 export function endOfQuoted(text: string, start: number): number | undefined {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {

@@ -1,5 +1,4 @@
-// Declares JSON: a JSON Schema with its TypeScript type. The build makes ajv checks of them
-// (scripts/checks-module.mjs).
+// Declares JSON: a JSON Schema with its TypeScript type. The build makes ajv checks of them (scripts/checks-module.mjs).
 import * as typebox from '@sinclair/typebox';
 import type { TSchema, TUnsafe } from '@sinclair/typebox';
 

@@ -174,7 +174,7 @@ export class FleetFolder {
     const entries = await this.#entries();
     return {
       // A node may be called manifest.json, too: then it is a folder.
-      // Test: nodes called as files of a bundle are, make a fleet like any other.
+      // Test: bundle/fleet/node-names.test.ts.
       isBundle: entries.some((entry) => heads.has(entry.name) && !entry.isDirectory()),
       hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')),
     };

@@ -46,7 +46,7 @@ export async function openSession(
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
     // A watch would repeat a warning in each round.
-    // Test: a watch warns of the rules of the other variant once, not in each round.
+    // Test: apply/other-variant.test.ts.
     if (event.kind === 'warning' && said.size === said.add(event.text).size) return;
     showProgress(event, terminal);
   };
@@ -158,7 +158,7 @@ export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: 
 /**
  * Does work that is aborted by an error that nothing catches, such as one in a handler of events: Node would end the process with a
  * stack, and what has begun could not be put back. Returns what the work came to, and that error.
- * Test: an error in a handler of %s puts the node back, with exit status 3.
+ * Test: apply/handlers.test.ts.
  */
 export async function catchUncaught<T>(
   work: (fault: AbortSignal) => Promise<T>,

@@ -88,7 +88,7 @@ async function syncOnce(
   const { host, folder } = session;
   try {
     // A watch runs for months: who may change its folder does not stay as it was at the start.
-    // Test: watch looks in each round who may change its state folder.
+    // Test: apply/trust.test.ts.
     await assertTrustedState(host, folder.base);
     const bundle = await watched.read();
     const problem = watched.problem();

@@ -100,8 +100,7 @@ function didYouMean(word: string, known: readonly string[]): string | undefined 
 }
 
 /**
- * Collects what flags and arguments refuse, where the parser would stop at the first: in the order of the command line, as it is
- * printed.
+ * Collects what flags and arguments refuse, where the parser would stop at the first: in the order of the command line, as it is printed.
  */
 export function keepWrongValues(program: Command): readonly UsageFault[] {
   const wrong: UsageFault[] = [];

@@ -92,9 +92,8 @@ interface PodSlot {
 const nothing = { hasIdle: false, scaledDown: [], pending: [], unplaced: [] } as const;
 
 /**
- * Assumes ready Pods for workloads and for Pods without a status, spread over the Nodes, with addresses in the Pod
- * networks. The input wins: a workload with a Pod that has a status gets no more, and an object controlled by another
- * in the input is not counted separately.
+ * Assumes ready Pods for workloads and for Pods without a status, spread over the Nodes, with addresses in the Pod networks. The input
+ * wins: a workload with a Pod that has a status gets no more, and an object controlled by another in the input is not counted separately.
  */
 export function assumePods(assumption: Assumption): AssumedPods {
   const pods = nameAll(assumption.pods);

@@ -143,9 +143,8 @@ const nothing: SlicesOfPods = {
 };
 
 /**
- * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`.
- * Pods without a status come from manifests, which no cluster has made endpoints for: a Service that selects one gets
- * no slice.
+ * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`. Pods without a status
+ * come from manifests, which no cluster has made endpoints for: a Service that selects one gets no slice.
  */
 function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
   const { services, pods, nodes, namespaces, hasIdle } = inputs;

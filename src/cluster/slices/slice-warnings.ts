@@ -95,9 +95,7 @@ function isProgrammed({ spec }: Service): boolean {
   return spec.clusterIP !== 'None' && spec.type !== 'ExternalName';
 }
 
-/**
- * Reports named target ports that no selected Pod's container has. Only a cluster's Pods show a webhook's containers.
- */
+/** Reports named target ports that no selected Pod's container has. Only a cluster's Pods show a webhook's containers. */
 export function describeTargetPorts(
   services: readonly Selecting[],
   isInjected: (pod: Pod) => boolean,

@@ -1,5 +1,4 @@
-// What the configuration of other programs says of a cluster and of its kube-proxy, and the documents inside a
-// ConfigMap.
+// What the configuration of other programs says of a cluster and of its kube-proxy, and the documents inside a ConfigMap.
 import { isObject } from '../../base/json/check.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { InputSource, InputDocument } from '../documents/document.ts';

@@ -84,10 +84,7 @@ const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
  */
 const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u2028\u2029]))/;
 
-/**
- * Reads the one document of a text with the package, and refuses what go-yaml v2 takes otherwise, or not at all. Throws a
- * Refusal.
- */
+/** Reads the one document of a text with the package, and refuses what go-yaml v2 takes otherwise, or not at all. Throws a Refusal. */
 export function compose(written: string, anchors = new Anchors()): Composed {
   for (const pattern of [forbidden, oddMarker, oddLineEnd]) {
     const found = pattern.exec(written);

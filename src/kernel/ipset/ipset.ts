@@ -81,9 +81,8 @@ export class SetDrafts {
 export const openQuote = 'a quote that is not closed';
 
 /**
- * Reads `ipset save` and what formatSets writes, with entries sorted. Leaves out the kernel's own choices (initval,
- * default bucket size); keeps options foreign to kube-proxy's sets as words. Takes any text: lines it cannot read are
- * in `unread`.
+ * Reads `ipset save` and what formatSets writes, with entries sorted. Leaves out the kernel's own choices (initval, default bucket size);
+ * keeps options foreign to kube-proxy's sets as words. Takes any text: lines it cannot read are in `unread`.
  */
 export function parseIpsetSave(text: string): {
   readonly sets: readonly IpSet[];
@@ -149,7 +148,7 @@ export type SetChange =
 /**
  * The temporary name of a set before it is swapped in. One left by a killed ipset is unused and in the way, so it is
  * destroyed first.
- * Test: what an ipset that was killed left of a swap goes before anything else.
+ * Test: kernel/delta.test.ts.
  */
 export const temporarySetName = 'KPC-SWAP';
 
@@ -160,7 +159,7 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
   if (leftover && !to.some(({ name }) => name === temporarySetName))
     changes.push({ kind: 'set', from: leftover, to: undefined });
   // Destroy from the last to the first: ipset refuses to destroy a member of a set of sets.
-  // Test: a set of sets goes before those that it holds.
+  // Test: kernel/delta.test.ts.
   for (const pair of pairUp(from.toReversed(), to, ({ name }) => name)) {
     const { from: old, to: set } = pair;
     if (!old || !set || !isSameKind(old, set)) {
@@ -169,7 +168,7 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
     }
     const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
     // New entries come before removals. If that exceeds the set's maximum, a new set is swapped in.
-    // Test: entries that do not fit beside those that go come with a new set.
+    // Test: kernel/delta.test.ts.
     const isFull = old.entries.length + added.length > (set.maxElements ?? defaultMaxElements);
     if (isFull) changes.push({ kind: 'set', from: old, to: set });
     else if (added.length + removed.length > 0) changes.push({ kind: 'entries', set, added, removed });
@@ -208,7 +207,7 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
       (change.to || change.from.name === temporarySetName ? additions : removals).push(change);
     } else {
       // ipset refuses an existing entry with other options, so delete it among the additions.
-      // Test: an entry whose option changes goes before it comes back, and what only goes is left to the removals.
+      // Test: kernel/delta.test.ts.
       const remade = new Set(change.added.map(entryKey));
       const removed = partition(change.removed, (entry) => !remade.has(entryKey(entry)));
       if (change.added.length > 0) additions.push({ ...change, removed: removed.additions });
@@ -222,7 +221,7 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
  * The input of `ipset restore` that makes the changes; '' for none. A set with a new size or options is made under
  * another name and swapped in, so rules always find it. ipset swaps only sets of one type: others are destroyed first,
  * which ipset refuses while a rule uses them.
- * Test: a set that can be swapped is, one of another type is made anew, and deleting comes before adding.
+ * Test: kernel/delta.test.ts.
  */
 export function formatSetsDelta(changes: readonly SetChange[]): string {
   const text = new LongText();

@@ -3,9 +3,7 @@ import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
-/**
- * One text, itself a rule, for all spellings by kube-proxy and iptables-save. Equal ones do the same to every packet.
- */
+/** One text, itself a rule, for all spellings by kube-proxy and iptables-save. Equal ones do the same to every packet. */
 export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }
@@ -39,9 +37,8 @@ export function actingRules(rules: readonly Rule[]): readonly Rule[] {
 }
 
 /**
- * The order of arguments in a meaning: iptables' own options as iptables-save prints them, then comment, matches,
- * target. Matches that remember or count (recent, limit) see only what earlier ones let through, so other matches must
- * not move across them.
+ * The order of arguments in a meaning: iptables' own options as iptables-save prints them, then comment, matches, target. Matches that
+ * remember or count (recent, limit) see only what earlier ones let through, so other matches must not move across them.
  */
 const order: readonly string[] = (
   'source destination in-interface out-interface protocol comment module source-port destination-port mark conntrack-state ' +

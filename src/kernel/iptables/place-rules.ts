@@ -116,7 +116,7 @@ function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolea
 /**
  * The keys of rules that stay and place others: as many owned rules as are in the wanted order, then as many foreign
  * ones as keep that order. An owned rule must go too if deleting an equal one would hit it.
- * Test: the wanted rules come in their order, rules of others keep theirs, and then there is nothing left to do.
+ * Test: kernel/place-rules.test.ts.
  */
 function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: ReadonlySet<string>): ReadonlySet<string> {
   const indices = new Map(asked.map(({ key }, i) => [key, i]));

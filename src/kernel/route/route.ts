@@ -150,9 +150,8 @@ export type Found =
   | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: Found; readonly passed: Found };
 
 /**
- * Looks a packet up as the kernel does (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in
- * each table the longest prefix, then the lowest metric. A throw route, or one too short for the rule, passes to the
- * next rule.
+ * Looks a packet up as the kernel does (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in each table the
+ * longest prefix, then the lowest metric. A throw route, or one too short for the rule, passes to the next rule.
  */
 export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): Found {
   const found = followRules(family, known, question);

@@ -118,9 +118,7 @@ export function readFlags(
   return { file, diagnostics: [...found, ...tally.rest(file.name)], places, values, ignores };
 }
 
-/**
- * The nearest kpc.yaml; undefined if there is none. A file that any user may have put there, as in /tmp, is not read.
- */
+/** The nearest kpc.yaml; undefined if there is none. A file that any user may have put there, as in /tmp, is not read. */
 function findKpcYaml(tree: FileTree = disk): string | undefined {
   // Windows does not say by a mode who may write to a folder: there, only a repository is looked through.
   const top = isWindows() ? findRepository('.') : undefined;

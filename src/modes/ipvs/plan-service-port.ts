@@ -186,9 +186,7 @@ function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePor
     .sort(compareRealServers);
 }
 
-/**
- * One per address, port and protocol. Within a Service port the last wins, as in kube-proxy; between them the first.
- */
+/** One per address, port and protocol. Within a Service port the last wins, as in kube-proxy; between them the first. */
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
   const merged = new Map<string, VirtualServer>();
   for (const virtualServers of ports) {

@@ -26,9 +26,7 @@ function isServed({ family, protocol }: Pick<ServicePort, 'family' | 'protocol'>
   return families.includes(family) && protocols.includes(protocol);
 }
 
-/**
- * By label. kube-proxy takes a random free port (port_allocator.go), kpc one derived from the name, or the next free.
- */
+/** By label. kube-proxy takes a random free port (port_allocator.go), kpc one derived from the name, or the next free. */
 export function assignProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { first, last }: PortRange = usualRange,
