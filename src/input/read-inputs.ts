@@ -34,56 +34,54 @@ import { tooLong } from './documents/faults-and-limits.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from './documents/text-file.ts';
 
-/** What the inputs hold. Not to be compiled where a diagnostic is an error. */
+/** Not to be compiled if a diagnostic is an error. */
 export type Inputs = {
   readonly [List in keyof ObjectLists]: readonly ObjectLists[List][number][];
 } & {
-  /** What the configuration of other programs says of the cluster. */
+  /** Facts from other programs' configuration. */
   readonly facts: readonly ClusterFacts[];
-  /** Kind → how many objects of it were skipped: kpc has no use for them. */
+  /** Kind → number of objects skipped, for which kpc has no use. */
   readonly skipped: ReadonlyMap<string, number>;
-  /** Of those, the ones that may make Pods. */
+  /** The skipped objects that may make Pods. */
   readonly podMakers: readonly PodMaker[];
-  /** What of a cluster could not be read. */
+  /** Lists that the cluster did not let kpc read. */
   readonly unread: UnreadLists;
-  /** What is wrong in some field, so that it is in no list or not as it is written. */
+  /** Objects with a faulty field: missing from their list or altered. */
   readonly faulty: readonly FaultyObject[];
   /** Sorted by file, line, column and code. */
   readonly diagnostics: readonly Finding[];
-  /** The files read, by the names that diagnostics give them. */
+  /** By the names that diagnostics give them. */
   readonly files: ReadonlyMap<string, TextFile>;
 };
 
-/** What to read, and how strictly. */
 export interface ReadOptions {
-  /** Whether Deployments and other workloads are read too. */
   readonly workloads?: boolean | undefined;
-  /** Whether workloads are read though no flag asks for them: the input may hold several of one name. */
+  /** Reads workloads that no flag asks for: the input may hold several of one name. */
   readonly isTolerant?: boolean | undefined;
-  /** Whether NetworkPolicies, Ingresses and Namespaces are read too; else they are among the skipped kinds. */
+  /** Also reads NetworkPolicies, Ingresses and Namespaces, which are otherwise skipped. */
   readonly traffic?: boolean | undefined;
-  /** Of objects that name none. */
+  /** For objects that name none. */
   readonly namespace?: string | undefined;
-  /** Whether files with errors are left out with a warning. */
+  /** Leaves out files with errors, with a warning. */
   readonly skipInvalid?: boolean | undefined;
-  /** Whether the files are configurations: then errors in any text of a ConfigMap count. */
+  /** The files are configurations: errors in any text of a ConfigMap count. */
   readonly areConfigs?: boolean | undefined;
-  /** Whether the result is only shown: then a kustomization that is not all there is no error. */
+  /** The result is only shown: an incomplete kustomization is then no error. */
   readonly isShown?: boolean | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
-  /** Errors of objects that can be read, but not compiled beside the others: these objects are left out, too. */
+  /** Errors of objects that conflict with others in compiling: these objects are left out too. */
   readonly uncompiled?: readonly Finding[] | undefined;
-  /** What of a cluster could not be read. */
+  /** Lists that the cluster did not let kpc read. */
   readonly unread?: UnreadLists | undefined;
-  /** How many diagnostics of one code and file are made; the others are counted. */
+  /** Diagnostics made per code and file; further ones are counted. */
   readonly mostOfCode?: number | undefined;
 }
 
-/** What reads rendered manifests, if nothing says better. */
+/** The default for `into`. */
 export const readsManifests = 'kpc compile -f -';
 
-/** The objects in files, whether these could be read or not. Never throws for bad input: the diagnostics have all problems. */
+/** Never throws for bad input: the diagnostics have all problems. */
 export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, options: ReadOptions = {}): Inputs {
   const collected = collectFiles(files, options, unreadable);
   return {
@@ -95,7 +93,7 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
   };
 }
 
-/** The workloads as autoscalers keep them; one with replicas 0 is scaled to nothing on purpose, and they leave it so. */
+/** Applies autoscalers. A workload with 0 replicas is off on purpose, and they leave it so. */
 function scaleWorkloads({ workloads, autoscalers }: CollectedObjects): Inputs['workloads'] {
   if (autoscalers.length === 0) return workloads;
   const keyOf = (namespace: string, { kind, name }: Owner): string => `${kind} ${namespace}/${name}`;
@@ -110,7 +108,6 @@ function scaleWorkloads({ workloads, autoscalers }: CollectedObjects): Inputs['w
   });
 }
 
-/** The objects in texts that have been read. */
 export function collectFiles(
   files: readonly TextFile[],
   options: ReadOptions = {},
@@ -159,7 +156,7 @@ export function collectFiles(
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
   const said = [
     ...(excess ? [diagnoseFault(tooLong(excess.of, excess.most), placeAt(excess.at, 0))] : []),
-    // Where Services are defined twice, the same mistake defines workloads twice.
+    // Duplicate Services and duplicate workloads have the same cause.
     ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic }) => diagnostic)),
     ...(skipInvalid ? describeLeftOut(leftOut) : wrong),
     ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),
@@ -169,7 +166,6 @@ export function collectFiles(
   return collected;
 }
 
-/** The collected objects that errors are in. */
 function objectsWith(
   errors: readonly Finding[],
   { skipped: _, unread: __, ...lists }: CollectedObjects,
@@ -181,29 +177,28 @@ function objectsWith(
     .filter((each) => 'source' in each && wrong.has(keyOfObject(each.source.place([])) ?? ''));
 }
 
-/** The file and the object of a place, in a text that no other object has; undefined if it is in none. */
+/** A unique key for the object of a place; undefined if there is none. */
 export function keyOfObject({ file, object }: Place): string | undefined {
   return object === undefined ? undefined : `${object} ${file}`;
 }
 
-/** Only the workloads. A kustomization's patch looks like the workload that it changes, so patches come last. */
+/** A kustomize patch looks like the workload that it changes, so patches come last. */
 function workloadsOf({ workloads }: CollectedObjects): CollectedObjects {
   const partialLast = workloads.toSorted((a, b) => Number(a.object.isPartial) - Number(b.object.isPartial));
   return { ...emptyCollection(), workloads: partialLast };
 }
 
-/** A part of the input that --skip-invalid leaves out: files, or objects of a file that others already define. */
 interface LeftOut {
-  /** Of one with several errors, the first. */
+  /** The first error. */
   readonly error: Finding;
   readonly more?: number;
   readonly files?: number;
   readonly objects?: number;
-  /** The file of which only the object with the error is left out. */
+  /** The file, if only the object with the error is left out of it. */
   readonly of?: string;
 }
 
-/** The errors of a file itself; templates that make up a whole file are reported together. */
+/** A template that makes up a whole file is reported with others of its kind. */
 function leftOutOf({ file, found, errors, areApart, template }: FileReading, into: string): readonly LeftOut[] {
   if (areApart) {
     return errors.map((error) => {
@@ -234,9 +229,9 @@ interface FileReading {
   readonly found: CollectedObjects;
   readonly template: Template | undefined;
   readonly kustomizations: readonly InputDocument[];
-  /** Whether its objects without errors can be used although others have errors. */
+  /** Whether valid objects can be used although others have errors. */
   readonly areApart: boolean;
-  /** All errors, whether they result from a template or not. */
+  /** Including those that result from a template. */
   readonly errors: readonly Finding[];
   /** Whether it is clearly no manifest: its errors are not reported. */
   readonly isForeign: boolean;
@@ -246,7 +241,6 @@ function isWrong({ found, template }: FileReading): boolean {
   return template !== undefined || found.diagnostics.some(isError);
 }
 
-/** Returns a function that reads one file after another. */
 function createFileReader({
   workloads = false,
   traffic = false,
@@ -291,7 +285,7 @@ function createFileReader({
     const all = [...found.diagnostics, ...faults, ...tally.rest(file.name)];
     const { template: unfilled, others: rest, isWhole } = findTemplate(file, all);
     const isEmpty = objects === 0 && faults.length === 0 && !unfilled;
-    // Nobody named it: a folder holds such files for other programs.
+    // A folder may hold such files for other programs.
     if (isEmpty && file.origin)
       return { file, found, template, kustomizations, areApart: false, errors: [], isForeign: true };
     const diagnostics = isEmpty ? [...rest, diagnose('empty-file', {}, placeAt(file, 0))] : [...rest];

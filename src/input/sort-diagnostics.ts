@@ -2,10 +2,7 @@ import { keyOfFault, type Finding } from '../base/findings/finding.ts';
 import { compareText } from '../kernel/compare.ts';
 import type { Location } from '../kernel/place.ts';
 
-/**
- * Diagnostics in the order in which they are shown: those without a place first, then by file, line, column, code and
- * arguments, and at the end what sums up others. What is said twice is said once.
- */
+/** Sorts diagnostics: those without a place, then by file, line, column, code and arguments, then summaries. Removes duplicates. */
 export function sortDiagnostics(diagnostics: readonly Finding[]): Finding[] {
   const placed = diagnostics.map((diagnostic) => ({ diagnostic, location: diagnostic.place?.locate() }));
   placed.sort(compare);
@@ -35,7 +32,7 @@ function sumsUp(diagnostic: Finding): boolean {
   return diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'advice';
 }
 
-/** Joins other findings with the diagnostics of the input, in its order: those with a place go there, the rest comes first. */
+/** Adds findings to the input's sorted diagnostics; those without a place come first. */
 export function mergeDiagnostics(found: readonly Finding[], said: readonly Finding[]): readonly Finding[] {
   const placed = found.filter(({ place }) => place);
   if (placed.length === 0) return [...found, ...said];

@@ -1,4 +1,4 @@
-// What the configuration of other programs says of a cluster and of its kube-proxy, and the documents inside a ConfigMap.
+// Facts about a cluster and its kube-proxy in other programs' configuration, and the documents inside a ConfigMap.
 import { isObject } from '../../base/json/check.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { InputSource, InputDocument } from '../documents/document.ts';
@@ -10,15 +10,15 @@ import type { Location, Place } from '../../kernel/place.ts';
 import { readDocuments } from '../documents/read-documents.ts';
 import { TextFile } from '../documents/text-file.ts';
 
-/** What another program's configuration says of a cluster, in terms of flags. */
+/** Another program's configuration, in terms of flags. */
 export interface ClusterFacts {
-  /** Undefined if it says nothing of the cluster's addresses. */
+  /** Undefined if it says nothing about the cluster's addresses. */
   readonly ranges: RangeFlags | undefined;
-  /** How kube-proxy is set up; what a KubeProxyConfiguration says counts more. */
+  /** kube-proxy's setup; a KubeProxyConfiguration overrides it. */
   readonly proxy: ProxyFlags;
   /** Whether it says how kube-proxy is set up at all. */
   readonly configures: boolean;
-  /** Whether it is an object of the cluster, too, such as a Pod. */
+  /** Whether it is also an object of the cluster, such as a Pod. */
   readonly isObject: boolean;
   readonly place: Finding['place'];
 }
@@ -28,7 +28,7 @@ type Mapping = Readonly<Record<string, unknown>>;
 /** kube-apiserver's own default. */
 const defaultNodePorts = '30000-32767';
 
-/** Names that only the configuration of k3s and RKE2 has. */
+/** Keys that only the configuration of k3s and RKE2 has. */
 const k3sNames = [
   'cluster-cidr',
   'service-cidr',
@@ -42,8 +42,7 @@ const k3sNames = [
 ];
 
 /**
- * What a document says about the cluster's ranges: a ClusterConfiguration of kubeadm, a cluster of kind, the configuration of
- * k3s or RKE2, or the Pod or DaemonSet of a kube-apiserver or a kube-proxy. Undefined for any other.
+ * Reads kubeadm's ClusterConfiguration, a kind Cluster, k3s or RKE2 configuration, or a Pod or DaemonSet of kube-apiserver or kube-proxy.
  */
 export function readClusterFacts(value: Mapping, source: InputSource): ClusterFacts | undefined {
   const { apiVersion, kind } = value;
@@ -85,8 +84,8 @@ export function readClusterFacts(value: Mapping, source: InputSource): ClusterFa
 }
 
 /**
- * What the ExecStart of a systemd unit says of kube-proxy. Undefined for a text that is no unit; unknown in a unit of another program,
- * and where the arguments are in variables or in the file that --config names.
+ * kube-proxy's flags in a systemd unit's ExecStart. Undefined for other texts; unknown in another program's unit, or with indirect
+ * arguments.
  */
 export function readUnit(text: string, place: ClusterFacts['place']): ClusterFacts | 'unknown' | undefined {
   if (!/^\[(?:Unit|Service)\]/m.test(text)) return undefined;
@@ -109,7 +108,6 @@ function rangesOf(serviceClusterIpRange: string, nodePorts: string | undefined):
   return { serviceClusterIpRange, serviceNodePortRange: nodePorts ?? defaultNodePorts };
 }
 
-/** What the arguments of a kube-apiserver or a kube-proxy in the containers of a Pod or DaemonSet say. */
 function readPrograms(object: Mapping, place: ClusterFacts['place']): ClusterFacts | undefined {
   const spec = fieldsOf(object['spec']);
   const { containers } = object['kind'] === 'Pod' ? spec : fieldsOf(fieldsOf(spec['template'])['spec']);
@@ -130,8 +128,7 @@ function readPrograms(object: Mapping, place: ClusterFacts['place']): ClusterFac
 }
 
 /**
- * kube-proxy's flags among its arguments; undefined with --config, which makes kube-proxy ignore the others. The name of the node is left out:
- * a container takes it from the environment, and a unit is the same on all nodes but for it.
+ * Undefined with --config, which makes kube-proxy ignore its other flags. Omits the node's name, which is a variable or differs by node.
  */
 function readProxyArguments(words: readonly string[]): ProxyFlags | undefined {
   if (words.some((word) => /^--config(?:=|$)/.test(word))) return undefined;
@@ -170,7 +167,6 @@ function argumentsOf(value: unknown): ReadonlyMap<string, string> {
   return found;
 }
 
-/** The fields of a mapping; of any other value, none. */
 function fieldsOf(value: unknown): Mapping {
   return isObject(value) ? value : {};
 }
@@ -180,18 +176,14 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** A text, or a list of them. */
 function listOf(value: unknown): string | undefined {
   return Array.isArray(value) ? value.map((item) => textOf(item) ?? '').join(',') : textOf(value);
 }
 
-/** The key of kube-proxy's ConfigMap that kubeadm writes. */
+/** The key that kubeadm uses in kube-proxy's ConfigMap. */
 const usualKey = 'config.conf';
 
-/**
- * The keys of a ConfigMap that may hold a KubeProxyConfiguration: config.conf with kubeadm, config on EKS, others
- * elsewhere. The kubeconfig beside it never names the kind.
- */
+/** The key is config.conf with kubeadm, config on EKS, others elsewhere. The kubeconfig beside it never names the kind. */
 function findConfigKeys(data: unknown): readonly string[] {
   return Object.entries(fieldsOf(data)).flatMap(([key, text]) => {
     if (typeof text !== 'string') return [];
@@ -199,13 +191,12 @@ function findConfigKeys(data: unknown): readonly string[] {
   });
 }
 
-/** The documents inside an object, and the diagnostics about them. */
 interface Unpacked {
   readonly documents: readonly InputDocument[];
   readonly diagnostics: readonly Finding[];
 }
 
-/** The documents inside a ConfigMap that kpc reads settings from, with their places in the file. */
+/** The documents in a ConfigMap that kpc reads settings from, with their places in the file. */
 export function unpackConfigMap(document: InputDocument): Unpacked {
   const { data } = fieldsOf(document.value);
   const unpacked = findConfigKeys(data).map((key) => unpackKey(document, key, String(fieldsOf(data)[key])));
@@ -235,8 +226,8 @@ function unpackKey({ file, source }: InputDocument, key: string, text: string): 
 }
 
 /**
- * Converts a location in a field's text to one in the file around it. A YAML literal block ("|") has the same lines
- * there, indented further; for other styles, the field's own location is the nearest.
+ * Converts a location in a field's text to one in the file around it. A YAML literal block ("|") has the same lines, indented; for other
+ * styles, the field's own location is the nearest.
  */
 function moveLocation(file: TextFile, text: string, field: Location, inner: Location): Location {
   if (file.lineAt(field.line).charAt(field.column - 1) !== '|') return field;

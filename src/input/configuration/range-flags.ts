@@ -4,20 +4,19 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import type { PortRange } from '../../kernel/ports-and-marks.ts';
 
-/** kube-apiserver's flags, and one of kpc's own beside them, with what was written after them. */
+/** kube-apiserver's flags, and kpc's own --load-balancer-ip-range, with their values. */
 export interface RangeFlags {
   readonly serviceClusterIpRange?: string | undefined;
   readonly serviceNodePortRange?: string | undefined;
   readonly loadBalancerIpRange?: string | undefined;
 }
 
-/** Ranges with what is wrong with the flags they came from; not to be used when there is an error. */
+/** Not to be used if a diagnostic is an error. */
 export interface ParsedRanges {
   readonly ranges: AssignmentRanges;
   readonly diagnostics: readonly Finding[];
 }
 
-/** What each flag takes. */
 const rangeForms = {
   '--assume-endpoints': 'one network or one of each family, such as 10.244.0.0/16,fd00:10:244::/56',
   '--load-balancer-ip-range': 'networks such as 203.0.113.0/24 or 2001:db8::/120',
@@ -29,7 +28,6 @@ function refuseRange(flag: keyof typeof rangeForms, value: string): Finding {
   return diagnose('bad-value', { field: flag, found: foundOf(value), expected: rangeForms[flag] });
 }
 
-/** Reads --service-cluster-ip-range (one network, or one of each family) --service-node-port-range and --load-balancer-ip-range. */
 export function parseAssignmentRanges(flags: RangeFlags): ParsedRanges {
   const diagnostics: Finding[] = [];
   const read = <T>(
@@ -66,16 +64,15 @@ function parsePortRange(text: string): PortRange | undefined {
   return first >= 1 && first <= last && last <= 65535 ? { first, last } : undefined;
 }
 
-/** What --assume-endpoints means without a value: the networks of the Nodes or of the cluster. */
+/** --assume-endpoints without a value: use the networks of the Nodes or of the cluster. */
 export const knownNetworks = 'auto';
 
-/** The networks that --assume-endpoints names; undefined if it is not given. */
+/** Undefined without --assume-endpoints. */
 export interface PodNetworks {
   readonly networks: readonly Network[] | undefined;
   readonly diagnostics: readonly Finding[];
 }
 
-/** Reads --assume-endpoints: nothing, one network, or one of each family. */
 export function parsePodNetworks(text: string | true | undefined): PodNetworks {
   if (text === undefined) return { networks: undefined, diagnostics: [] };
   if (text === true || text === knownNetworks) return { networks: [], diagnostics: [] };
@@ -84,7 +81,7 @@ export function parsePodNetworks(text: string | true | undefined): PodNetworks {
   return { networks: [], diagnostics: [refuseRange('--assume-endpoints', text)] };
 }
 
-/** Whether a word is networks with commas between them. */
+/** Whether a word is a comma-separated list of networks. */
 export function isNetworks(text: string): boolean {
   return text.split(',').every((each) => parseNetwork(each) !== undefined);
 }

@@ -1,4 +1,4 @@
-// kube-proxy's settings: its configuration is read, and its feature gates and all else come from that and from flags.
+// Resolves kube-proxy's settings and feature gates from its configuration and flags.
 import { diagnose, isError, diagnoseFault, Tally, type Finding } from '../../base/findings/finding.ts';
 import type { Sourced, ProxySettings } from '../../cluster/objects.ts';
 import { readUnit, type ClusterFacts } from './cluster-config.ts';
@@ -34,17 +34,17 @@ import { severityOf, type FindingCode } from '../../base/findings/codes.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { readSettings, type ProxyFlags } from '../../settings/table.ts';
 
-/** What --config names. Without a config there is an error among the diagnostics. */
+/** The file that --config names. If `config` is undefined, a diagnostic says why. */
 export interface ConfigFile {
   readonly config: Sourced<KubeProxyConfig> | undefined;
-  /** What it also says about the cluster, or in another program's words. */
+  /** Facts about the cluster, or settings in another program's words. */
   readonly facts: readonly ClusterFacts[];
   readonly diagnostics: readonly Finding[];
   /** The file, if it could be read. */
   readonly file: TextFile | undefined;
 }
 
-/** Reads a KubeProxyConfiguration, the ConfigMap that holds one, under whatever key, or kube-proxy's systemd unit; a diagnostic is why there is no text. */
+/** Reads a KubeProxyConfiguration, a ConfigMap with one under any key, or kube-proxy's systemd unit. */
 export function readConfigText(file: TextFile | Finding): ConfigFile {
   if (!(file instanceof TextFile)) return { config: undefined, facts: [], diagnostics: [file], file: undefined };
   const read = readConfig(file);
@@ -69,13 +69,9 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   return { config, facts, diagnostics };
 }
 
-/** What the settings of gates are read from. */
 type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
 
-/**
- * The configuration's gates with those of the flag over them. Reports those with which the release's kube-proxy does not
- * start, or leaves them out.
- */
+/** The configuration's gates, overridden by the flag's. Reports or leaves out those with which the release's kube-proxy does not start. */
 function readFeatureGates(source: GatesSource, release: Release, refused: 'reported' | 'left-out'): FeatureGates {
   const configured = Object.entries(source.field(featureGatesField) ?? {});
   const flagged = new Map((source.flag(featureGatesFlag) ?? []).flatMap((text) => readGate(source, text)));
@@ -90,7 +86,7 @@ function readFeatureGates(source: GatesSource, release: Release, refused: 'repor
   return gates;
 }
 
-/** The gates that a fault comes from, if they are set. */
+/** The gates that cause a fault, if set. */
 function culpritsOf(fault: GateFault): readonly string[] {
   if (fault.problem !== 'needs') return [fault.gate];
   return [...fault.unmet.flatMap(({ gate, needs }) => [gate, ...needs]), 'AllAlpha', 'AllBeta'];
@@ -101,7 +97,7 @@ function withoutFaults(gates: FeatureGates, faults: readonly GateFault[]): Featu
   return new Map([...gates].filter(([gate]) => !out.has(gate)));
 }
 
-/** "Name=true", with blanks around both allowed; none of what is blank or wrong. */
+/** Parses "Name=true", blanks allowed around both; empty if blank or wrong. */
 function readGate(source: GatesSource, text: string): readonly (readonly [name: string, isOn: boolean])[] {
   if (text.trim() === '') return [];
   const [name = '', ...values] = text.split('=');
@@ -112,27 +108,26 @@ function readGate(source: GatesSource, text: string): readonly (readonly [name: 
   return [];
 }
 
-/** Settings with what is wrong with the values they came from; not to be used when there is an error. */
+/** Not to be used if a diagnostic is an error. */
 export interface ResolvedSettings {
   readonly settings: ProxySettings;
   readonly gates: FeatureGates;
   readonly diagnostics: readonly Finding[];
-  /** Which mode was taken and why, if nothing names one; or that the one of the configuration ends. */
+  /** The mode chosen and why, if nothing names one; or that the configured one is about to be removed. */
   readonly modeNote: Finding | undefined;
 }
 
 type Config = Sourced<KubeProxyConfig> | undefined;
 
 export interface GateOptions {
-  /** What becomes of gates with which kube-proxy does not start. */
+  /** What to do with gates that keep kube-proxy from starting. */
   readonly refusedGates?: 'reported' | 'left-out' | undefined;
-  /** Whether the mode among the flags is one that nobody named. */
+  /** Whether the mode flag was not given by the user. */
   readonly isModeUnnamed?: boolean | undefined;
-  /** What of the flags is a side of a comparison by itself. */
+  /** Set if a side of a comparison consists of this flag alone. */
   readonly sideOf?: ModeOfRelease['side'];
 }
 
-/** A release of kube-proxy, and the feature gates that its configuration sets. */
 interface KubeProxy {
   readonly release: Release;
   readonly gates: FeatureGates;
@@ -140,8 +135,8 @@ interface KubeProxy {
 }
 
 /**
- * Settings from flags over the config file over kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go,
- * checked as in pkg/proxy/apis/config/validation), except that the mode is IPVS if there is no configuration at all.
+ * Flags override the config file, which overrides kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go, checked as in
+ * pkg/proxy/apis/config/validation). Without any configuration, the mode is IPVS.
  */
 export function resolveSettings(
   config: Config,
@@ -152,7 +147,7 @@ export function resolveSettings(
   const tally = new Tally();
   const written: Omit<SettingSource, 'mode' | 'release' | 'gates'> = {
     flag: ({ key, kind }) => {
-      // Callers of the library leave an option out by null, too, as a configuration does a field.
+      // Library callers may pass null for an unset option, as a configuration does for a field.
       const value = (flags as Readonly<Record<string, unknown>>)[key] ?? undefined;
       return (kind === 'list' && value !== undefined ? splitList(value as string) : value) as never;
     },
@@ -176,7 +171,7 @@ export function resolveSettings(
   return { settings, gates, diagnostics: [...errors, ...diagnostics, ...rest], modeNote: note };
 }
 
-/** Undefined if it is not set, or set to null. */
+/** Undefined if unset or null. */
 function findField(config: unknown, path: readonly string[]): unknown {
   let value = config;
   for (const name of path) {
@@ -186,17 +181,14 @@ function findField(config: unknown, path: readonly string[]): unknown {
   return value ?? undefined;
 }
 
-/** The mode to compile for; with errors, another than was asked for. */
+/** If there are errors, not the mode that was asked for. */
 interface ModeChoice {
   readonly mode: ProxyMode;
   readonly errors: readonly Finding[];
   readonly note?: Finding;
 }
 
-/**
- * The mode that the flag names, else the configuration. If neither does, it is kube-proxy's default, but IPVS if there
- * is no configuration at all. An empty flag is kube-proxy's own default.
- */
+/** From the flag, else the configuration, else kube-proxy's default; IPVS without any configuration. An empty flag means the default. */
 function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubeProxy): ModeChoice {
   const place = config?.source.place(['mode']);
   if (flag) return readMode(flag, kubeProxy.side === 'mode' ? undefined : '--proxy-mode', undefined, kubeProxy);
@@ -211,7 +203,7 @@ function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubePro
   return { mode, errors: checkMode(mode, kubeProxy, undefined, place), note };
 }
 
-/** What kube-proxy calls its modes on Windows. */
+/** kube-proxy's modes on Windows. */
 const windowsModes: ReadonlySet<string> = new Set(['kernelspace', 'winuserspace']);
 
 function readMode(value: string, name: string | undefined, place: Finding['place'], kubeProxy: KubeProxy): ModeChoice {
@@ -222,7 +214,7 @@ function readMode(value: string, name: string | undefined, place: Finding['place
   return { mode: 'ipvs', errors: [diagnose('bad-value', details, place)] };
 }
 
-/** Why the kube-proxy does not start in a mode, or not as kpc knows it. `name` is the flag or field that names the mode. */
+/** Why kube-proxy does not start in a mode, or behaves in a way that kpc does not know. `name`: the flag or field that names the mode. */
 export function checkMode(
   mode: ProxyMode,
   { release, gates, side }: KubeProxy,

@@ -5,14 +5,13 @@ import type { Span, TextFile } from './text-file.ts';
 import { findList } from '../yaml/long-list.ts';
 import { locateInYaml } from '../yaml/fast-reader.ts';
 
-/** A Source that can also point at the name of a field: for fields that should not be there. */
+/** A Source that can also point at a field's name: for fields that should not be there. */
 export interface InputSource extends Source {
   keyPlace(path: FieldPath): Place;
-  /** The number that a field holds, as it is written there; undefined where it is written elsewhere. */
+  /** A number exactly as written; undefined if it is not written at that field. */
   written(path: FieldPath): string | undefined;
 }
 
-/** One value of a file, and how to find its fields there. */
 export interface InputDocument {
   readonly file: TextFile;
   readonly value: unknown;
@@ -25,7 +24,7 @@ export function placeAt(file: TextFile, offset: number): Place {
   return { file: file.name, locate: () => file.locationAt(offset) };
 }
 
-/** Finds fields of the JSON value, or of the YAML document, in a stretch of a file. Each object has one, and few are ever asked. */
+/** Locates fields of a JSON value or YAML document on demand: each object has one, but few are ever asked. */
 export class DocumentSource implements InputSource {
   readonly #file: TextFile;
   readonly #start: number;
@@ -73,7 +72,7 @@ export class DocumentSource implements InputSource {
   }
 }
 
-/** The source of one item of a list: its fields are fields of the list below `prefix`. */
+/** The source of one list item, whose fields are below `prefix`. */
 export function subSource(source: InputSource, prefix: FieldPath): InputSource {
   const object = `${source.place([]).object ?? ''} ${prefix.join('.')}`;
   const inItem = ({ file, locate }: Place): Place => ({ file, object, locate });
@@ -85,8 +84,8 @@ export function subSource(source: InputSource, prefix: FieldPath): InputSource {
 }
 
 /**
- * Finds fields of a YAML document by parsing it again. Of a list in the shape in which kubectl
- * prints it, only the item in question is parsed, if it does not lean on what an item before it has an anchor for.
+ * Locates fields by parsing a YAML document again. In a list as kubectl prints it, parses only the item in question, unless it refers to
+ * anchors of earlier items.
  */
 function createYamlLocator(file: TextFile, span: Span): FieldLocator {
   let items: readonly Span[] | undefined;
@@ -104,7 +103,7 @@ function createYamlLocator(file: TextFile, span: Span): FieldLocator {
   };
 }
 
-/** The items of a document's list `items`, if they have lines of their own; otherwise none. */
+/** The items of the list `items`, if each starts on its own line; otherwise none. */
 function splitItems(text: string, { start, end }: Span): readonly Span[] {
   const list = findList(text.slice(start, end), 0);
   if (!list) return [];

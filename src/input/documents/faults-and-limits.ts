@@ -1,24 +1,23 @@
-// What is wrong with the syntax of a document, and how much one may hold.
+// Syntax errors of a document, and size limits.
 import type { Fault } from '../../base/findings/finding.ts';
 import { mostItems, mostLines, mostWords, type Bounded } from '../../base/bounds.ts';
 import type { SyntaxCode } from '../../base/findings/files.ts';
 import { heapLimit } from '#heap';
 
-/** What is wrong with a document's syntax; `offset` counts from the start of the text that was parsed. */
+/** `offset` counts from the start of the parsed text. */
 export type SyntaxFault = Fault<SyntaxCode> & { readonly offset: number };
 
-/** Of a text that nests so deeply that a parser which calls itself for each level could not read it. */
+/** Nested so deeply that a recursive parser would overflow the stack. */
 export const tooDeep: SyntaxFault = { offset: 0, code: 'too-deep', arguments: {} };
 
-/** Of a text with more than the bound. */
 export function tooLong(of: Bounded, most: number, offset = 0): SyntaxFault {
   return { offset, code: 'too-long', arguments: { of, most } };
 }
 
-/** How deep lists and mappings may nest in a document. Kubernetes' own objects nest a dozen deep. */
+/** Kubernetes' own objects nest a dozen deep. */
 export const maxDepth = 500;
 
-/** Thrown by the parts of the YAML parser, for parseYamlValue to catch: a document is read up to its first fault. */
+/** Thrown by the parts of the YAML parser for parseYamlValue to catch: parsing ends at the first fault. */
 export class Refusal extends Error {
   readonly fault: SyntaxFault;
 
@@ -28,31 +27,30 @@ export class Refusal extends Error {
   }
 }
 
-/** What is at the offset, which kubectl does not read, or not as other programs do. */
+/** Something that kubectl rejects, or reads differently from other programs. */
 export function oddYaml(offset: number, what: string): SyntaxFault {
   return { offset, code: 'bad-yaml', arguments: { reason: `kubectl does not read ${what} as other programs do` } };
 }
 
-/** Stops reading a document because of what is at the offset. */
+/** Stops parsing because of what is at the offset. */
 export function refuse(offset: number, what: string): never {
   throw new Refusal(oddYaml(offset, what));
 }
 
-/** Stops reading a document because of a tab where only spaces can be. */
 export function refuseTab(offset: number): never {
   throw new Refusal({ offset, code: 'yaml-tab', arguments: {} });
 }
 
-/** What the program itself takes. */
+/** The program's own memory. */
 const bytesOfProgram = 32_000_000;
-/** One text's values may take half of the rest: a mapping that grows takes twice its room, and more is made of them later. */
+/** One text's values may fill half of the rest: a growing mapping takes twice its room, and later steps need memory too. */
 const room = Math.max(0, heapLimit() - bytesOfProgram) / 2;
 
-/** What a value of JSON or YAML takes at most: a key of a long mapping, with what it holds. */
+/** Upper bound for one JSON or YAML value: a key of a long mapping, with its value. */
 const bytesOfValue = 150;
-/** The same with where it is written. */
+/** The same with its position. */
 const bytesOfPlacedValue = 300;
-/** What the package takes for a word of YAML: nodes and tokens. */
+/** One YAML word in the yaml package: nodes and tokens. */
 const bytesOfWord = 150;
 
 function fitting(most: number, bytes: number): number {
@@ -60,7 +58,7 @@ function fitting(most: number, bytes: number): number {
 }
 
 export const mostJsonValues = fitting(mostItems, bytesOfValue);
-/** A line of YAML holds one value or two, as an item and its first field do. */
+/** A YAML line holds one value or two, such as an item and its first field. */
 export const mostYamlValues = fitting(3 * mostLines, bytesOfValue);
 export const mostPlacedValues = fitting(3 * mostLines, bytesOfPlacedValue);
 export const mostYamlWords = fitting(mostWords, bytesOfWord);

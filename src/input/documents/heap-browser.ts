@@ -1,4 +1,4 @@
-/** How large the heap may become, in bytes. Browsers do not say; those of today give a page this much and more. */
+/** Heap limit in bytes. Browsers do not report it; current ones allow a page at least this much. */
 export function heapLimit(): number {
   return 2 ** 31;
 }

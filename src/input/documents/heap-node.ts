@@ -3,8 +3,8 @@ import { getHeapStatistics } from 'node:v8';
 const megabyte = 2 ** 20;
 
 /**
- * How much of the heap what is read may fill, in bytes: V8 ends the process beyond. Its own number counts what it sets aside for new objects,
- * 16 MB thrice or 64 MB thrice by its version, which holds nothing that stays; where a flag sets the limit, that number is the one.
+ * Usable heap in bytes; V8 aborts beyond. V8's own limit includes the space for new objects (three times 16 or 64 MB, by version), which
+ * holds nothing lasting; a limit set by a flag does not include it.
  */
 export function heapLimit(): number {
   const flags = [process.env['NODE_OPTIONS'] ?? '', ...process.execArgv].join(' ');

@@ -1,4 +1,4 @@
-// Splits files into documents and parses them, as YAML or as JSON.
+// Splits files into YAML and JSON documents and parses them.
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 import { findRepeatedKeys, skipValue } from '../../base/json/locate.ts';
 import { describeConflict, type Span, type TextFile } from './text-file.ts';
@@ -11,13 +11,13 @@ import { readLongList } from '../yaml/long-list.ts';
 import { parseYamlValue, type ParsedValue } from '../yaml/parse.ts';
 import { findUnclosed } from '../yaml/unclosed.ts';
 
-/** What is wrong with a JSON text, in the order of the text, and once a line: more has one cause. Empty for what JSON.parse takes. */
+/** In text order, one per line: further ones have the same cause. Empty if JSON.parse accepts the text. */
 function findJsonFaults(text: string): readonly SyntaxFault[] {
   const errors: ParseError[] = [];
   try {
     parse(text, errors, { disallowComments: true, allowTrailingComma: false });
   } catch (error) {
-    // It calls itself for each level.
+    // The parser is recursive.
     if (!(error instanceof RangeError)) throw error;
     return [tooDeep];
   }
@@ -37,7 +37,7 @@ function firstOfLines(errors: readonly ParseError[], text: string): readonly Par
   });
 }
 
-/** Keys that come more than once in one object of the JSON value in a stretch of a text: one fault for each. */
+/** Repeated keys of each object in a JSON value: one fault per key. */
 export function findRepeatedJsonKeys(text: string, { start, end }: Span): SyntaxFault[] {
   return findRepeatedKeys(text, start, end).map(({ second, times }) => ({
     offset: second - start,
@@ -46,13 +46,12 @@ export function findRepeatedJsonKeys(text: string, { start, end }: Span): Syntax
   }));
 }
 
-/** The documents of one file in their order, and what is wrong with the others. */
 export interface FileDocuments {
   readonly documents: readonly InputDocument[];
   readonly diagnostics: readonly Finding[];
 }
 
-/** Reads the YAML and JSON documents of a file. What cannot be read is reported, and the others are still read. */
+/** Reads the YAML and JSON documents of a file; reports broken ones and goes on. */
 export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocuments {
   const excess = findExcess([file]);
   if (excess) return { documents: [], diagnostics: [diagnoseFault(tooLong(excess.of, excess.most), placeAt(file, 0))] };
@@ -64,21 +63,20 @@ export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocume
   return { documents, diagnostics: [...diagnostics, ...tally.rest(file.name)] };
 }
 
-/** What is wrong with the syntax of a file. */
 interface FileFaults {
   readonly diagnostics: readonly Finding[];
-  /** Whether the documents that were handed over are right, and end where they seem to, whatever is wrong with the others. */
+  /** Whether the documents passed on are complete and correctly split, even if others are broken. */
   readonly areApart: boolean;
 }
 
-/** How many broken documents of one file are reported: in a file that is not YAML, all of them are broken. */
+/** Broken documents reported per file: if the file is not YAML, all of them are broken. */
 const mostBroken = 2;
 
 /**
- * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
- * read. Returns what is wrong with those that could not be read, and with parts of those that could: of keys of JSON that come twice the
- * last is in the value, and NaN is a value of YAML that JSON lacks. Where it `leavesOut` what is wrong, it does not hand over the latter.
- * Says nothing about a broken YAML document for which `isOfNoUse`, given its text, returns true. What `tally` does not admit is counted there.
+ * Like readDocuments, but passes documents on one at a time, so each can be freed before the next is read. Returns the faults of unreadable
+ * documents and of parts of readable ones (of repeated JSON keys the last is kept, and NaN stands for a value that JSON lacks); with
+ * `leavesOut`, the latter documents are not passed on. Ignores a broken YAML document if `isOfNoUse` accepts its text. Faults that `tally`
+ * does not admit are only counted.
  */
 export function takeDocuments(
   file: TextFile,
@@ -139,7 +137,7 @@ export function takeDocuments(
   return { diagnostics, areApart };
 }
 
-/** What is wrong with a document: in terms of JSON, if it is meant as that. */
+/** Reports in terms of JSON if the document is meant as JSON. */
 function faultsOf(file: TextFile, span: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
   const text = file.text.slice(span.start, span.end);
   const isMeantAsJson = !file.hasByteOrderMark && (file.name.endsWith('.json') || /^[^\S\uFEFF]*\{\s*"/.test(text));
@@ -149,7 +147,7 @@ function faultsOf(file: TextFile, span: Span, faults: readonly SyntaxFault[]): r
   return jsonFaults.length > 0 ? unclosedIn(file, span, jsonFaults, 'JSON') : faults;
 }
 
-/** What is wrong with text that follows a JSON value and is not JSON. */
+/** Faults of text after a JSON value that is not JSON. */
 function faultsBehindJson(file: TextFile, span: Span): readonly SyntaxFault[] {
   const text = file.text.slice(span.start, span.end);
   const faults = text.startsWith('{') ? findJsonFaults(text) : [];
@@ -157,14 +155,14 @@ function faultsBehindJson(file: TextFile, span: Span): readonly SyntaxFault[] {
   return [{ offset: 0, code: 'bad-json', arguments: { reason: 'text follows it, without a line "---"' } }];
 }
 
-/** The cause of what a parser says where that is a bracket or a quote that nobody closes; otherwise what it says. */
+/** If the parser's fault comes from an unclosed bracket or quote, reports that instead. */
 function unclosedIn(
   file: TextFile,
   { start, end }: Span,
   faults: readonly SyntaxFault[],
   language: 'JSON' | 'YAML',
 ): readonly SyntaxFault[] {
-  // What only kubectl does not read is closed.
+  // Faults that only kubectl's reader sees are not caused by this.
   if (
     !faults.some(({ code, arguments: details }) => code === 'bad-json' || (code === 'bad-yaml' && 'lines' in details))
   )
@@ -176,33 +174,30 @@ function unclosedIn(
   return unclosed.length > 0 ? unclosed : faults;
 }
 
-/** JSON values that follow each other, and what comes after them. */
+/** Consecutive JSON values, and what follows them. */
 interface JsonValues {
   readonly values: readonly (Span & { readonly value: unknown })[];
-  /** The broken value, after which nothing is read. */
+  /** A broken value; nothing after it is read. */
   readonly broken?: Span;
-  /** Set if the file has more values than kpc reads: then it reads none of them. */
+  /** Set if the file has too many values to read any. */
   readonly isTooLong?: true;
-  /** From where on the file is YAML. */
+  /** Offset from which the file is YAML. */
   readonly next: number;
 }
 
-/** A byte order mark is white space to JavaScript, and to kubectl a part of the text. */
+/** JavaScript counts a byte order mark as white space; to kubectl it is text. */
 const blanksAndBrace = /^[^\S\uFEFF]*\{/;
-/** Blanks and comments up to the start of a YAML document, or the end of the file. */
+/** Blanks and comments before a YAML document or the end of the file. */
 const yamlBehind = /(?:[^\S\n]*(?:#[^\n]*)?\n)*(?:---|[^\S\n]*(?:#[^\n]*)?$)/y;
 
-/**
- * The values of a file that begins as JSON does: one, or several one after the other, as `kubectl get -o json` prints them
- * in a loop. What is no JSON from its start is YAML, and so is what comes after a line "---".
- */
+/** One JSON value, or several as `kubectl get -o json` prints them in a loop. Anything else, and all after a "---" line, is YAML. */
 function readJsonValues({ text, hasByteOrderMark }: TextFile): JsonValues {
   const all = { start: 0, end: text.length };
   if (!blanksAndBrace.test(text)) return { values: [], next: 0 };
-  // Behind a byte order mark, kubectl sees YAML: one value, with the escapes of YAML.
+  // After a byte order mark, kubectl reads YAML: one value, with YAML's escapes.
   if (hasByteOrderMark && text.includes('\\')) return { values: [], next: 0 };
   try {
-    // One value is by far the most common, and needs no search for its end. No parser calls itself for each level of it.
+    // By far the most common case, which needs no search for the end and no recursive parser.
     return { values: [{ ...all, value: parseJson(text, mostJsonValues) }], next: text.length };
   } catch (error) {
     if (error instanceof TooLong) return { values: [], isTooLong: true, next: text.length };
@@ -228,10 +223,10 @@ function readJsonValues({ text, hasByteOrderMark }: TextFile): JsonValues {
   }
 }
 
-/** Reads the YAML document in a stretch of a text: its value, or why there is none. Offsets count from its start. */
+/** Reads the YAML document in a span of a text. Offsets count from the span's start. */
 export type YamlReader = (text: string, span: Span) => ParsedValue;
 
-/** What reads the documents of one run: a fast parser for plain ones, with the full one for all others. */
+/** One reader per run: a fast parser for plain documents, the full one for the rest. */
 export function createYamlReader(): YamlReader {
   const memory = new Memory();
   return (text, span) => {
@@ -243,15 +238,14 @@ export function createYamlReader(): YamlReader {
 }
 
 /**
- * Passes on a file's YAML documents from an offset on, split as kubectl does: at lines that begin with "---" as a word.
- * Such a line always ends a document, even inside a quoted string, so no parser is needed. A document keeps its own
- * "---" line, which may hold the start of its value, but not the dashes of "---#", which parsers do not take for a
- * marker. A stretch of blanks and comments is a document too, without a value.
+ * Passes on YAML documents from an offset on, split as kubectl does, at lines that begin with "---" as a word: such a line ends a document
+ * even inside a quoted string. A document keeps its own "---" line, which may hold the start of its value, but not the dashes of "---#",
+ * which parsers do not take for a marker. Blanks and comments alone are a document without a value.
  */
 export function splitDocuments(text: string, from: number, take: (document: Span) => void): void {
   let start = from === 0 && text.startsWith('---#') ? '---'.length : from;
-  // Begins with literal characters, which V8 searches many at a time; few other lines start with dashes. Only a line
-  // feed starts a line: /^/m would also match after a carriage return or U+2028.
+  // Starts with literal characters, for which V8 searches fast. Only a line feed starts a line: /^/m would also match after a carriage
+  // return or U+2028.
   const marker = /\n---(?=[ \t\r\n#]|$)/g;
   marker.lastIndex = Math.max(from - 1, 0);
   while (marker.test(text)) {

@@ -2,34 +2,33 @@ import { findConflict } from '../../base/odd-texts.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { Location } from '../../kernel/place.ts';
 
-/** A stretch of a file: offsets into its text, `end` not included. */
+/** Offsets into a file's text, `end` not included. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Where a file was found that was not named itself. */
+/** How a file was found that was not named itself. */
 export interface FolderOrigin {
-  /** The folder that was named. */
   readonly folder: string;
-  /** The Helm chart whose template the file is, by its folder. */
+  /** The folder of the Helm chart that has this file as a template. */
   readonly chart: string | undefined;
-  /** What that chart calls itself. */
+  /** The chart's own name. */
   readonly chartName?: string | undefined;
 }
 
-/** A list of all lines would cost more than a text of empty ones. */
+/** Marking every line would cost more than a text of empty lines. */
 const linesPerMark = 64;
 
-/** The text of one input file, and where its lines start. `name` is what diagnostics call it: "-" for stdin. */
+/** `name`: what diagnostics call it; "-" for stdin. */
 export class TextFile {
   readonly name: string;
-  /** Without the byte order mark that it may begin with. */
+  /** Without a leading byte order mark. */
   readonly text: string;
   readonly hasByteOrderMark: boolean;
-  /** Undefined for a file that was named itself, and for stdin. */
+  /** Undefined for stdin and for a file that was named itself. */
   readonly origin: FolderOrigin | undefined;
-  /** Where every so many lines start. */
+  /** Start offsets of every `linesPerMark`th line. */
   #marks: readonly number[] | undefined;
 
   constructor(name: string, text: string, origin?: FolderOrigin) {
@@ -57,7 +56,7 @@ export class TextFile {
     return { file: this.name, line, column: offset - start + 1 };
   }
 
-  /** The offset of the first character of a line, counted from 1. */
+  /** Lines count from 1. */
   offsetOf(line: number): number {
     const before = Math.floor((line - 1) / linesPerMark);
     let start = this.#marksOf()[before] ?? this.text.length;
@@ -89,16 +88,15 @@ export class TextFile {
   }
 }
 
-/** What is wrong with a text in which Git marks a merge conflict; undefined if it marks none. `file` is its name. */
+/** A finding if Git marks a merge conflict in the text. `file`: its name. */
 export function describeConflict(file: string, text: string): Finding | undefined {
   const line = findConflict(text);
   return line === undefined ? undefined : diagnose('merge-conflict', {}, placeAtLine(file, line));
 }
 
-/** Files that could be read, and what is wrong with the others. */
 export interface LoadedFiles {
   readonly files: readonly TextFile[];
   readonly diagnostics: readonly Finding[];
-  /** What is wrong with files that are not named themselves, but found in folders. */
+  /** Problems of files found in folders, not named themselves. */
   readonly unreadable?: readonly Finding[] | undefined;
 }

@@ -1,10 +1,10 @@
-// Files on the disk or in a git revision, and where their links lead.
+// Files on disk or in a git revision, and where their links lead.
 import { existsSync, lstatSync, realpathSync, readdirSync, statSync, type Dirent } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { readNamedFile, readRegularFile } from '../../base/read-file.ts';
 import { withSlashes } from '../../base/system-paths.ts';
 
-/** The path without links; a path that leads to nothing, as it is. */
+/** Resolves links; returns the path unchanged if it leads to nothing. */
 export function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -13,7 +13,7 @@ export function realPath(path: string): string {
   }
 }
 
-/** The folder with the repository that a folder is in, without links; the folder itself if there is none. */
+/** The root of the repository that contains a folder, links resolved; the folder itself if there is none. */
 export function findRepository(folder: string): string {
   const start = realpathSync(folder);
   for (let path = start; ; path = dirname(path)) {
@@ -22,24 +22,24 @@ export function findRepository(folder: string): string {
   }
 }
 
-/** Whether a path, which may not be there yet, is in a folder once all links are followed. */
+/** Whether a path, which need not exist, is in a folder after resolving links. */
 export function leadsInto(path: string, folder: string): boolean {
   const root = realpathSync(folder);
   const real = followLinks(resolve(path));
   return real === root || (real?.startsWith(root.endsWith(sep) ? root : root + sep) ?? false);
 }
 
-/** Whether a path, which may not be there yet, is `.git` of any repository or in it once all links are followed. */
+/** Whether a path, which need not exist, leads to `.git` of any repository or into it. */
 function leadsIntoGit(path: string): boolean {
   return followLinks(resolve(path))?.split(sep).includes('.git') ?? false;
 }
 
-/** Whether a file is a link to something outside the repository of the folder that holds it. */
+/** Whether a file is a link to something outside its repository. */
 function isForeignLink(path: string): boolean {
   return isLink(path) && !leadsInto(path, findRepository(dirname(path)));
 }
 
-/** The path without links, of which the last part may be missing yet; undefined if a link leads to nothing. */
+/** Resolves links; the last part need not exist. Undefined for a dangling link. */
 function followLinks(path: string): string | undefined {
   if (existsSync(path)) return realpathSync(path);
   if (isLink(path)) return undefined;
@@ -47,7 +47,7 @@ function followLinks(path: string): string | undefined {
   return folder && join(folder, basename(path));
 }
 
-/** A path that the system does not take, such as one that is too long, is none: the reader of it gets the error. */
+/** False if the system refuses the path (too long, say): whoever reads it gets the error. */
 export function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink();
@@ -56,7 +56,7 @@ export function isLink(path: string): boolean {
   }
 }
 
-/** What is wrong with a path to write to, where its links lead: it is outside a folder, or it is git's own. */
+/** Why not to write to a path: its links lead outside the folder, or into git's own files. */
 export function findStrayTarget(path: string, folder: string): 'replaces-outside' | 'replaces-git' | undefined {
   if (!leadsInto(path, folder)) return 'replaces-outside';
   return leadsIntoGit(path) ? 'replaces-git' : undefined;
@@ -64,27 +64,26 @@ export function findStrayTarget(path: string, folder: string): 'replaces-outside
 
 export type TreeEntry = Pick<Dirent, 'name' | 'isDirectory' | 'isFile'>;
 
-/** Files to read: those on the disk, or those of a git revision. Paths are what messages call the files. */
+/** Files on disk or in a git revision, under the names used in messages. */
 export interface FileTree {
   readonly exists: (path: string) => boolean;
-  /** Throws if there is nothing. */
+  /** Throws if the path does not exist. */
   readonly isFolder: (path: string) => boolean;
-  /** The entries of a folder, unsorted. Throws what reading it throws. */
+  /** The entries of a folder, unsorted. */
   readonly list: (folder: string) => readonly TreeEntry[];
-  /** The bytes of a regular file of at most `most` bytes. Throws what reading it throws. */
+  /** Reads a regular file of at most `most` bytes. */
   readonly read: (path: string, most?: number) => Buffer;
-  /** Like `read`, for a path that the user named: on the disk, a shell may have put a pipe there. */
+  /** Like `read`, for a path that the user named: on disk it may be a pipe from a shell. */
   readonly readNamed: (path: string) => Buffer;
-  /** The path without links; one that leads to nothing, as it is. */
+  /** Resolves links; returns the path unchanged if it leads to nothing. */
   readonly realPath: (path: string) => string;
-  /** Whether a file is a link to something outside its repository. */
   readonly isForeignLink: (path: string) => boolean;
   readonly join: (folder: string, name: string) => string;
-  /** Where the path is on the disk, or would be if its revision were checked out. */
+  /** The path on disk, as if its revision were checked out. */
   readonly locate: (path: string) => string;
-  /** The path of what `locate` locates there. */
+  /** The inverse of `locate`. */
   readonly pathAt: (located: string) => string;
-  /** Says which files are read next: a revision reads them at once. */
+  /** Announces the files to be read next, so that a revision can read them in one go. */
   readonly expect: (paths: readonly string[]) => void;
 }
 
@@ -102,5 +101,5 @@ export const disk: FileTree = {
   expect: () => {},
 };
 
-/** The trees of paths that are not on the disk. */
+/** Trees for the paths that are not on disk. */
 export type Trees = ReadonlyMap<string, FileTree>;

@@ -1,20 +1,16 @@
-/** What a list of patterns says of a path: undefined for nothing. */
+/** Undefined: no pattern matches. */
 export type IgnoreDecision = 'ignored' | 'unignored' | undefined;
 
-/** What each item in a row must be; undefined means any number of any items. */
+/** Matches a sequence of items; undefined matches any number of any items. */
 type Glob<Item> = readonly (((item: Item) => boolean) | undefined)[];
 
 interface Pattern {
   readonly isNegated: boolean;
   readonly isForFolders: boolean;
-  /** The names that make up a path. */
   readonly names: Glob<string>;
 }
 
-/**
- * Patterns as in .gitignore, in any case. Each is compared in steps that its length and the name's limit, whatever wildcards it
- * has: no regular expression is made of it.
- */
+/** Patterns as in .gitignore, ignoring case. Matches without regular expressions, in steps bounded by the lengths of pattern and name. */
 export class IgnorePatterns {
   readonly #patterns: readonly Pattern[];
 
@@ -22,7 +18,7 @@ export class IgnorePatterns {
     this.#patterns = lines.flatMap((line) => readPattern(line.toLowerCase()) ?? []);
   }
 
-  /** `path` has slashes, and counts from the folder of the patterns. Nothing in an ignored folder is unignored. */
+  /** `path` uses slashes and is relative to the patterns' folder. Nothing in an ignored folder can be unignored. */
   test(path: string, isFolder: boolean): IgnoreDecision {
     const names = path.toLowerCase().split('/');
     for (let depth = 1; depth < names.length; depth++) {
@@ -31,7 +27,7 @@ export class IgnorePatterns {
     return this.#judge(names, isFolder);
   }
 
-  /** The last pattern that fits counts. */
+  /** The last matching pattern wins. */
   #judge(path: readonly string[], isFolder: boolean): IgnoreDecision {
     const found = this.#patterns.findLast(
       ({ isForFolders, names }) => (isFolder || !isForFolders) && fits(names, path),
@@ -42,7 +38,7 @@ export class IgnorePatterns {
 
 function readPattern(line: string): Pattern | undefined {
   const isNegated = line.startsWith('!');
-  // Blanks at the end do not count, unless a backslash is before them.
+  // Trailing blanks do not count, except after a backslash.
   let end = line.length;
   while (line[end - 1] === ' ' && line[end - 2] !== '\\') end--;
   const text = line.slice(isNegated ? 1 : 0, end);
@@ -50,13 +46,13 @@ function readPattern(line: string): Pattern | undefined {
   const isForFolders = text.endsWith('/');
   const path = isForFolders ? text.slice(0, -1) : text;
   const parts = path.replace(/^\//, '').split('/');
-  // One without a slash fits at any depth, and "a/**" what is in the folder, but not the folder.
+  // A pattern without a slash matches at any depth; "a/**" matches what is in the folder, not the folder.
   const deep = path.includes('/') ? parts : ['**', ...parts];
   const whole = deep.at(-1) === '**' ? [...deep, '*'] : deep;
   return { isNegated, isForFolders, names: whole.map((part) => (part === '**' ? undefined : readName(part))) };
 }
 
-/** A pattern of one name: plain characters, perhaps behind a backslash, "?", "*", and classes such as "[!a-z_]". */
+/** Parses one name's pattern: characters, perhaps escaped, "?", "*", and classes such as "[!a-z_]". */
 function readName(pattern: string): (name: string) => boolean {
   const tokens = pattern.matchAll(/\[([!^]?)(\]?[^\]]*)\]|\\?(.)/gs);
   const glob = Array.from(tokens, ([token, negated = '', members, char]) => {
@@ -70,10 +66,7 @@ function readName(pattern: string): (name: string) => boolean {
   return (name) => fits(glob, [...name]);
 }
 
-/**
- * Whether a glob makes up all the items. What has fitted up to a wildcard need not be tried another way, so that only the
- * last one is gone back to.
- */
+/** Greedy with backtracking to the last wildcard only, which is enough. */
 function fits<Item>(glob: Glob<Item>, items: readonly Item[]): boolean {
   let [at, item, wildcard, resume] = [0, 0, -1, 0];
   while (item < items.length) {

@@ -4,7 +4,7 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';
 import { isPlain } from './not-manifests.ts';
 
-/** Whether a document says how kustomize builds objects of others. Beside them, in a file of this name, it needs no kind. */
+/** In a file of kustomize's own name, a document needs no kind. */
 export function isKustomization({ file, value }: InputDocument): boolean {
   if (!isObject(value)) return false;
   const { apiVersion, kind } = value;
@@ -13,14 +13,13 @@ export function isKustomization({ file, value }: InputDocument): boolean {
   return isOfKustomize && (kind === 'Kustomization' || kind === 'Component');
 }
 
-/** A path in a kustomization. */
 interface Taken {
   readonly written: string;
-  /** As it reads from where the names of files do. */
+  /** Resolved like the names of files. */
   readonly place: string;
 }
 
-/** The paths in some fields of a kustomization. A patch may also be written in its field. */
+/** The paths in some fields of a kustomization. Skips patches written inline. */
 function pathsIn({ file, value }: InputDocument, fields: readonly string[]): readonly Taken[] {
   const all = fields.flatMap((name): readonly unknown[] => {
     const set = isObject(value) ? value[name] : undefined;
@@ -33,20 +32,19 @@ function pathsIn({ file, value }: InputDocument, fields: readonly string[]): rea
   });
 }
 
-/** What a kustomization takes objects from: files, folders and repositories. */
+/** The files, folders and repositories that a kustomization takes objects from. */
 function resourcesOf(kustomization: InputDocument): readonly Taken[] {
   return pathsIn(kustomization, ['resources', 'bases', 'components']);
 }
 
-/** Parts of objects that kustomize puts into others: read alone, they would be objects that no cluster has. */
+/** Fields with partial objects, which no cluster has by themselves. */
 const patchFields = ['patches', 'patchesStrategicMerge', 'patchesJson6902', 'replacements', 'transformers'] as const;
 
-/** The files that kustomizations list as patches. */
 export function findPatchFiles(kustomizations: readonly InputDocument[]): ReadonlySet<string> {
   return new Set(kustomizations.flatMap((each) => pathsIn(each, patchFields).map(({ place }) => place)));
 }
 
-/** Files and all folders that they are in. */
+/** Files and all their parent folders. */
 function placesOf(files: readonly string[]): ReadonlySet<string> {
   const places = new Set<string>();
   for (const file of files) {
@@ -55,22 +53,18 @@ function placesOf(files: readonly string[]): ReadonlySet<string> {
   return places;
 }
 
-/** What is read of a tree with kustomizations. */
 interface ReadTree {
-  /** All files of the input. */
   readonly files: readonly string[];
-  /** Those that hold Services. */
   readonly ofServices: readonly string[];
-  /** Whether the result is only shown: then what the input lacks is a warning. */
+  /** Whether the result is only shown: missing input is then a warning. */
   readonly isShown: boolean;
-  /** The command to pipe rendered manifests into. */
   readonly into: string;
 }
 
 /**
- * Says which kustomizations have to be built: those that take something that the input does not hold, and those that make
- * Services different from what kpc reads, by other names or other Pods behind them. One that only lists them, or only
- * chooses images, makes no difference. What a component changes counts as a change of the kustomization that names it.
+ * Reports the kustomizations that must be built: those that use something missing from the input, or change Services (names, or the Pods
+ * behind them). One that only lists files or chooses images makes no difference. A component's changes count as those of the kustomization
+ * that names it.
  */
 export function describeKustomizations(
   kustomizations: readonly InputDocument[],
@@ -110,10 +104,7 @@ function describeChanging([first, ...others]: readonly InputDocument[], into: st
   return [diagnose('kustomized', details, first.source.keyPlace(fields.slice(0, 1)))];
 }
 
-/**
- * The folder to build for a file: of the kustomizations that take it, also through others, the one that no other of them takes.
- * Undefined if there is none, or several of these.
- */
+/** The folder to build for a file: the outermost kustomization that reaches it. Undefined if there is none or several. */
 export function findBuilder(kustomizations: readonly InputDocument[], file: string): string | undefined {
   const reaching = new Set<InputDocument>();
   for (let places = [resolvePath('.', file)]; places.length > 0;) {
@@ -130,7 +121,7 @@ export function findBuilder(kustomizations: readonly InputDocument[], file: stri
   return root === undefined || others.length > 0 ? undefined : wordOf(root);
 }
 
-/** The folder to build, of all files that kustomize reads: the one that the others are in. Undefined if none is there. */
+/** The folder of the least deep kustomization.yaml; undefined if there is none. */
 export function findOutermost(files: readonly string[]): string | undefined {
   const depth = (name: string): number => name.split('/').length;
   const [outermost] = files
@@ -143,7 +134,7 @@ function wordOf(folder: string): string {
   return isPlain(folder) ? folder : 'FOLDER';
 }
 
-/** The fields that change what a Service is called, where it is, or which Pods it has. */
+/** Fields that change a Service's name, namespace or Pods. */
 const changingFields = [
   'namePrefix',
   'nameSuffix',
@@ -169,7 +160,7 @@ function changesOf(value: unknown): readonly string[] {
   });
 }
 
-/** Labels reach the selectors and the Pods only where they say so. */
+/** Labels apply to selectors and Pods only with these fields. */
 function selects(labels: unknown): boolean {
   return isObject(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
 }

@@ -5,39 +5,36 @@ import type { FolderOrigin } from '../documents/text-file.ts';
 import { disk, type FileTree, type TreeEntry } from './file-tree.ts';
 import { IgnorePatterns } from './ignore-patterns.ts';
 
-/** What a folder's files must be called to be read. */
+/** Files read from a folder. */
 const manifestName = /\.(?:ya?ml|json)$/;
 
-/** Names patterns of files to leave out, as .gitignore does. */
+/** A file of patterns to leave out, as in .gitignore. */
 export const ignoreFile = '.kpcignore';
 
-/** A file with a list of patterns is no data. */
+/** Larger files are not lists of patterns. */
 const largestIgnoreFile = 2 ** 16;
 
-/** A file below a folder, and what is around it there. */
 export interface ListedFile {
   readonly path: string;
   readonly origin: FolderOrigin;
 }
 
-/** The manifests below a folder. */
 export interface FolderListing {
   /** Sorted by path. */
   readonly files: readonly ListedFile[];
-  /** The files and folders that a .kpcignore leaves out. */
+  /** Files and folders that a .kpcignore leaves out. */
   readonly ignored: readonly string[];
 }
 
 /**
- * The files of a folder and the folders in it that are called as manifests are, except for those that a pattern leaves out: one
- * of `exclude`, or of a .kpcignore in the folder, in one below it, or in one between it and the working folder. Throws what
- * reading a folder throws.
+ * Lists manifests in a folder and below, except what `exclude` or a .kpcignore (in the folder, below it, or between it and the working
+ * folder) leaves out. Throws errors of reading a folder.
  */
 export function listFolder(folder: string, exclude: readonly string[], tree: FileTree = disk): FolderListing {
   const files: ListedFile[] = [];
   const ignored: string[] = [];
   const isExcluded = excludedBy(exclude, tree.locate(folder));
-  /** `own` is the chart whose templates the folder is in, and `parent` the one whose charts/: rendering it renders them, too. */
+  /** `own`: the chart whose templates these are. `parent`: the chart that has this one in charts/, and renders it too. */
   const visit = (path: string, own: Chart | undefined, parent: Chart | undefined, inherited: readonly Rule[]): void => {
     const entries = tree.list(path);
     const names = entries.map(({ name }) => name);
@@ -69,27 +66,26 @@ export function listFolder(folder: string, exclude: readonly string[], tree: Fil
   return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), ignored: ignored.sort() };
 }
 
-/** Says of absolute paths below a folder whether a pattern leaves them out: one that counts from the working folder, or from that one. */
+/** Tests absolute paths below a folder against patterns relative to the working folder or to that folder. */
 export function excludedBy(patterns: readonly string[], folder: string): (path: string, isFolder: boolean) => boolean {
   const bases = patterns.length === 0 ? [] : [resolve('.'), folder];
   const rules = bases.map((base) => rule(base, patterns, () => '--exclude'));
   return (path, isFolder) => matches(rules, path, isFolder);
 }
 
-/** A Helm chart, by its folder and by what it calls itself. */
 interface Chart {
   readonly path: string;
   readonly name: string | undefined;
 }
 
-/** Whether a folder is a bundle or a golden: kpc wrote it, and no object is in it. */
+/** Whether a folder is a bundle or golden, written by kpc and without objects. */
 function isCompiled(path: string, entries: readonly TreeEntry[], tree: FileTree): boolean {
   if (entries.some(({ name }) => name === goldenHead)) return true;
   if (!entries.some((entry) => entry.name === bundleHead && entry.isFile())) return false;
   return /^\{\s*"formatVersion":/.test(tree.read(tree.join(path, bundleHead)).subarray(0, 200).toString('utf8'));
 }
 
-/** The folders from the working folder down to the one above this, if it lies below that. */
+/** The folders from the working folder down to this folder's parent, if it lies below. */
 function above(folder: string): readonly string[] {
   const top = resolve('.');
   const below = relative(top, folder);
@@ -101,16 +97,16 @@ function above(folder: string): readonly string[] {
   }
 }
 
-/** Patterns, and the folder that they count from. */
+/** Patterns, and the folder they are relative to. */
 interface Rule {
   readonly base: string;
   readonly patterns: IgnorePatterns;
 }
 
-/** How many patterns one list may have: each file is compared with all of them. */
+/** Each file is compared with all of them. */
 const mostPatterns = 1000;
 
-/** A list of patterns that would take too long to compare names with. */
+/** Too many patterns to compare names with. */
 export class BadPattern extends Error {}
 
 function rule(base: string, patterns: readonly string[], place: (index: number) => string): Rule {
@@ -130,7 +126,7 @@ function rulesOf(folder: string, names: readonly string[], tree: FileTree): read
   return [rule(tree.locate(folder), lines, (index) => `${path}:${index + 1}`)];
 }
 
-/** `path` is absolute. As in git: what a file deeper down says counts before what one further up says. */
+/** `path` is absolute. As in git, deeper files override those further up. */
 function matches(rules: readonly Rule[], path: string, isFolder: boolean): boolean {
   let isMatch = false;
   for (const { base, patterns } of rules) {
@@ -143,15 +139,15 @@ function matches(rules: readonly Rule[], path: string, isFolder: boolean): boole
 }
 
 /**
- * Whether a file of a folder is really in it; the folder's path without links is `root`. Who puts a link to somewhere
- * else into a repository could have that read, and its lines printed, by those who compile it.
+ * Whether a file is really in a folder, whose resolved path is `root`. A link out of a repository could have another file read and printed
+ * by whoever compiles it.
  */
 export function isInside(path: string, root: string, tree: FileTree): boolean {
   const real = tree.realPath(path);
   return real === path || real.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
-/** The name in a chart's Chart.yaml; undefined if that cannot be read, or a shell would not take it as it is. */
+/** The name in Chart.yaml; undefined if unreadable or not safe in a shell. */
 export function nameOfChart(chart: string, tree: FileTree): string | undefined {
   try {
     const [, name] = /^name:[ \t]*["']?([a-z0-9][a-z0-9.-]{0,99})["']?[ \t]*(?:#.*)?$/m.exec(

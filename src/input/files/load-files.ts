@@ -10,13 +10,11 @@ import { isLink, disk, type FileTree, type Trees } from './file-tree.ts';
 import { BadPattern, ignoreFile, isInside, type ListedFile, listFolder } from './list-files.ts';
 import { describeConflict, TextFile, type FolderOrigin, type LoadedFiles } from '../documents/text-file.ts';
 
-/** What was read from stdin, for the source '-'. */
 export type Stdin = string | Uint8Array;
 
 /**
- * Reads files, folders (the *.yaml, *.yml and *.json below them, sorted, except for those that `exclude` or a .kpcignore leaves
- * out) and '-' for stdin. A file that is named twice, also through a link, is read once. A source is on the disk, unless `trees` has
- * another place for it.
+ * Reads files, folders (*.yaml, *.yml and *.json in and below them, sorted, except for those that `exclude` or a .kpcignore leaves out) and
+ * '-' for stdin. A file named twice, even through a link, is read once. `trees`: sources that are not on disk.
  */
 export function loadFiles(
   sources: readonly string[],
@@ -34,7 +32,7 @@ export function loadFiles(
     for (const { path, origin } of listFiles(source, exclude, tree, { diagnostics, outside })) {
       const key = path === '-' ? path : tree.realPath(path);
       if (files.has(key)) continue;
-      // Only what is named itself may be what a shell hands over in a file's place.
+      // Only a path that is named itself may be a pipe from a shell.
       const loaded = origin ? loadAs(path, () => tree.read(path), origin) : loadFile(path, stdin, tree);
       const exceeded = loaded instanceof TextFile ? budget.add(loaded.text) : undefined;
       if (exceeded)
@@ -48,14 +46,13 @@ export function loadFiles(
     }
   }
   for (const { path, origin, tree } of outside) {
-    // What is named itself, too, has been read.
+    // A file that is named itself, too, has been read.
     if (!files.has(tree.realPath(path)))
       unreadable.push(fileError(path, { problem: 'link-outside', folder: origin.folder }));
   }
   return { files: [...files.values()], diagnostics, unreadable };
 }
 
-/** Reads one file as text, or says why it cannot be read. */
 export function loadFile(path: string, stdin?: Stdin, tree: FileTree = disk): TextFile | Finding {
   return loadAs(path, () => (path === '-' ? (stdin ?? '') : tree.readNamed(path)));
 }
@@ -69,13 +66,13 @@ function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFil
   }
 }
 
-/** What is meant by a name that is no file's: kpc never opens a connection, and leaves patterns to the shell. */
+/** Recognises a URL or pattern in place of a file: kpc never opens a connection, and leaves patterns to the shell. */
 function findMistake(path: string): FileProblem | undefined {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return { problem: 'url', path };
   return /[*?[\]{}]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }
 
-/** Lists what to read of a source: itself, or the files of a folder; `outside` gets links to something outside it. */
+/** The source itself, or a folder's files; `outside` gets links out of the folder. */
 function listFiles(
   source: string,
   exclude: readonly string[],
@@ -105,7 +102,7 @@ function listFiles(
   }
 }
 
-/** The text of a file's bytes: UTF-8, with or without a byte order mark. */
+/** Decodes UTF-8, with or without a byte order mark. */
 function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined): TextFile | Finding {
   if (typeof bytes === 'string') return new TextFile(name, blankContainerLogs(bytes), origin);
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {

@@ -1,16 +1,16 @@
-// Files that are no manifests: templates that are yet to be filled in, and those of other programs.
+// Files that are no manifests: unrendered templates, and other programs' files.
 import { baseName, pathBelow } from '../../base/names.ts';
 import { placeAt, type InputDocument } from '../documents/document.ts';
 import type { TextFile } from '../documents/text-file.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 
-/** Files that charts and kustomize have beside their manifests. */
+/** Files beside the manifests of charts and kustomize. */
 const otherFiles = /^(?:Chart\.(?:ya?ml|lock)|values[^/]*\.ya?ml|kustomization\.ya?ml)$/;
 
 /**
- * Whether a document of a folder's file is plainly another program's: no mapping, or one that has nothing that marks an
- * object of Kubernetes. One that has some of it, and lacks its kind, is a mistake to report.
+ * Whether a document in a folder's file is clearly another program's: not a mapping, or nothing in it marks a Kubernetes object. A marked
+ * object without a kind is an error.
  */
 export function isForeign({ file, value }: InputDocument): boolean {
   if (!file.origin) return false;
@@ -26,57 +26,54 @@ function isWord(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** Whether a folder's file that cannot be read as YAML is not for Kubernetes: nothing in it looks like an object. */
+/** Whether an unparsable file of a folder is clearly not for Kubernetes: no line looks like an object. */
 export function isForeignText({ origin, text }: TextFile): boolean {
   return (
     origin !== undefined && !/^[ \t-]*["']?(?:apiVersion|kind)["']?[ \t]*:/m.test(text) && !/"kind"\s*:/.test(text)
   );
 }
 
-/** The tool that turns a file of a chart or of kustomize into objects, if the user named that file; undefined for any other. */
+/** The tool that renders this file of a chart or of kustomize, if it is one. */
 export function findMaker(name: string): 'helm' | 'kustomize' | undefined {
   const file = baseName(name);
   if (/^kustomization\.ya?ml$/.test(file)) return 'kustomize';
   return otherFiles.test(file) ? 'helm' : undefined;
 }
 
-/** What stands for a value to be filled in: brackets of a template language, a variable, or a name between two signs. */
+/** A value to be filled in: template brackets, a variable, or a name between two signs. */
 const placeholder = /\{\{[^{}]*\}\}|\{%|<%|#@|\$(?:[A-Za-z_]\w*|\([\w.]+\)|\{\w[^{}]*\})|(@|%%|__)[A-Z][A-Z0-9_]*?\1/;
 
-/** A line of a template's own, such as "{{- if .Values.web }}": because of it, YAML can be wrong anywhere in the file. */
+/** A template's own line, such as "{{- if .Values.web }}", which can break the YAML anywhere in the file. */
 const statement = /^[ \t]*(?:\{\{[^{}\n]*(?:\}\})?|\{%|<%|#@)/m;
 
-/** Whether a text holds what a template is to fill in. */
 export function holdsPlaceholder(text: string): boolean {
   return placeholder.test(text);
 }
 
-/** A file that is a template, and the place that shows it. */
 export interface Template {
   readonly file: TextFile;
   readonly offset: number;
-  /** The placeholder, as it is written. */
   readonly mark: string;
 }
 
-/** The template that a file of a chart's templates is; undefined for one that says no more than plain YAML. */
+/** A file of a chart's templates, unless it is plain YAML. */
 export function findChartTemplate(file: TextFile): Template | undefined {
   const offset = file.origin?.chart === undefined ? -1 : file.text.indexOf('{{');
   return offset < 0 ? undefined : { file, offset, mark: '{{' };
 }
 
-/** How many characters around an error a placeholder explains it: a long line holds much else. */
+/** How far from an error, in characters, a placeholder may be to explain it: long lines hold much else. */
 const mostBefore = 80;
 const mostAfter = 200;
 
-/** The template that a file is, to judge by its errors, and the diagnostics that do not result from it. */
+/** Whether a file's errors show that it is a template, and the diagnostics that have other causes. */
 export function findTemplate(
   file: TextFile,
   faults: readonly Finding[],
 ): {
   readonly template: Template | undefined;
   readonly others: readonly Finding[];
-  /** Whether the template may make any number of objects: then its documents cannot be told apart. */
+  /** Whether the template may produce any number of objects, so that its documents cannot be told apart. */
   readonly isWhole: boolean;
 } {
   const line = faults.some(({ code }) => code === 'bad-yaml' || code === 'not-closed')
@@ -88,7 +85,7 @@ export function findTemplate(
   return { template, others: faults.filter((_, i) => !inLines[i]), isWhole: false };
 }
 
-/** The placeholder because of which a diagnostic's line is wrong. */
+/** The placeholder that explains a diagnostic. */
 export function findInLine(file: TextFile, { place }: Finding): Template | undefined {
   if (!place) return undefined;
   const { line, column } = place.locate();
@@ -97,7 +94,7 @@ export function findInLine(file: TextFile, { place }: Finding): Template | undef
   return match ? { file, offset: file.offsetOf(line) + start + match.index, mark: match[0] } : undefined;
 }
 
-/** One error for each chart or folder with templates, and for each single template. */
+/** One error per chart or folder with templates, and per single template. */
 export function describeTemplates(
   templates: readonly Template[],
   isLeftOut: boolean,
@@ -120,7 +117,7 @@ function describe({ file, offset, mark }: Template, count: number, isLeftOut: bo
   return diagnose('unrendered-template', { ...common, mark, chart, render: words.join(' '), exclude }, place);
 }
 
-/** Whether a shell takes the word as it is. */
+/** Whether a shell needs no quotes around the word. */
 export function isPlain(word: string): boolean {
   return /^[\w./@%+,][\w./@%+,-]{0,199}$/.test(word);
 }

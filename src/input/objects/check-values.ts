@@ -17,13 +17,9 @@ import type { Report } from './report.ts';
 import type { RawServiceCidr } from './shapes/node.ts';
 import type { RawMetadata } from './shapes/shared.ts';
 
-/** How many texts are remembered; others are checked each time. */
 const maxRemembered = 100_000;
 
-/**
- * Texts that were checked and found right. The names of a few nodes and zones come with every endpoint, and those of a few
- * namespaces with every object: they are checked once, and kept once.
- */
+/** Names of few nodes, zones and namespaces come with many objects: checks each once, and keeps one copy. */
 class CheckedTexts {
   readonly #known = new Map<string, string>();
   readonly #isRight: (text: string) => boolean;
@@ -32,7 +28,7 @@ class CheckedTexts {
     this.#isRight = isRight;
   }
 
-  /** The text, the same object for the same characters; undefined if it is not right. */
+  /** The shared copy of a valid text; undefined for an invalid one. */
   find(text: string): string | undefined {
     const known = this.#known.get(text);
     if (known !== undefined) return known;
@@ -42,7 +38,6 @@ class CheckedTexts {
   }
 }
 
-/** What comes with many objects and endpoints of one run. */
 export class CommonNames {
   readonly namespaces = new CheckedTexts((text) => isName(text, 'label'));
   readonly nodes = new CheckedTexts((text) => isName(text, 'subdomain'));
@@ -91,14 +86,14 @@ type Texts = Readonly<Record<string, string>>;
 
 const noTexts: Texts = {};
 
-/** Null is the empty text here, as it is to Kubernetes. */
+/** Null counts as the empty text, as for Kubernetes. */
 export function readTexts(map: Readonly<Record<string, string | null>> | null | undefined): Texts {
   let texts: Record<string, string> | undefined;
   for (const name in map) if (map[name] === null) (texts ??= { ...map } as Record<string, string>)[name] = '';
   return texts ?? (map as Texts | null | undefined) ?? noTexts;
 }
 
-/** The address as kube-proxy reads it; undefined, with an error in the report, for anything else. */
+/** Parses as kube-proxy does; for anything else reports an error and returns undefined. */
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = parseAddress(text);
   if (!address) {
@@ -110,12 +105,12 @@ export function checkAddress(text: string, path: FieldPath, report: Report): Add
   return address;
 }
 
-/** Whether API servers refuse the form: leading zeros, or IPv4 mapped into IPv6 (StrictIPCIDRValidation). */
+/** Forms that StrictIPCIDRValidation refuses: leading zeros, or IPv4 mapped into IPv6. */
 function isAmbiguous(text: string, { family }: { readonly family: Family }): boolean {
   return (family === 'ipv4' && (text.includes(':') || /(?:^|\.)0\d/.test(text))) || /\/0\d/.test(text);
 }
 
-/** Like checkAddress, but also refuses addresses that the API server takes for no Service or endpoint. */
+/** Like checkAddress, but also refuses addresses that the API server allows in no Service or endpoint. */
 export function checkHostAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = checkAddress(text, path, report);
   const kind = address && describeUnusable(address);
@@ -125,7 +120,7 @@ export function checkHostAddress(text: string, path: FieldPath, report: Report):
   return undefined;
 }
 
-/** The network as kube-proxy reads it; undefined, with an error in the report, for anything else. */
+/** Parses as kube-proxy does; for anything else reports an error and returns undefined. */
 export function checkNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);
   const field = fieldName(path);
@@ -140,13 +135,12 @@ export function checkNetwork(text: string, path: FieldPath, report: Report): Net
   return network;
 }
 
-/** What to write in place of a text that is no network: often, it is one address. */
+/** Suggests a network in place of a bad text, which is often one address. */
 function networkFor(text: string): string {
   const address = parseAddress(text);
   return address ? `${text}/${address.family === 'ipv6' ? 128 : 32} for this one address` : aNetwork;
 }
 
-/** Whether these are one network, or one of each family. */
 export function areOfEachFamily(networks: readonly Network[]): boolean {
   return networks.length > 0 && new Set(networks.map(({ family }) => family)).size === networks.length;
 }

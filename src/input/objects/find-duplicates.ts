@@ -10,7 +10,6 @@ import { findBuilder } from '../files/kustomizations.ts';
 import { isPlain } from '../files/not-manifests.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
 
-/** An object that the input defines again. */
 interface Duplicate {
   readonly kind: string;
   readonly name: string;
@@ -19,18 +18,16 @@ interface Duplicate {
   readonly again: object;
 }
 
-/** What to say of objects that the input defines again. */
 export interface DuplicateFinding {
   readonly diagnostic: Finding;
-  /** Of the lists of the collection. */
+  /** Objects of the collection's lists. */
   readonly again: readonly object[];
 }
 
 /**
- * Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. Where two
- * folders hold many of the same, as a base and what is rendered of it, that is reported once, and so is one object of many files. `origins` says of a file how it was
- * found; advice how to leave out some of the objects is for those that are not left out already. `unread`: kpc goes on without
- * the objects though nobody asked it to, which is a warning.
+ * Errors for objects of the same kind, namespace and name, of which a cluster can have only one. Two folders with many of the same, such as
+ * a base and its rendering, get one error, as does one object in many files. `origins`: how each file was found. Only objects still
+ * included get advice on excluding them. `unread`: a warning, because kpc leaves the objects out unasked.
  */
 export function findDuplicates(
   { services, slices, endpoints, nodes, serviceCidrs, pods, workloads }: CollectedObjects,
@@ -49,7 +46,7 @@ export function findDuplicates(
     ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
   const pairs = [...groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate))).values()];
-  // One object in many files, each with no other of the same, is one finding.
+  // An object in many files, which share no other, is one finding.
   const alone = groupBy(
     pairs.flatMap((group) => (group.length === 1 ? group : [])),
     ({ kind, name }) => `${kind} ${name}`,
@@ -72,7 +69,7 @@ export function findDuplicates(
   ];
 }
 
-/** The two places that hold the same objects: two folders, or two files of one. */
+/** The two places with the same objects: two folders, or two files of one. */
 function pairOf({ first, place }: Duplicate): readonly [first: string, second: string] {
   const folders = [folderOf(first.file), folderOf(place.file)] as const;
   return folders[0] === folders[1] ? [first.file, place.file] : folders;
@@ -86,7 +83,7 @@ function describeGroup(
   unread: Pick<DuplicateObject, 'isUnread'> = {},
 ): readonly DuplicateFinding[] {
   const [otherFolder, folder] = pairOf(group[0]);
-  // What a folder brought can be left out; what was named itself need not be named.
+  // Only files found in a folder can be excluded; others were named.
   const origin = otherFolder === folder ? undefined : origins.get(group[0].place.file);
   const pattern = origin && pathBelow(origin.folder, folder);
   const leaveOut = origin && advice && { ...advice, pattern: pattern && isPlain(pattern) ? pattern : undefined };
@@ -115,7 +112,6 @@ function describeGroup(
   return [{ diagnostic, again: group.map(({ again }) => again) }];
 }
 
-/** Kinds whose objects have no namespace. */
 const clusterScoped: ReadonlySet<string> = new Set(['Node', 'ServiceCIDR']);
 
 function duplicatesOf(

@@ -33,46 +33,44 @@ import type { Report } from './report.ts';
 import { validate, type RawObjects } from './validate.ts';
 import type { KubeProxyConfig } from './shapes/kube-proxy-configuration.ts';
 
-/** What is in each list of objects. */
 interface ObjectTypes {
   services: Service;
   slices: EndpointSlice;
-  /** v1 Endpoints as they are: mirrorEndpoints makes slices of them. */
+  /** v1 Endpoints as read: mirrorEndpoints makes slices of them. */
   endpoints: Endpoints;
   nodes: Node;
   serviceCidrs: ServiceCidr;
   pods: Pod;
-  /** None if they were not asked for, as of the next lists: they count as skipped then. */
+  /** This list and the next are empty unless asked for; their objects then count as skipped. */
   workloads: Workload;
   autoscalers: Autoscaler;
   policies: NetworkPolicy;
-  /** Ingresses, and the routes of the Gateway API. */
+  /** Empty unless asked for, like the lists below; its objects then count as skipped. */
   ingresses: Ingress;
   gateways: Gateway;
   referenceGrants: ReferenceGrant;
   namespaces: Namespace;
-  /** kube-proxy's configuration, where the inputs happen to hold one. */
+  /** kube-proxy's configurations found in the inputs. */
   configs: KubeProxyConfig;
 }
 
-/** The objects read so far, each kind in the order of the input. */
+/** In input order. */
 export type ObjectLists = { readonly [List in keyof ObjectTypes]: Sourced<ObjectTypes[List]>[] };
 
-/** The lists that lack objects, or may: whoever gave the input could not read all of that kind. */
+/** Lists that may lack objects which the reader of the input had no right to read. */
 export type UnreadLists = ReadonlySet<keyof ObjectLists>;
 
-/** What checks the objects of one run. */
 interface Readers {
   readonly names: CommonNames;
 }
 
 interface Kind {
-  /** The apiVersions that kpc reads it of, the newest first. */
+  /** The apiVersions that kpc reads, newest first. */
   readonly versions: readonly string[];
-  /** Which are read only where a command asks for them. */
+  /** Kinds other than "always" are read only for commands that ask for them. */
   readonly group: 'always' | 'workloads' | 'traffic';
   readonly list: keyof ObjectLists;
-  /** Adds an object to its list, unless something is wrong with it. */
+  /** Adds a valid object to its list. */
   readonly read: (value: unknown, report: Report, readers: Readers, into: ObjectLists) => void;
 }
 
@@ -169,21 +167,20 @@ const kinds: Readonly<Record<string, Kind>> = {
   }),
 };
 
-/** The lists, with nothing read yet. */
 export function emptyLists(): ObjectLists {
   const lists = Object.values(kinds).map(({ list }) => [list, []] as const);
   return Object.fromEntries(lists) as unknown as ObjectLists;
 }
 
-/** Lists that no cluster is asked for: slices and pods say the same, or the API server has no such object. */
+/** Not asked of a cluster: slices and pods have the same information, or the API server has no such object. */
 const unasked: ReadonlySet<keyof ObjectLists> = new Set(['endpoints', 'workloads', 'autoscalers', 'configs']);
 
-/** Policies of a whole cluster, which kpc does not read: that there are any makes what NetworkPolicies say unknown. */
+/** Cluster-wide policies that kpc does not read: if there are any, the effect of NetworkPolicies is unknown. */
 const unreadPolicies = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy'].map(
   (kind) => [kind, { versions: ['policy.networking.k8s.io/v1alpha2'], list: 'policies' }] as const,
 );
 
-/** What a cluster is asked for, as kubectl api-resources -o name prints it, with the list that it is read to, or that it changes. */
+/** What to ask a cluster for, as kubectl api-resources -o name prints it, with the list that it fills or makes uncertain. */
 export const resources = [...Object.entries<Pick<Kind, 'versions' | 'list'>>(kinds), ...unreadPolicies].flatMap(
   ([
     kind,
@@ -198,7 +195,6 @@ export const resources = [...Object.entries<Pick<Kind, 'versions' | 'list'>>(kin
   },
 );
 
-/** Which groups of kinds a command asks for. */
 export interface AskedKinds {
   readonly workloads: boolean;
   readonly traffic: boolean;
@@ -208,7 +204,7 @@ function kindNamed(name: string): Kind | undefined {
   return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
 }
 
-/** What reads an object; undefined for one of a kind or a version that is not read. */
+/** Undefined for a kind or version that is not read. */
 export function findReader(apiVersion: string, kind: string, asked: AskedKinds): Kind['read'] | undefined {
   const known = kindNamed(kind);
   return known?.versions.includes(apiVersion) && isAsked(known, asked) ? known.read : undefined;
@@ -218,24 +214,21 @@ function isAsked({ group }: Kind, asked: AskedKinds): boolean {
   return group === 'always' || asked[group];
 }
 
-/** Whether a kind has the name of one that kpc reads, but is not of that version. */
+/** Whether kpc reads a kind of this name, but not in this version. */
 export function isOfOtherVersion(apiVersion: string, kind: string): boolean {
   const known = kindNamed(kind);
   return known !== undefined && known.group !== 'traffic' && !known.versions.includes(apiVersion);
 }
 
-/** Whether an API group is one of Kubernetes itself: no other program can define a kind in it. */
+/** Whether the API group is Kubernetes' own: no other program can define a kind in it. */
 export function isOfKubernetes(apiVersion: string): boolean {
   return /^(?:[^/]*$|[^./]+\/|[^/]+\.k8s\.io\/)/.test(apiVersion);
 }
 
-/** A misspelling of a kind differs by these many letters at most: APIService and ServiceAccount are kinds of their own. */
+/** APIService and ServiceAccount differ from known kinds by more letters, and are kinds of their own. */
 const mostLetters = 2;
 
-/**
- * The kind, with its apiVersion, that an object of no known kind is probably meant to be: "Service (v1)". Undefined for what
- * may well be a kind of its own, such as the Service of Knative.
- */
+/** The kind that an unknown one probably means: "Service (v1)". Undefined for another program's kind, such as Knative's Service. */
 export function findMeantKind(apiVersion: string, kind: string, asked: AskedKinds): string | undefined {
   const own = kindNamed(kind);
   // The first version of a ServiceCIDR had other fields.

@@ -26,7 +26,7 @@ const none: readonly never[] = [];
 
 const familyOf: { readonly [T in 'IPv4' | 'IPv6']: Family } = { IPv4: 'ipv4', IPv6: 'ipv6' };
 
-/** Checks an EndpointSlice as the API server would and fills in its defaults. */
+/** Checks like the API server and fills in its defaults. */
 export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: CommonNames): EndpointSlice {
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const service = metadata.labels[serviceNameLabel];
@@ -41,7 +41,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   if (raw.ports) checkPortNumbers(raw.ports, report);
   if (ports.length > 1) checkPortNames(ports, report);
   const endpoints = (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names));
-  // Of what is wrong anyhow the size does not matter.
+  // The size does not matter if there are other errors.
   if (!report.hasErrors) checkSize(raw, report);
   return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
 }
@@ -56,7 +56,7 @@ function checkSize(slice: RawEndpointSlice, report: Report): void {
   }
 }
 
-/** The API server takes port 0. */
+/** The API server accepts port 0. */
 function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): void {
   for (let i = 0; i < ports.length; i++) {
     if (ports[i]?.port !== 0) continue;
@@ -65,7 +65,7 @@ function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): vo
   }
 }
 
-/** kube-proxy identifies ports by name and protocol; the API server takes a name once, whatever the protocol. */
+/** kube-proxy identifies ports by name and protocol; for the API server, a name must be unique across protocols. */
 function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
   const seen = new Map<string, number>();
   for (const [index, { name, protocol }] of ports.entries()) {
@@ -81,7 +81,6 @@ function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
   }
 }
 
-/** Reads the ports of a slice, or of a subset of v1 Endpoints. */
 function readEndpointPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
   return raw.map((port, i) => {
     const name = port.name ?? '';
@@ -116,7 +115,7 @@ function readEndpoint(
   }
   const zone = raw.zone ? names.zones.find(raw.zone) : undefined;
   if (raw.zone && zone === undefined) {
-    // No rule depends on it: the hints name zones, too.
+    // No rule depends on it: hints name zones too.
     const path = ['endpoints', index, 'zone'];
     const details = { field: 'zone', found: foundOf(raw.zone), ...leftOut };
     report.add(path, 'bad-value', { ...details, expected: nameForms['label-value'] });
@@ -137,14 +136,14 @@ function readEndpoint(
   };
 }
 
-/** Host names are for others than kube-proxy. */
+/** kube-proxy ignores host names. */
 function checkHostNames(addresses: readonly string[], index: number, report: Report): undefined {
   for (const [i, name] of addresses.entries()) {
     checkName(name.replace(/\.$/, ''), 'subdomain', ['endpoints', index, 'addresses', i], report);
   }
 }
 
-/** Checks an endpoint's addresses, and gives the first. */
+/** Returns the first address. */
 function checkEndpointAddresses(
   addresses: readonly string[],
   addressType: 'IPv4' | 'IPv6' | undefined,
@@ -166,7 +165,7 @@ function checkEndpointAddresses(
   return first;
 }
 
-/** Hints are compared with the node's name and zone: one that is no name fits none. */
+/** Hints are compared with the node's name and zone: an invalid one matches nothing. */
 function readHints(
   raw: readonly { readonly name?: string | null }[] | null | undefined,
   field: 'forZones' | 'forNodes',
@@ -182,12 +181,12 @@ function readHints(
     const expected = nameForms[field === 'forZones' ? 'label-value' : 'subdomain'];
     const details = { field: `${field}[${i}]`, found: foundOf(name ?? ''), expected, isWarning: true };
     report.add([...path, i], 'bad-value', details);
-    // It still counts as a hint, and still fits none once it can be shown: services.json is for people, too.
+    // Keep it as a hint that matches nothing, but make it printable for services.json.
     return printable(name ?? '');
   });
 }
 
-/** Checks v1 Endpoints as the API server would. */
+/** Checks like the API server. */
 export function readEndpoints(raw: RawEndpoints, report: Report, names: CommonNames): Endpoints {
   return {
     metadata: readMetadata(raw.metadata, 'subdomain', report, names),
@@ -199,7 +198,7 @@ export function readEndpoints(raw: RawEndpoints, report: Report, names: CommonNa
   };
 }
 
-/** A port of a slice may have no number, meaning all; one of Endpoints has one, and a name beside others. */
+/** A slice's port may have no number, meaning all; one of Endpoints must have one, and a name if there are several. */
 function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
   const ports = readEndpointPorts(raw, path, report);
   for (const [i, { name, port }] of ports.entries()) {

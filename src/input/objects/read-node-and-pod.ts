@@ -32,7 +32,7 @@ import type { RawAutoscaler, RawNode, RawPod, RawPodSpec, RawPodStatus, RawWorkl
 import type { RawCondition, RawMetadata } from './shapes/shared.ts';
 import type { Address } from '../../kernel/address.ts';
 
-/** Checks a Node; podCIDRs comes from podCIDR where only that is there. */
+/** Takes podCIDR if podCIDRs is missing. */
 export function readNode(raw: RawNode, report: Report, names: CommonNames): Node {
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const listed = raw.spec?.podCIDRs ?? [];
@@ -74,7 +74,6 @@ function readTaints({ spec }: RawNode): readonly Taint[] {
   });
 }
 
-/** Whether the first condition called Ready is True. */
 function isReady(conditions: readonly RawCondition[]): boolean {
   return conditions.find(({ type }) => type === 'Ready')?.status === 'True';
 }
@@ -92,16 +91,13 @@ function readCPUs(cpu: string | number, report: Report): bigint {
   return 0n;
 }
 
-/** The suffixes of a quantity: each is 1000 times the one before, or 1024 times if binary. */
+/** Suffixes of a quantity, in steps of 1000, or 1024 if binary. */
 const suffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
 const quantityShape = /^\+?(\d{1,30})?(?:\.(\d{0,30}))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/;
 
-/**
- * A Kubernetes quantity, such as "4", "3920m" or "1e3", in billionths, what is less rounded up, as the API server does.
- * Undefined for anything else, and for a negative one.
- */
+/** A Kubernetes quantity, such as "4", "3920m" or "1e3", in billionths, rounded up as in the API server. Undefined if bad or negative. */
 function parseQuantity(text: string): bigint | undefined {
   const [, whole = '', fraction = '', suffix = '', exponent] = quantityShape.exec(text) ?? [];
   if (whole + fraction === '') return undefined;
@@ -114,7 +110,6 @@ function parseQuantity(text: string): bigint | undefined {
   return (digits + divisor - 1n) / divisor;
 }
 
-/** Checks a Namespace, which may say something about its Pods. */
 export function readNamespace(raw: Pick<RawPod, 'metadata'>, report: Report, names: CommonNames): Namespace {
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   return { metadata, isInjected: asksForInjection(raw.metadata) };
@@ -122,7 +117,7 @@ export function readNamespace(raw: Pick<RawPod, 'metadata'>, report: Report, nam
 
 const none: readonly never[] = [];
 
-/** Checks what of a Pod endpoints are made of, as the API server would, and fills in its defaults. */
+/** Reads what endpoints are made of; checks like the API server and fills in its defaults. */
 export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
   return {
     metadata: readOwnedMetadata(raw.metadata, report, names),
@@ -133,19 +128,19 @@ export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
   };
 }
 
-/** As readMetadata, but the name may be left to the API server: nothing refers to it. It is '' then. */
+/** Like readMetadata, but a name may be missing (generateName), because nothing refers to it: then ''. */
 function readOwnedMetadata(raw: RawMetadata | null | undefined, report: Report, names: CommonNames): ObjectMeta {
   if (raw?.name || !raw?.generateName) return readMetadata(raw, 'subdomain', report, names);
   return { ...readMetadata({ ...raw, name: 'generated' }, 'subdomain', report, names), name: '' };
 }
 
-/** The controller of an object, of which there is one at most. */
+/** An object has at most one controller. */
 function readOwner(raw: RawMetadata | null | undefined): Owner | undefined {
   const owner = raw?.ownerReferences?.find(({ controller }) => controller);
   return owner && { kind: owner.kind ?? '', name: owner.name ?? '' };
 }
 
-/** Reads the spec of a Pod or of a workload's template, which is at `path`. */
+/** `path`: where the spec is, in a Pod or a workload's template. */
 function readPodSpec(
   { metadata, spec }: Pick<RawPod, 'metadata' | 'spec'>,
   path: FieldPath,
@@ -175,7 +170,7 @@ function readPodSpec(
   };
 }
 
-/** nodeSelector in each term of required node affinity, one of which is enough; a term of nothing matches no Node. */
+/** nodeSelector combined with each term of required node affinity, one of which must match; an empty term matches no Node. */
 function readNodeTerms({ nodeSelector, affinity }: RawPodSpec): PodSpec['nodeTerms'] {
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   const labels = readSelector({ matchLabels: readTexts(nodeSelector) });
@@ -186,16 +181,13 @@ function readNodeTerms({ nodeSelector, affinity }: RawPodSpec): PodSpec['nodeTer
   });
 }
 
-/**
- * Whether a Pod, or a Namespace for its Pods, asks for the sidecar of a mesh or another program:
- * sidecar.istio.io/inject, istio-injection, linkerd.io/inject, vault.hashicorp.com/agent-inject.
- */
+/** Whether a Pod, or a Namespace for its Pods, asks for an injected sidecar: sidecar.istio.io/inject, linkerd.io/inject and the like. */
 function asksForInjection(metadata: Pick<RawMetadata, 'labels' | 'annotations'> | null | undefined): boolean {
   const all = [...Object.entries(metadata?.labels ?? {}), ...Object.entries(metadata?.annotations ?? {})];
   return all.some(([key, value]) => /inject/.test(key) && value !== 'false' && value !== 'disabled');
 }
 
-/** On the host network, the API server gives each port as a host port too, whether or not it can be reached. */
+/** On the host network, the API server makes each port a host port too. */
 function readHostPorts({ containers }: RawPodSpec): readonly HostPort[] {
   const ports = (containers ?? none).flatMap((container) => container.ports ?? none);
   const onHost = ports.filter(({ hostPort }) => Boolean(hostPort));
@@ -207,11 +199,11 @@ function readHostPorts({ containers }: RawPodSpec): readonly HostPort[] {
   }));
 }
 
-/** Init containers that go on running are sidecars, whose ports count too (FindPort in k8s.io/endpointslice). */
+/** Init containers that keep running are sidecars, whose ports count too (FindPort in k8s.io/endpointslice). */
 function readContainerPorts({ containers, initContainers }: RawPodSpec): readonly ContainerPort[] {
   const sidecars = (initContainers ?? none).filter(({ restartPolicy }) => restartPolicy === 'Always');
   const ports = [...(containers ?? none), ...sidecars].flatMap((container) => container.ports ?? none);
-  // Without a name it is not looked for.
+  // Ports are looked up by name.
   const listed = ports.filter(({ containerPort }) => Boolean(containerPort));
   return listed.map(({ name, containerPort, protocol }) => ({
     name: name ?? '',
@@ -228,7 +220,7 @@ function readStatus(status: RawPodStatus, report: Report): PodStatus {
   };
 }
 
-/** podIPs, but podIP alone where the two do not agree (Convert_v1_PodStatus_To_core_PodStatus). */
+/** podIPs, but podIP alone if the two disagree (Convert_v1_PodStatus_To_core_PodStatus). */
 function readAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonly Address[] {
   const listed = podIPs ?? none;
   const isOther = podIP && listed[0]?.ip !== podIP;
@@ -241,7 +233,7 @@ function readAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonl
 
 type RawSpec = NonNullable<RawWorkload['spec']>;
 
-/** Checks what of a workload its Pods are made of, as the API server would, and fills in its defaults. */
+/** Reads what its Pods are made of; checks like the API server and fills in its defaults. */
 export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Report, names: CommonNames): Workload {
   const metadata = readOwnedMetadata(raw.metadata, report, names);
   const spec = raw.spec ?? {};
@@ -262,7 +254,7 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
   };
 }
 
-/** Checks what of a HorizontalPodAutoscaler says how many Pods there are. */
+/** Reads the bounds on the number of Pods. */
 export function readAutoscaler(raw: RawAutoscaler, report: Report, names: CommonNames): Autoscaler {
   const { scaleTargetRef, minReplicas, maxReplicas } = raw.spec ?? {};
   return {
@@ -273,7 +265,7 @@ export function readAutoscaler(raw: RawAutoscaler, report: Report, names: Common
   };
 }
 
-/** One where nothing says how many. A Job that is over or suspended has none. */
+/** Defaults to 1. A finished or suspended Job has none. */
 function readReplicas(kind: WorkloadKind, spec: RawSpec, status: RawWorkload['status']): number | undefined {
   switch (kind) {
     case 'DaemonSet':
@@ -292,7 +284,7 @@ function readReplicas(kind: WorkloadKind, spec: RawSpec, status: RawWorkload['st
   }
 }
 
-/** The labels that the Job controller adds to its Pods. */
+/** Labels that the Job controller adds to its Pods. */
 function jobLabels(name: string): Readonly<Record<string, string>> {
   return { 'job-name': name, 'batch.kubernetes.io/job-name': name };
 }

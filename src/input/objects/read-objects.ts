@@ -11,45 +11,40 @@ import { findPodMaker, nameSkipped } from './unread-kinds.ts';
 import { Report } from './report.ts';
 import type { TextFile } from '../documents/text-file.ts';
 
-/** The objects read so far, and what else the input said. */
 export interface CollectedObjects extends ObjectLists {
-  /** What the configuration of other programs says of the cluster. */
+  /** Facts from other programs' configuration. */
   readonly facts: ClusterFacts[];
-  /** Kind → how many objects of it there were that kpc has no use for. */
+  /** Kind → number of objects that kpc has no use for. */
   readonly skipped: Map<string, number>;
-  /** The lists that lack something: objects of kinds that kpc does not read, and what a cluster does not let it read. */
+  /** Lists that may be incomplete: related kinds that kpc does not read, or that the cluster does not let it read. */
   readonly unread: Set<keyof ObjectLists>;
-  /** Of those, the ones that may make Pods. */
+  /** The skipped objects that may make Pods. */
   readonly podMakers: PodMaker[];
-  /** What is wrong in some field, so that it is in no list or not as it is written. */
+  /** Objects with a faulty field: missing from their list or altered. */
   readonly faulty: FaultyObject[];
   readonly diagnostics: Finding[];
 }
 
-/** An object with errors, as far as it can be read. */
 export interface FaultyObject {
   readonly kind: string;
   readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'annotations'>;
   readonly source: Source;
 }
 
-/** What checks the objects of one run, and which are asked for. */
 export interface Checks extends AskedKinds {
   readonly names: CommonNames;
-  /** Of objects that name none. */
+  /** For objects that name none. */
   readonly namespace: string;
   /** Whether errors in any text of a ConfigMap count. */
   readonly areConfigs: boolean;
-  /** Whether nothing is kept of an object with errors. */
+  /** Whether objects with errors are dropped whole. */
   readonly skipInvalid: boolean;
 }
 
-/** Creates the checks of a run that has read nothing yet. */
 export function createChecks(asked: Omit<Checks, 'names'>): Checks {
   return { names: new CommonNames(), ...asked };
 }
 
-/** Nothing collected yet. */
 export function emptyCollection(): CollectedObjects {
   return {
     ...emptyLists(),
@@ -71,7 +66,6 @@ export function addObjects({ skipped, unread, ...lists }: CollectedObjects, into
   for (const [kind, count] of skipped) into.skipped.set(kind, (into.skipped.get(kind) ?? 0) + count);
 }
 
-/** Removes the objects that the input defines again. */
 export function removeObjects(
   { skipped: _, unread: __, ...lists }: CollectedObjects,
   duplicates: readonly { readonly again: readonly object[] }[],
@@ -84,10 +78,9 @@ export function removeObjects(
   }
 }
 
-/** How deep lists may be nested: kubectl prints one, and joining such files makes a few more. */
+/** kubectl nests one level, and joining such files adds a few. */
 const maxListDepth = 8;
 
-/** What an object is read with, where it is added, and in how many lists it is nested. */
 interface Reading {
   readonly checks: Checks;
   readonly file: TextFile;
@@ -98,7 +91,7 @@ interface Reading {
 
 type Mapping = Readonly<Record<string, unknown>>;
 
-/** Adds the object of a document, or the objects of a list, to the collection. */
+/** Adds a document's object, or the objects of a list. */
 export function collectDocument(
   { file, value, source }: InputDocument,
   checks: Checks,
@@ -134,14 +127,14 @@ function collectObject(value: Mapping, report: Report, reading: Reading): void {
     return;
   }
   const read = findReader(apiVersion, kind, checks);
-  // Without metadata a Pod has no labels, so that no Service selects it.
+  // Without metadata a Pod has no labels, so no Service selects it.
   if (read && !(kind === 'Pod' && value['metadata'] === undefined)) {
     const named = withNamespace(value, checks.namespace);
     read(named, report, checks, into);
     if (report.hasErrors) into.faulty.push({ kind, metadata: findMetadata(named['metadata']), source: report.source });
     return;
   }
-  // What it would be filled in with may be a Service: it is not to be skipped as another kind.
+  // Rendered, it may be a Service: do not skip it as an unknown kind.
   const field = holdsPlaceholder(kind) ? 'kind' : 'apiVersion';
   const written = field === 'kind' ? kind : apiVersion;
   if (holdsPlaceholder(written))
@@ -174,17 +167,17 @@ function findMetadata(metadata: unknown): FaultyObject['metadata'] {
   };
 }
 
-/** Counts an object that kpc does not read. A policy of another kind may allow or refuse whatever NetworkPolicies say. */
+/** Other kinds of policies may override NetworkPolicies, which are then unknown. */
 export function countSkipped(apiVersion: string, kind: string, { skipped, unread }: CollectedObjects): void {
   const name = nameSkipped(apiVersion, kind);
   skipped.set(name, (skipped.get(name) ?? 0) + 1);
   if (kind.endsWith('NetworkPolicy')) unread.add('policies');
 }
 
-/** Adds the configurations that a ConfigMap holds; false if it holds none. */
+/** Returns false if the ConfigMap holds no configuration. */
 function collectConfigMap(value: Mapping, source: InputSource, reading: Reading): boolean {
   const { documents: configs, diagnostics } = unpackConfigMap({ file: reading.file, value, source });
-  // What is wrong with a text that holds no configuration is nothing to kpc.
+  // Faults in a text without a configuration do not matter.
   if (configs.length === 0 && (diagnostics.length === 0 || !reading.checks.areConfigs)) return false;
   for (const each of diagnostics)
     if (reading.tally.admits(each.code, each.severity)) reading.into.diagnostics.push(each);
@@ -192,7 +185,7 @@ function collectConfigMap(value: Mapping, source: InputSource, reading: Reading)
   return true;
 }
 
-/** Adds the items of a list. Those of a ServiceList and its like may leave out their kind; those of kubectl's List have it. */
+/** Items of a ServiceList and the like may omit their kind; those of kubectl's List have it. */
 function collectItems(
   items: readonly unknown[],
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
@@ -209,7 +202,7 @@ function collectItems(
   }
 }
 
-/** The object in the namespace that was asked for, if it names none. A copy, for the rest of it may be shared. */
+/** Fills in the requested namespace, in a copy, because values may be shared. */
 function withNamespace(value: Mapping, namespace: string): Mapping {
   const { metadata } = value;
   if (namespace === 'default' || !isObject(metadata)) return value;

@@ -15,19 +15,18 @@ import { isName } from '../../base/names.ts';
 import type { Report } from './report.ts';
 import type { RawIngress, RawService, RawServicePort } from './shapes/service.ts';
 
-/** Three hours: the API server's default for sessionAffinity ClientIP. */
+/** The API server's default for sessionAffinity ClientIP: three hours. */
 const defaultAffinitySeconds = 10800;
 
-/** One shared empty list: most Services lack most lists. */
+/** Shared: most Services lack most lists. */
 const none: readonly never[] = [];
 
 type RawSpec = NonNullable<RawService['spec']>;
 type Type = Service['spec']['type'];
 
 /**
- * Checks a Service as the API server would and fills in its defaults (pkg/apis/core/v1 SetDefaults_Service, and
- * clusterIPs and clusterIP from each other). Empty ipFamilies stay empty: kube-proxy then follows clusterIP.
- * What the API server refuses but kube-proxy merely leaves out is a warning.
+ * Checks like the API server and fills in its defaults (pkg/apis/core/v1 SetDefaults_Service; clusterIPs and clusterIP from each other).
+ * Empty ipFamilies stay empty: kube-proxy then follows clusterIP. What the API server refuses but kube-proxy just ignores is a warning.
  */
 export function readService(raw: RawService, report: Report, names: CommonNames): Service {
   const metadata = readMetadata(raw.metadata, 'label', report, names);
@@ -43,7 +42,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
   });
   const sourceRanges = spec.loadBalancerSourceRanges ?? none;
   sourceRanges.forEach((range, i) => {
-    // The API server takes blanks around a range, and so does kube-proxy.
+    // The API server and kube-proxy allow blanks around a range.
     checkNetwork(range.trim(), ['spec', 'loadBalancerSourceRanges', i], report);
   });
   if (!report.isDoubtful(['spec', 'type'])) checkCombinations(spec, type, report);
@@ -104,7 +103,7 @@ function readClusterIPs(spec: RawSpec, type: Type, report: Report): Pick<Service
   return { clusterIP, clusterIPs };
 }
 
-/** The address's family; undefined for 'None' and for what is wrong. */
+/** Returns the family; undefined for 'None' and for errors. */
 function checkClusterIP(
   text: string,
   index: number,
@@ -183,12 +182,11 @@ function checkTargetPort(targetPort: number | string, path: FieldPath, report: R
   });
 }
 
-/** The API server's rule for the names of container ports (IANA_SVC_NAME of RFC 6335); '' is none. */
+/** The API server's rule for container port names (IANA_SVC_NAME of RFC 6335); '' is none. */
 function isPortName(text: string): boolean {
   return text === '' || (text.length <= 15 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && /[a-z]/.test(text));
 }
 
-/** Reports ports of one Service that have the same value in a field. */
 function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): void {
   const keysOf = {
     name: ({ name }: ServicePortSpec) => name,
@@ -197,12 +195,12 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
   };
   for (const field of ['name', 'port', 'nodePort'] as const) {
     for (const { index, first, key } of findRepeated(ports, keysOf[field])) {
-      // Their protocols may be meant to differ.
+      // Their protocols, reported already, may be meant to differ.
       const areTold = [first, index].some((at) => report.isExplainedBy(['spec', 'ports', at, 'protocol']));
       if (field !== 'name' && areTold) continue;
       report.add(['spec', 'ports', index, field], 'duplicate-port', { field, value: key, first });
     }
-    // kube-proxy identifies ports by name and protocol: of two without a name it keeps one. A port that is wrong may have lost its name.
+    // kube-proxy identifies ports by name and protocol, and keeps one of two without a name. A faulty port may have lost its name.
     if (field !== 'name' || report.hasErrors) continue;
     const unnamed = findRepeated(ports, ({ name, protocol }) => (name === '' ? protocol : ''));
     for (const { index, first } of unnamed) {
@@ -211,7 +209,7 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
   }
 }
 
-/** The items with a key that an earlier one has; '' is no key. */
+/** Items whose key an earlier item has; '' is no key. */
 function findRepeated<T>(
   items: readonly T[],
   keyOf: (item: T) => string,
@@ -244,10 +242,7 @@ function readIngress(raw: readonly RawIngress[] | null | undefined, report: Repo
 
 const trafficDistributions = ['PreferSameZone', 'PreferSameNode', 'PreferClose'];
 
-/**
- * Reports fields that contradict a Service's type or each other, which the API server refuses (validateService in
- * pkg/apis/core/validation). What means nothing then is a warning: kube-proxy does not look at it.
- */
+/** Reports fields that contradict a Service's type or each other (pkg/apis/core/validation); a warning if kube-proxy ignores them. */
 function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
   if (type === 'ExternalName') checkExternalName(spec, report);
   else checkFamilies(spec, report);
@@ -282,13 +277,12 @@ function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
   report.add(['spec', 'trafficDistribution'], 'bad-value', details);
 }
 
-/** Whether an optional list or text says anything. */
 function isSet(value: string | readonly unknown[] | null | undefined): boolean {
   return value !== null && value !== undefined && value.length > 0;
 }
 
 function checkExternalName(spec: RawSpec, report: Report): void {
-  // It may end in a dot.
+  // A final dot is allowed.
   const name = (spec.externalName ?? '').replace(/\.$/, '');
   const path = ['spec', 'externalName'];
   if (name === '') report.addMissing(path, 'a Service of type ExternalName', 'the DNS name that it stands for');
@@ -325,7 +319,7 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Ra
   }
 }
 
-/** Warns of a field without effect, unless the Service has errors anyway. `needs` is what gives the field an effect. */
+/** Warns of a field without effect, unless the Service has errors. `needs`: what would give it effect. */
 function ignore(field: string, needs: string, report: Report): void {
   if (!report.hasErrors) report.add(['spec', field], 'ignored-field', { field, needs });
 }

@@ -1,4 +1,4 @@
-// Reads what decides of traffic besides Services: NetworkPolicies, Ingresses, routes and Gateways.
+// Reads NetworkPolicies, Ingresses, Gateways and their routes.
 import {
   fullName,
   type FieldPath,
@@ -31,7 +31,7 @@ import type {
   RawRouteRule,
 } from './shapes/traffic.ts';
 
-/** Reads a NetworkPolicy, with the API server's defaults (SetDefaults_NetworkPolicy in pkg/apis/networking/v1). */
+/** Fills in the API server's defaults (SetDefaults_NetworkPolicy in pkg/apis/networking/v1). */
 export function readNetworkPolicy(raw: RawNetworkPolicy, report: Report, names: CommonNames): NetworkPolicy {
   const spec = raw.spec ?? {};
   const given = spec.policyTypes ?? [];
@@ -76,7 +76,7 @@ function portOf(
   return { protocol, port: port ?? undefined, endPort: endPort ?? undefined };
 }
 
-/** Reads a label selector. Without requirements, it selects everything. */
+/** Without requirements, a selector matches everything. */
 export function readSelector(raw: RawSelector | null | undefined): LabelSelector {
   const labels = Object.entries(raw?.matchLabels ?? {});
   return [
@@ -91,7 +91,6 @@ export function readSelector(raw: RawSelector | null | undefined): LabelSelector
 
 const gatewayGroup = 'gateway.networking.k8s.io';
 
-/** Reads where an Ingress sends requests. */
 export function readIngress(raw: RawIngressObject, report: Report, names: CommonNames): Ingress {
   const { rules, defaultBackend } = raw.spec ?? {};
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
@@ -110,7 +109,6 @@ export function readIngress(raw: RawIngressObject, report: Report, names: Common
   return { kind: 'Ingress', metadata, created: '', parents: [], routes };
 }
 
-/** Reads where a route of the Gateway API sends requests or connections. */
 export function readRoute(
   kind: Exclude<Ingress['kind'], 'Ingress'>,
   raw: RawRoute,
@@ -139,7 +137,7 @@ function ownerOf({ kind, namespace, name }: RawReference, own: string): string {
   return `${known} ${fullName({ namespace: namespace || own, name: name ?? '' })}`;
 }
 
-/** One route for each match. All of a rule have the same backends. */
+/** One route for each match; all share the rule's backends. */
 function readRouteRule(
   { filters, backendRefs, matches }: RawRouteRule,
   { kind, hosts, namespace }: { kind: Ingress['kind']; hosts: readonly string[]; namespace: string },
@@ -171,12 +169,12 @@ function readReference(
   };
 }
 
-/** Filters that change a request or its answer, and not where it goes. */
+/** Filters that do not change where a request goes. */
 const harmless = new Set(['RequestHeaderModifier', 'ResponseHeaderModifier', 'URLRewrite', 'CORS']);
 
 const redirect = 'a redirect';
 
-/** Where requests to a backend go by its filters, or those of its rule: a redirect comes instead of it, all else beside it. */
+/** Applies the filters of a backend or its rule: a redirect replaces the backend, anything else adds to it. */
 function readFilters(
   filters: RawRouteRule['filters'],
   backend: IngressBackend | undefined,
@@ -193,7 +191,7 @@ function readFilters(
   return backend && !isRedirected ? [backend, ...more] : more;
 }
 
-/** Where a request goes by its path; a method of gRPC is "/service/method" (GRPCRouteMatch in apis/v1). */
+/** The path of a request; a gRPC method is "/service/method" (GRPCRouteMatch in apis/v1). */
 function readPath({ path, method }: RawRouteMatch, usual: string | undefined): Pick<IngressRoute, 'path' | 'pathType'> {
   if (path) {
     const types = { Exact: 'exact', PathPrefix: 'prefix' } as const;
@@ -207,12 +205,12 @@ function readPath({ path, method }: RawRouteMatch, usual: string | undefined): P
   return name ? { path: `/${service}/${name}`, pathType: 'exact' } : { path: `/${service}`, pathType: 'prefix' };
 }
 
-/** The method of an HTTPRoute is a word; that of a GRPCRoute is its path. */
+/** The method of an HTTPRoute is a text; that of a GRPCRoute is its path. */
 function isConditional({ method, headers, queryParams }: RawRouteMatch): boolean {
   return typeof method === 'string' || [headers, queryParams].some((each) => (each ?? []).length > 0);
 }
 
-/** Reads what a Gateway listens to, with the API server's defaults. */
+/** Fills in the API server's defaults. */
 export function readGateway(raw: RawGateway, report: Report, names: CommonNames): Gateway {
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const { parentRef, allowedListeners, listeners } = raw.spec ?? {};
@@ -236,7 +234,7 @@ export function readGateway(raw: RawGateway, report: Report, names: CommonNames)
   };
 }
 
-/** Reads a ListenerSet. It adds listeners to a Gateway, which it has to name. */
+/** A ListenerSet adds listeners to a Gateway, which it must name. */
 export function readListenerSet(raw: RawGateway, report: Report, names: CommonNames): Gateway {
   if (!raw.spec?.parentRef) report.addMissing(['spec', 'parentRef'], 'the ListenerSet', 'the Gateway that it is of');
   return readGateway(raw, report, names);
@@ -246,7 +244,6 @@ function readFrom(raw: RawNamespaces, usual: 'None' | 'Same'): Listener['from'] 
   return raw?.from === 'Selector' ? readSelector(raw.selector) : raw?.from || usual;
 }
 
-/** Reads which references to its namespace a ReferenceGrant allows. */
 export function readReferenceGrant(raw: RawReferenceGrant, report: Report, names: CommonNames): ReferenceGrant {
   return {
     metadata: readMetadata(raw.metadata, 'subdomain', report, names),

@@ -6,20 +6,20 @@ import type { FieldPath, Source } from '../../cluster/objects.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { InputSource } from '../documents/document.ts';
 
-/** Collects the diagnostics of one object. Its places are those of the object. */
+/** The diagnostics of one object. */
 export class Report implements Source {
   readonly source: InputSource;
   readonly diagnostics: Finding[] = [];
-  /** Made when needed: most objects are right. */
+  /** Created when needed: most objects are right. */
   #silenced: Set<string> | undefined;
-  /** Field that is missing, without the numbers of list items → the diagnostic of the one that is there in its place. */
+  /** Missing field, without list indexes → index of the diagnostic about the misspelled one. */
   #misspelled: Map<string, number> | undefined;
 
   readonly #tally: Tally;
-  /** Whether there are errors that are only counted. */
+  /** Whether some errors were only counted. */
   #hasUnmade = false;
 
-  /** `tally` counts those of the object's file. */
+  /** `tally` counts the diagnostics of the object's file. */
   constructor(source: InputSource, tally: Tally = new Tally()) {
     this.source = source;
     this.#tally = tally;
@@ -33,14 +33,14 @@ export class Report implements Source {
     return this.#hasUnmade || this.diagnostics.some(isError);
   }
 
-  /** Says that enough was said about a field and all below it, and, for an item, about its list as a whole: nothing more is taken about them. */
+  /** Drops later diagnostics about a field and all below it and, for a list item, about the list as a whole. */
   silence(path: FieldPath): void {
     this.#silenced ??= new Set();
     this.#silenced.add(path.join('/'));
     if (typeof path.at(-1) === 'number') this.#silenced.add(`${path.slice(0, -1).join('/')}/`);
   }
 
-  /** Says what is wrong with a field, unless it is silenced, or results from a misspelled one. */
+  /** Reports a field, unless it is silenced or explained by a misspelled one. */
   add<Code extends FindingCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#isSettled(path)) return;
     const isWrong = severityOf(code, details) === 'error';
@@ -49,7 +49,7 @@ export class Report implements Source {
     this.diagnostics.push(diagnose(code, this.#asWritten(path, details), this.source.place(path)));
   }
 
-  /** With a number as the file has it, which JavaScript may round. */
+  /** Gives a number as the file has it: JavaScript may round it. */
   #asWritten<Details>(path: FieldPath, details: Details): Details {
     const { found } = details as { readonly found?: Found };
     if (found?.type !== 'number' || Number.isSafeInteger(found.value)) return details;
@@ -57,17 +57,17 @@ export class Report implements Source {
     return written === undefined ? details : { ...details, found: { ...found, written } };
   }
 
-  /** Reports that an object or a part of it, called `owner`, lacks a field, and what belongs there. */
+  /** `owner`: the object, or part of it, that lacks the field. `expected`: what belongs there. */
   addMissing(path: FieldPath, owner: string, expected: string): void {
     this.add(path, 'missing-field', { owner, field: String(path.at(-1)), expected });
   }
 
-  /** Like add, but at the name of the field. */
+  /** Like add, but at the field's name. */
   addAtKey<Code extends FindingCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#admits(code, details)) this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));
   }
 
-  /** Whether all others of that code are only counted: what they would say need not be found out. */
+  /** Whether further diagnostics of this code are only counted, so that their details are not needed. */
   isFull(code: FindingCode, severity: Severity): boolean {
     return this.#tally.isFull(code, severity);
   }
@@ -79,7 +79,7 @@ export class Report implements Source {
     return isAdmitted;
   }
 
-  /** Says that a field is there under a name that Kubernetes does not know, and not under its own. */
+  /** Records that a field is present only under a misspelled name. */
   addMisspelled(path: FieldPath, meant: FieldPath, details: ArgumentsOf<'unknown-field'>): void {
     this.#misspelled ??= new Map();
     const name = nameOf(meant);
@@ -89,10 +89,7 @@ export class Report implements Source {
     this.#misspelled.set(name, this.diagnostics.length > index ? index : -1);
   }
 
-  /**
-   * Whether something that is wrong results from what was said of a field: that its value is wrong, or its name misspelled. The
-   * object is wrong then, and a misspelled name is an error.
-   */
+  /** Whether the reported value or misspelled name of a field explains another fault. If so, a misspelled name becomes an error. */
   isExplainedBy(path: FieldPath): boolean {
     if (this.#isSettled(path)) return true;
     const index = this.#findMisspelled(path);
@@ -107,12 +104,11 @@ export class Report implements Source {
     return this.#isSettled(path) || this.#findMisspelled(path) !== undefined;
   }
 
-  /** Says that the rules depend on a field that is missing: a misspelled name of it is an error. */
+  /** Marks a missing field as required: a misspelled name of it is an error. */
   need(path: FieldPath): void {
     this.isExplainedBy(path);
   }
 
-  /** The index of the diagnostic that says so. */
   #findMisspelled(path: FieldPath): number | undefined {
     const misspelled = this.#misspelled;
     if (!misspelled) return undefined;
@@ -128,7 +124,6 @@ export class Report implements Source {
   }
 }
 
-/** The names on the way to a field. */
 function nameOf(path: FieldPath): string {
   return path.filter((step) => typeof step === 'string').join('/');
 }

@@ -1,25 +1,24 @@
-// Objects of kinds that kpc does not read: those that it skips, and those that may make Pods.
+// Objects of kinds that kpc skips, and those of them that may make Pods.
 import { endOfQuoted } from '../../base/json/locate.ts';
 import { findMeantKind, findReader, isOfOtherVersion, isOfKubernetes, type AskedKinds } from './kinds.ts';
 import { holdsPlaceholder } from '../files/not-manifests.ts';
 import { isObject } from '../../base/json/check.ts';
 import type { ObjectMeta, PodMaker } from '../../cluster/objects.ts';
 
-/** A line that is indented, or a field, an item, a bracket, a comment or the mark of a document. */
+/** A line that is indented, or a field, item, bracket, comment or document marker. */
 const plainAtMargin = /^(?:[A-Za-z][\w.-]*:(?:[ \t\r].*)?|[\]}-].*|#(?!@).*|[ \t](?![ \t]*(?:\{\{|\{%|<%|#@)).*|)\r?$/;
 
 const head = /^(apiVersion|kind):[ \t]+(["']?)([\w./-]+)\2[ \t]*(?:#.*)?\r?$/;
 
-/** API groups of other programs that tell of the cluster, or of which files are objects. */
+/** Other programs' API groups that say something about the cluster, or list files of objects. */
 const groupsRead = /^(?:kustomize\.config\.k8s\.io|kubeadm\.k8s\.io|kind\.x-k8s\.io)\//;
 
-/** What makes a ConfigMap or a DaemonSet count: it may hold the configuration of one of these. */
+/** Texts that make a ConfigMap or DaemonSet relevant: it may hold such configuration. */
 const programs = /kube-?proxy|kube-?apiserver|ClusterConfiguration/i;
 
 /**
- * The apiVersion and kind of a document that cannot be parsed, if kpc would skip an object of that kind: then what is wrong in the
- * document matters to nobody. Undefined unless the document names one kind and one apiVersion, each on a line of its own, and
- * no line at its margin could be filled in with, or belong to, another object.
+ * The apiVersion and kind of an unparsable document, if kpc would skip that kind, so that its faults do not matter. Undefined unless the
+ * document names both once, each on its own line, and no line at its margin may be a template's or belong to another object.
  */
 export function findUnreadKind(text: string, asked: AskedKinds): readonly [string, string] | undefined {
   const found = /^\s*\{/.test(text) ? findHeadOfJson(text) : findHeadOfYaml(text);
@@ -28,7 +27,7 @@ export function findUnreadKind(text: string, asked: AskedKinds): readonly [strin
   return isSkipped(apiVersion, kind, text, asked) ? [apiVersion, kind] : undefined;
 }
 
-/** Its apiVersion and kind; undefined if one is there twice, or something may belong to another object. */
+/** Undefined if a key is repeated, or something may belong to another object. */
 function findHeadOfYaml(text: string): ReadonlyMap<string, string> | undefined {
   const found = new Map<string, string>();
   for (const line of text.split('\n')) {
@@ -44,7 +43,7 @@ function findHeadOfYaml(text: string): ReadonlyMap<string, string> | undefined {
 /** A field of the outermost object. */
 const jsonHead = /[ \t\r\n]*:[ \t\r\n]*"([\w./-]+)"/y;
 
-/** The same of JSON. Brackets that do not fit hide where an object ends: another one would have an apiVersion of its own. */
+/** Unbalanced brackets hide where an object ends, but another object would have its own apiVersion. */
 function findHeadOfJson(text: string): ReadonlyMap<string, string> | undefined {
   if (/\{[{%]/.test(text) || text.split('"apiVersion"').length > 2) return undefined;
   const fields = new Map<string, string>();
@@ -67,7 +66,7 @@ function findHeadOfJson(text: string): ReadonlyMap<string, string> | undefined {
   return fields;
 }
 
-/** Behind a text of JSON; of one that its line does not end, behind that line. */
+/** The end of a JSON text, or of its line if the text is not closed there. */
 function endOfText(text: string, start: number): number {
   const end = endOfQuoted(text, start) ?? text.length;
   const lineEnd = text.slice(start, end).indexOf('\n');
@@ -82,7 +81,7 @@ function isSkipped(apiVersion: string, kind: string, text: string, asked: AskedK
   return !(kind === 'ConfigMap' || kind === 'DaemonSet') || !programs.test(text);
 }
 
-/** What the count of skipped objects calls a kind. */
+/** The name of a kind in the count of skipped objects. */
 export function nameSkipped(apiVersion: string, kind: string): string {
   return isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
 }
@@ -92,13 +91,13 @@ type Labels = ObjectMeta['labels'];
 /** Deep enough for a template in a template in a list. */
 const deepest = 12;
 
-/** Returns undefined for an object of Kubernetes' own kinds that has no template. */
+/** Undefined for an object of Kubernetes' own kinds without a template. */
 export function findPodMaker(
   { spec }: Readonly<Record<string, unknown>>,
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
   { name, namespace }: Pick<ObjectMeta, 'name' | 'namespace'>,
 ): PodMaker | undefined {
-  // Controllers make Pods for a Gateway, where it is not read.
+  // Controllers make Pods for a Gateway, which is not read here.
   const isCustom = !isOfKubernetes(apiVersion) || (kind === 'Gateway' && apiVersion.includes('/'));
   const templates: Labels[] = [];
   const namespaces = new Set<string>();

@@ -1,4 +1,3 @@
-// The checks of all kinds of objects, and what they find wrong.
 import {
   Autoscaler,
   Endpoints,
@@ -25,10 +24,7 @@ import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import type { Report } from './report.ts';
 
-/**
- * The kinds that kpc reads, and its own file of packet tests. A Workload is a Deployment, a StatefulSet and the like. The first
- * five have all fields that Kubernetes knows (up to 1.37).
- */
+/** The kinds that kpc reads (Workload: a Deployment and the like), and its packet tests. The first five have all fields up to 1.37. */
 const checksByKind = {
   Service,
   EndpointSlice,
@@ -48,7 +44,6 @@ const checksByKind = {
   Namespace,
 };
 
-/** What an object of each kind is when its check accepts it. */
 export type RawObjects = {
   readonly [Kind in keyof typeof checksByKind]: (typeof checksByKind)[Kind] extends Check<infer T>
     ? NonNullable<T>
@@ -57,13 +52,12 @@ export type RawObjects = {
 
 export const checks: { readonly [Kind in keyof RawObjects]: Check } = checksByKind;
 
-/** How many fields of one object may be wrong: of an object with more, nothing else is checked. */
+/** An object with more faulty fields is not checked further. */
 const mostFaults = 220;
 
 /**
- * Checks the fields of objects. The result is the value as its kind's check has it. Fields that the check does not know are
- * reported, and harmless. Where the value is wrong otherwise, there are errors in the report, and the fields that are wrong are
- * taken out of the value, so that the other checks can go on; undefined if nothing is left, or too much is wrong.
+ * Checks an object's fields; returns the value as its check types it. Unknown fields are reported, and harmless. Faulty fields are reported
+ * as errors and removed, so that later checks can go on; undefined if nothing is left or too much is wrong.
  */
 export function validate<Kind extends keyof RawObjects>(
   kind: Kind,
@@ -80,7 +74,7 @@ export function validate<Kind extends keyof RawObjects>(
   return (faults.length === 0 ? value : removeFaults(value, faults, report)) as RawObjects[Kind] | undefined;
 }
 
-/** Who reads the objects that are not Kubernetes', and how an unknown field in them is reported. */
+/** For kinds that are not Kubernetes' own: who reads them, and how unknown fields are reported. */
 const readers: {
   readonly [Kind in keyof RawObjects]?: Pick<ArgumentsOf<'unknown-field'>, 'owner' | 'reader' | 'isNeeded'>;
 } = {
@@ -88,10 +82,7 @@ const readers: {
   PacketTests: { owner: 'a file of kpc test', isNeeded: true },
 };
 
-/**
- * Reports fields that nothing reads, those of list items for one item, as kubectl's strict validation does. If an object of
- * Kubernetes has the field elsewhere, that is said.
- */
+/** Reports unknown fields, once per list, as kubectl's strict validation does, and where the kind has a field of that name. */
 function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly Fault[], report: Report): void {
   const reported = new Set<string>();
   for (const { path, name, check, value } of faults) {
@@ -108,7 +99,7 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
     if (reported.has(names)) continue;
     reported.add(names);
     const parent = isObject(value) ? value : {};
-    // What holds fields of its own is not meant to be one of a number or a text.
+    // A mapping is not meant as a field that holds a number or text.
     const isNear =
       near !== undefined &&
       isRecord(parent[name]) &&
@@ -125,12 +116,12 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
   }
 }
 
-/** The fields that an object, or each item of a list, may have. */
+/** The fields of an object, or of each list item. */
 function fieldsOf(check: Check): Readonly<Record<string, Check>> {
   return (check.items ?? check).fields ?? {};
 }
 
-/** Whether there is a field of these names, in one item of a list at least. */
+/** Whether the field path exists, in at least one item of each list. */
 function holds(value: unknown, [name, ...below]: readonly string[]): boolean {
   if (name === undefined) return true;
   if (Array.isArray(value)) return value.some((item) => holds(item, [name, ...below]));
@@ -142,7 +133,7 @@ function nameOf(path: FieldPath): string {
   return path.map((step, i) => (typeof step === 'number' ? `[${step}]` : `${i === 0 ? '' : '.'}${step}`)).join('');
 }
 
-/** The least deep place where a field of that name belongs, as "spec", "ports[]", "nodePort". */
+/** The least deep place for a field of that name: "spec", "ports[]", "nodePort". */
 function findPath(name: string, kind: Check): readonly string[] | undefined {
   let level = [{ check: kind, path: [] as readonly string[] }];
   while (level.length > 0) {
@@ -158,10 +149,7 @@ function findPath(name: string, kind: Check): readonly string[] | undefined {
   return undefined;
 }
 
-/**
- * The value without its faulty fields; the report takes no more errors about them. Copies only what is on the way to
- * them: the rest may be deep.
- */
+/** Removes faulty fields; the report takes no more errors about them. Copies only the path to them: the rest may be deep. */
 function removeFaults(value: unknown, faults: readonly Fault[], report: Report): unknown {
   const root: Record<string | number, unknown> = { value };
   const copies = new Set<unknown>([root]);
@@ -184,7 +172,7 @@ function removeFaults(value: unknown, faults: readonly Fault[], report: Report):
   return root['value'];
 }
 
-/** What counts as absent: null, except in lists and maps, whose items may not be null. */
+/** Null counts as absent, except in lists and maps, whose items may not be null. */
 function neutralValue({ check: { types }, isOptional }: Fault): unknown {
   if (isOptional || types.includes('null')) return null;
   return types[0] === 'object' ? {} : '';

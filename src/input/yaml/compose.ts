@@ -26,14 +26,14 @@ import {
   type SyntaxFault,
 } from '../documents/faults-and-limits.ts';
 
-/** What a document holds; `root` is null for one without content. */
+/** `root` is null for a document without content. */
 export interface Composed {
   readonly root: Node | null;
-  /** What each alias means: what has the last anchor of its name before it. That may hold the alias. */
+  /** Each alias refers to the last anchor of its name before it, which may contain the alias. */
   readonly anchored: ReadonlyMap<Alias, Anchored>;
 }
 
-/** What has the last anchor of each name: it stays in memory as long as an alias may follow. */
+/** The last value with an anchor of each name: it stays in memory as long as an alias may follow. */
 export class Anchors {
   readonly #nodes = new Map<string, Anchored>();
   #words = 0;
@@ -42,7 +42,7 @@ export class Anchors {
     return this.#nodes.get(name);
   }
 
-  /** Throws a Refusal where they come to hold too much. */
+  /** Throws a Refusal if they hold too much in total. */
   set(name: string, node: Anchored): void {
     this.#words += wordsOf(node) - wordsOf(this.#nodes.get(name));
     if (this.#words > mostYamlWords) throw new Refusal(tooLong('words', mostYamlWords, offsetOf(node)));
@@ -50,7 +50,7 @@ export class Anchors {
   }
 }
 
-/** How many words and signs a value may be at most. */
+/** Upper bound for the words and signs of a value. */
 function wordsOf(node: Anchored | undefined): number {
   if (!node) return 0;
   const [start, end] = node.range ?? [0, 0];
@@ -59,10 +59,9 @@ function wordsOf(node: Anchored | undefined): number {
 
 const wordsOfScalar = 4;
 
-/** What can have an anchor. */
 export type Anchored = Scalar | YAMLMap<Node, Node | null> | YAMLSeq<Node>;
 
-/** Scalars stay texts, keys may be repeated, and nothing is merged: there go-yaml has rules of its own. */
+/** Leaves scalars as text, repeated keys and merges alone: go-yaml has its own rules for these. */
 const options = {
   schema: 'failsafe',
   resolveKnownTags: false,
@@ -72,19 +71,19 @@ const options = {
   logLevel: 'silent',
 } as const;
 
-/** Characters that go-yaml takes nowhere. */
+/** Characters that go-yaml rejects anywhere. */
 const forbidden = /[^\t\n\r\u0020-\u007e\u0085\u00a0-\ufffd\u{10000}-\u{10ffff}]|\ufeff/u;
 
-/** What ends a line for go-yaml but not for the package, or the other way round. */
+/** A line end for go-yaml but not for the package, or vice versa. */
 const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
 
 /**
- * A line that is no start of a document but looks like one, which kubectl's reader of lines refuses anywhere; or
- * one that holds the end of a line to YAML, so that its second part is there to some readers and not to others.
+ * A line that looks like a document marker but is none, which kubectl's line reader rejects anywhere; or a marker line with a YAML line
+ * break in it, the rest of which only some readers see.
  */
 const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u2028\u2029]))/;
 
-/** Reads the one document of a text with the package, and refuses what go-yaml v2 takes otherwise, or not at all. Throws a Refusal. */
+/** Parses one document with the yaml package, and refuses what go-yaml v2 rejects or reads differently. Throws a Refusal. */
 export function compose(written: string, anchors = new Anchors()): Composed {
   for (const pattern of [forbidden, oddMarker, oddLineEnd]) {
     const found = pattern.exec(written);
@@ -104,7 +103,7 @@ export function compose(written: string, anchors = new Anchors()): Composed {
     try {
       return readDocument(text, createLenientLexer(), anchors);
     } catch {
-      // The stricter lexer is nearer to the mistake: it ends a text whose quote is missing at the next line.
+      // The strict lexer's error is nearer to the mistake: it ends an unclosed quote at the next line.
       throw error;
     }
   }
@@ -117,20 +116,20 @@ function readDocument(text: string, lexer: Lexer, anchors: Anchors): Composed {
   return document ? checkValues(document, text, anchors) : { root: null, anchored: new Map() };
 }
 
-/** What the package's lexer does where it asks for indentation. */
+/** What createLenientLexer overrides in the package's lexer. */
 interface LexerInside {
   readonly buffer: string;
   readonly pos: number;
   readonly flowLevel: number;
   /** The least indentation of the next line. */
   indentNext: number;
-  /** Where the content of a scalar's next line begins; -1 if that line is no part of the scalar. */
+  /** Start of the content of a scalar's next line; -1 if that line is not part of the scalar. */
   continueScalar(offset: number): number;
 }
 
 /**
- * A lexer for quotes and brackets whose lines are indented no deeper than their key: go-yaml asks for no indentation there,
- * and the package does, without an option to leave it. test/yaml/kubectl.test.ts fails if a newer package has other insides.
+ * Accepts quotes and brackets whose lines are indented no deeper than their key, as go-yaml does; the package has no option for this.
+ * test/yaml/kubectl.test.ts fails if a newer package has other internals.
  */
 export function createLenientLexer(): Lexer {
   const lexer = new Lexer();
@@ -156,7 +155,7 @@ export function createLenientLexer(): Lexer {
 function readDocuments(text: string, lexer: Lexer): Document.Parsed[] {
   const { stackTraceLimit } = Error;
   try {
-    // The package makes all its errors, which may be as many as characters, and traces take most of the memory.
+    // The package may create an error for each character, and stack traces would take most of the memory.
     Error.stackTraceLimit = 0;
     const composer = new Composer(options);
     const documents: Document.Parsed[] = [];
@@ -172,7 +171,7 @@ function readDocuments(text: string, lexer: Lexer): Document.Parsed[] {
   }
 }
 
-/** What the package says, with the line that it says it of and the one above: the cause may be invisible there. */
+/** The package's message, with its line and the one above: the cause may be an invisible character there. */
 function describeError(text: string, offset: number, message: string): SyntaxFault {
   const above = text.lastIndexOf('\n', offset - 1);
   const lines = text.slice(text.lastIndexOf('\n', above - 1) + 1).split('\n', above < 0 ? 1 : 2);
@@ -181,8 +180,8 @@ function describeError(text: string, offset: number, message: string): SyntaxFau
 }
 
 /**
- * The package's concrete syntax of a text, up to its first error: what follows can be a megabyte of others. What parses it
- * calls itself for each level, but this one.
+ * The package's syntax tokens up to its first error, because a megabyte of further errors may follow. The composer recurses per nesting
+ * level; this does not.
  */
 function* parse(text: string, lexer: Lexer): Generator<CST.Token> {
   const parser = new Parser();
@@ -195,23 +194,22 @@ function* parse(text: string, lexer: Lexer): Generator<CST.Token> {
       yield token;
       failed ||= token.type === 'error';
     }
-    // Of the stack, one is the document, and one a scalar.
+    // The stack also holds the document and perhaps a scalar.
     if (parser.stack.length > maxDepth + 2) throw new Refusal(tooDeep);
   }
   yield* parser.end();
 }
 
-/** Where a value begins in its text. */
 export function offsetOf(node: Node): number {
   return node.range?.[0] ?? 0;
 }
 
-/** Whether nothing is written: null. */
+/** Nothing written: null. */
 export function isEmpty(node: Node | null): boolean {
   return node === null || (isScalar(node) && node.type === 'PLAIN' && node.source === '');
 }
 
-/** Looks at each value of a document once, in the order of the text, for what go-yaml does not take. */
+/** Visits each value once, in text order, and refuses what go-yaml rejects. */
 function checkValues(document: Document.Parsed, text: string, anchors: Anchors): Composed {
   const { contents: root, directives, range } = document;
   if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuse(range[1], 'an end alone');
@@ -246,7 +244,7 @@ function isProperty({ type }: CST.SourceToken): boolean {
   return type === 'anchor' || type === 'tag';
 }
 
-/** Where its indentation is given, blanks at the end count; where not, the first line shows it, and takes no tab. */
+/** With an indentation indicator, trailing blanks count; without one, the first line sets the indentation and may not start with a tab. */
 function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar, text: string): void {
   const end = scalar.range?.[1] ?? 0;
   if (header && 'source' in header && /\d/.test(header.source)) {
@@ -258,11 +256,11 @@ function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar
   if (tab) refuseTab(end - source.length + tab[0].length - 1);
 }
 
-/** A sign of the lexer for the parser is a control character, and not in the text: a plain scalar or a block of text follows. */
+/** Control characters by which the lexer announces a plain scalar or block text; they are not in the text. */
 export const scalarSign = '\u001F';
 export const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
 
-/** What kubectl reads otherwise than the package, by the sign that it begins with. A pattern sees one character more. */
+/** What kubectl reads differently from the package, by first character. Patterns see one character more. */
 const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = {
   '%': ['a line that begins with "%"', /^/],
   '?': ['a key after "?"', /^/],
@@ -275,13 +273,16 @@ const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = 
   ],
 };
 
-/** What is before the place on a line where a key or an item of a block may begin: go-yaml takes no tab there. */
+/** The part of a line before a block key or item: go-yaml allows no tab there. */
 const beforeKey = /^(?!---)[-?: ]*$/;
 
-/** The package makes a string of each character that it adds to a text in double quotes, and V8 one of each quote that is doubled in single ones. Each takes a quarter of a word. */
+/**
+ * The package makes a string for each character it adds to a double-quoted text, and V8 one for each doubled quote in a single-quoted one:
+ * each takes a quarter of a word.
+ */
 const charactersOfWord = 4;
 
-/** What a text takes besides its word, in words: the package holds each of its lines alone. */
+/** The cost of a text beyond its own word, in words: the package keeps each line separately. */
 function wordsInText(source: string, isQuoted: boolean): number {
   let lines = 0;
   for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1)) lines++;
@@ -289,19 +290,18 @@ function wordsInText(source: string, isQuoted: boolean): number {
 }
 
 /**
- * Returns a check that refuses what go-yaml rejects or reads differently from the package, if single lexemes show it.
- * The check takes a text's lexemes one after another, and throws a Refusal.
+ * Returns a check for a text's lexemes in order, which throws a Refusal if one shows something that go-yaml rejects or reads differently.
  */
 function createLexemeCheck(text: string): (source: string) => void {
   let offset = 0;
   let lineStart = 0;
-  /** Open brackets; the package makes twice as much of what is in them. */
+  /** Open brackets; the package needs twice the memory for what is in them. */
   let flows = 0;
   let words = 0;
   let atScalar = false;
-  /** Whether the last lexeme with content in it was a plain scalar in brackets. */
+  /** Whether the last lexeme with content was a plain scalar in brackets. */
   let afterPlain = false;
-  /** Whether brackets are the whole document: in these, go-yaml takes tabs anywhere. */
+  /** Whether the document is one bracketed value, in which go-yaml allows tabs anywhere. */
   let isAllFlow: boolean | undefined;
   return (source) => {
     const isText = atScalar || /^["']/.test(source);

@@ -7,7 +7,7 @@ import { Lines, quoted, unsure, PlainText } from './lines.ts';
 import { type Counts, countValue, parseWithPlaces, type ParsedValue, parseYamlValue } from './parse.ts';
 import { keyOf, readLiteral, requireFinite, resolveFinite, unquote, Words } from './scalars.ts';
 
-/** Deeper nesting is for the full parser, and a document made to exhaust the stack. */
+/** Deeper nesting is left to the full parser, as it may be meant to exhaust the stack. */
 const maxDepth = 64;
 
 /** A first line without content: "---", a comment, or nothing. */
@@ -19,17 +19,16 @@ const pipe = 0x7c;
 const openBrace = 0x7b;
 const greater = 0x3e;
 
-/** What the reader of a run keeps from one document to the next. */
+/** Kept between the documents of a run. */
 export class Memory {
   readonly text = new PlainText();
   readonly words = new Words();
 }
 
 /**
- * Reads one YAML document (without directives, with or without its "---" line) from a stretch of a text, for speed:
- * a document of the plain kind that kubectl prints and people write. The value is the full parser's, of
- * parseYamlValue, for whatever is accepted; undefined means that the full parser has to be asked, because the document
- * holds something rarer, or a mistake. The only error that is found here is that it holds too much.
+ * Reads one YAML document of the plain kind that kubectl prints and people write (without directives, with or without "---"), for speed. A
+ * result equals that of parseYamlValue; undefined leaves the document, which has a rarer form or a mistake, to the full parser. Only
+ * reports that a document is too large.
  */
 export function readYamlFast(
   text: string,
@@ -38,7 +37,7 @@ export function readYamlFast(
   counts: Counts = { values: 0, copies: 0 },
 ): ParsedValue | undefined {
   const document = text.slice(start, end);
-  // Lines that end as on Windows mean what they do without the carriage return, in any kind of scalar.
+  // Windows line ends mean the same without the carriage return, in any kind of scalar.
   if (!memory.text.take(document.includes('\r\n') ? document.replaceAll('\r\n', '\n') : document)) return undefined;
   const { values } = counts;
   try {
@@ -52,23 +51,20 @@ export function readYamlFast(
   }
 }
 
-/**
- * Where fields are in a YAML document: reads the text once. Undefined for a text that cannot be read alone, or is too long for the
- * parser that it needs.
- */
+/** Locates fields in a YAML document in one pass. Undefined if the text cannot be read alone or is too long for the parser it needs. */
 export function locateInYaml(text: string): FieldLocator | undefined {
   const { value, start, places } = placePlain(text) ?? parseWithPlaces(text) ?? {};
   return start === undefined || places === undefined ? undefined : locatorOf(value, start, places);
 }
 
-/** As parseWithPlaces, for a document of the plain kind. */
+/** parseWithPlaces for a plain document. */
 function placePlain(text: string): ReturnType<typeof parseWithPlaces> {
   const memory = new Memory();
-  // A blank at the end of a line means nothing but in a block of text, and keeps the offsets.
+  // A trailing blank matters only in block text, and keeps the offsets.
   if (!memory.text.take(text.replaceAll('\r\n', ' \n'))) return undefined;
   const places: Places = new Map();
   const root: Entry = { key: 0, value: 0 };
-  // Those that would not fit count as read.
+  // Starts the count so that the limit is that for placed values.
   const counts = { values: Math.max(0, mostYamlValues - mostPlacedValues), copies: 0 };
   try {
     return { value: new FastReader(memory, counts, places, root).readDocument(), start: root.value, places };
@@ -79,8 +75,8 @@ function placePlain(text: string): ReturnType<typeof parseWithPlaces> {
 }
 
 /**
- * One pass over the lines. Each method that reads a block value starts with `pos` on its first character and ends with `pos` on the
- * first character of the next line with content, and that line's indentation in `column`.
+ * One pass over the lines. Each method that reads a block value starts with `pos` on its first character and ends with `pos` on the first
+ * character of the next line with content, and that line's indentation in `column`.
  */
 class FastReader extends Lines {
   readonly #memory: Memory;
@@ -146,7 +142,7 @@ class FastReader extends Lines {
     return items;
   }
 
-  /** Called where a value begins. The entries of a collection are wanted only where places are. */
+  /** Call it where a value begins. Entries of a collection are made only if places are wanted. */
   #begin(collection?: object): Map<string, Entry> | undefined {
     if (!this.#places) return undefined;
     if (this.#entry) this.#entry.value = this.pos;
@@ -156,7 +152,7 @@ class FastReader extends Lines {
     return entries;
   }
 
-  /** Notes a field or item that begins at an offset, and its value next. */
+  /** Notes a field or item that begins at an offset; its value comes next. */
   #expect(entries: Map<string, Entry>, name: string, at: number): void {
     this.#entry = { key: at, value: at };
     entries.set(name, this.#entry);
@@ -166,7 +162,7 @@ class FastReader extends Lines {
     if (++this.#depth > maxDepth) throw unsure;
   }
 
-  /** What follows a collection must belong to one further out. */
+  /** What follows a collection must belong to an outer one. */
   #leave(column: number): void {
     if (this.column > column) throw unsure;
     this.#depth--;
@@ -208,12 +204,12 @@ class FastReader extends Lines {
     return this.atKey() ? this.#readMapping() : this.#readInline(column);
   }
 
-  /** What the scalar that was gone over last is. */
+  /** The value of the scalar just passed. */
   #resolveWord(start: number): unknown {
     return requireFinite(this.#memory.words.resolve(this.#memory.text, start, this.wordEnd));
   }
 
-  /** A value that starts on the line of its key or dash, which is in `column`. */
+  /** Reads a value that starts on the line of its key or dash, whose column is `column`. */
   #readInline(column: number): unknown {
     const start = this.pos;
     this.#begin();
@@ -257,8 +253,7 @@ class FastReader extends Lines {
   }
 
   /**
-   * Reads any other value with the full parser: in brackets, in quotes with escapes, or on several lines. All lines
-   * indented deeper than `column` belong to it.
+   * Leaves other values (brackets, quotes with escapes, several lines) to the full parser, with all lines indented deeper than `column`.
    */
   #readOther(column: number): unknown {
     const start = this.pos;
@@ -268,14 +263,14 @@ class FastReader extends Lines {
     const lines = this.text.slice(start, end);
     const literal = lines.startsWith('|') ? readLiteral(lines, column) : undefined;
     if (literal !== undefined) return literal;
-    // The full parser must see the whole document to know what aliases mean, and whether it is too large or deep.
+    // The full parser needs the whole document to resolve aliases and to enforce limits.
     if (/^[[{]/.test(lines) && /[\s,[{:][&*]/.test(lines)) throw unsure;
     const { a: value } = this.#readField(`${' '.repeat(column)}a: `, lines, start) as { readonly a: unknown };
     this.#checkOther(value, maxDepth - this.#depth);
     return value;
   }
 
-  /** Reads lines that begin at `start`, behind the name of a field. */
+  /** Reads lines that begin at `start`, after a field's name. */
   #readField(name: string, lines: string, start: number): unknown {
     if (!this.#places) {
       const parsed = parseYamlValue(name + lines);
@@ -288,7 +283,7 @@ class FastReader extends Lines {
     return placed.value;
   }
 
-  /** Counts the values in a value, and looks how deep they nest. */
+  /** Counts a value's values and limits their depth. */
   #checkOther(value: unknown, levels: number): void {
     if (typeof value !== 'object' || value === null) return;
     if (levels === 0) throw unsure;

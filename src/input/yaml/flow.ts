@@ -6,7 +6,6 @@ import { keyOf, resolveFinite, unquote } from './scalars.ts';
 /** A word that means the same in brackets as elsewhere. */
 const flowWord = /(?:[\w+./~]|-(?=[\d.]))[\w+./~-]*/y;
 const comma = /, */y;
-/** After a key in brackets. */
 const wordColon = /: +/y;
 const quotedColon = /: */y;
 const spaces = / */y;

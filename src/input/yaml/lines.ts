@@ -1,6 +1,6 @@
-// A document as bytes, and its lines as the fast reader goes over them.
+// A document as bytes, and a cursor over its lines for the fast reader.
 
-/** Stands for every character beyond ASCII: a letter, as far as the form of YAML goes. */
+/** Stands for any character beyond ASCII: to YAML's syntax, a letter. */
 export const beyondAscii = 0xff;
 
 /** Characters beyond ASCII that YAML forbids, or that end a line only in some YAML versions. */
@@ -8,18 +8,18 @@ const odd = /[^\0-~\u00a0-\u2027\u202a-\ufefe\uff00-\ufffd]/;
 
 const encoder = new TextEncoder();
 
-/** A document with its characters as bytes, which V8 reaches in a fraction of the time that those of a text take. */
+/** A document's characters as bytes, which V8 reads much faster than a text's. */
 export class PlainText {
-  /** The document. It ends with a line feed, which is where each search stops. */
+  /** Ends with a line feed, at which each search stops. */
   text = '';
-  /** One for each character; what is behind the last is of another document. */
+  /** One per character; those beyond the end are an earlier document's. */
   bytes = new Uint8Array(2 ** 16);
 
-  /** Takes a document in place of the one before. Returns whether it has no character that is odd anywhere, but for control characters. */
+  /** Replaces the document. Returns whether it has no odd character, apart from control characters. */
   take(document: string): boolean {
     this.text = document.endsWith('\n') ? document : `${document}\n`;
     const { length } = this.text;
-    // No search looks further than one character beyond the last.
+    // Searches look at most one character beyond the end.
     if (length >= this.bytes.length) this.bytes = new Uint8Array(length * 2);
     const { read, written } = encoder.encodeInto(this.text, this.bytes);
     const isAscii = read === length && written === length;
@@ -36,7 +36,7 @@ function fill(bytes: Uint8Array, text: string): void {
   }
 }
 
-/** Thrown for whatever only the full parser can decide; it carries nothing, so one is enough. */
+/** Thrown if only the full parser can decide. Carries nothing, so one is enough. */
 export const unsure = new Error('left to the full YAML parser');
 
 /** A quoted string that ends on its line, with only the escapes that mean the same in JSON. */
@@ -51,21 +51,18 @@ const dash = 0x2d;
 const dot = 0x2e;
 const colon = 0x3a;
 
-/**
- * Goes over the lines of a document, once. Control characters, which YAML forbids or reads in several ways, and tabs make it unsure
- * wherever they are: nothing is passed over unseen.
- */
+/** Passes over a document's lines once. Any tab or control character throws `unsure`, because YAML forbids it or its versions differ. */
 export class Lines {
   readonly text: string;
   readonly #bytes: Uint8Array;
   readonly #end: number;
   pos = 0;
-  /** Of the first character at `pos` in its line; -1 at the end of the document. */
+  /** Column of the first character at `pos`; -1 at the end of the document. */
   column = 0;
-  /** Line feeds between the last two lines with content, and whether a comment was there. */
+  /** Line feeds since the last line with content, and whether a comment was among them. */
   lineFeeds = 0;
   passedComment = false;
-  /** Where the plain scalar that was gone over last ends. */
+  /** End of the plain scalar just passed. */
   wordEnd = 0;
 
   constructor({ text, bytes }: PlainText) {
@@ -74,7 +71,6 @@ export class Lines {
     this.#end = text.length;
   }
 
-  /** Skips what the pattern matches. */
   skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.pos;
     const fits = pattern.test(this.text);
@@ -99,7 +95,6 @@ export class Lines {
     return this.at(colon) && this.#isBlankBehind(this.pos);
   }
 
-  /** Whether a blank follows the sign at that offset. */
   #isBlankBehind(at: number): boolean {
     const next = this.#bytes[at + 1];
     return next === space || next === lineFeed;
@@ -116,15 +111,15 @@ export class Lines {
   }
 
   /**
-   * Goes over the plain scalar that begins at `start`, on its line: up to the end of the line, a comment, or a colon before a
-   * blank. Returns where it stops; blanks before that are no part of the scalar.
+   * Passes the plain scalar that begins at `start`, up to the end of the line, a comment, or a colon before a blank. Returns where it
+   * stops; blanks before that are not part of the scalar.
    */
   passPlain(start: number): number {
     if (!this.#mayBeginPlain(start)) throw unsure;
     return this.passRest(start);
   }
 
-  /** As passPlain, for a later line of a scalar, which may begin with any sign. */
+  /** Like passPlain, for a later line of a scalar, which may begin with any character. */
   passRest(start: number): number {
     const bytes = this.#bytes;
     let at = start;
@@ -142,19 +137,19 @@ export class Lines {
     return at;
   }
 
-  /** Whether a plain scalar begins at an offset. Those that begin with another sign are left to the full parser. */
+  /** Other first characters are left to the full parser. */
   #mayBeginPlain(at: number): boolean {
     const code = this.#bytes[at] as number;
     return code === dash || code === colon ? !this.#isBlankBehind(at) : beginsPlain[code] === 1;
   }
 
-  /** Moves to the next sign on the line; whether there is none but a comment. */
+  /** Returns whether only a comment, or nothing, is left of the line. */
   passSpaces(): boolean {
     while (this.at(space)) this.pos++;
     return this.at(lineFeed) || this.at(hash);
   }
 
-  /** Goes on to the next line with content, if nothing but a comment is left of this one. */
+  /** Goes to the next line with content, if at most a comment is left of this one. */
   endLine(): boolean {
     const start = this.pos;
     if (!this.passSpaces() || (this.at(hash) && this.pos === start)) return false;
@@ -162,7 +157,7 @@ export class Lines {
     return true;
   }
 
-  /** Moves to the next line with content, whatever is left of this one. */
+  /** Goes to the next line with content, whatever is left of this one. */
   toContent(): void {
     const bytes = this.#bytes;
     let at = this.pos;
@@ -184,7 +179,7 @@ export class Lines {
     this.startLine(lineStart);
   }
 
-  /** A line that begins like the end or the start of a document is hardly ever a key or an item. */
+  /** A line that looks like a document marker is hardly ever a key or an item. */
   startLine(start: number): void {
     this.column = this.pos < this.#end ? this.pos - start : -1;
     if (this.column !== 0 || (!this.at(dash) && !this.at(dot))) return;

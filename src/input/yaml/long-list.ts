@@ -3,30 +3,30 @@ import type { Span } from '../documents/text-file.ts';
 import { type Memory, readYamlFast } from './fast-reader.ts';
 import { PieceReader, parseYamlValue, type ParsedValue } from './parse.ts';
 
-/** Shorter documents are read whole: the full parser takes little memory for them. */
+/** The full parser needs little memory for shorter documents. */
 const usualLeast = 2 ** 20;
 
-/** Characters of items that are read together. */
+/** Items are read in pieces of this many characters. */
 const pieceLength = 2 ** 16;
 
-/** How far a mistake is followed: behind a quote without its end, what follows is read as text. */
+/** How far to look for the cause of a mistake: an unclosed quote turns what follows into text. */
 const faultLength = 2 ** 18;
 
-/** What ends a line for kubectl only, or for no program. */
+/** Ends a line for kubectl only, or for no program. */
 const oddLineEnd = /\r(?!\n)|[\u0085\u2028\u2029]/;
 
-/** Where the list `items` of a document is, and where its items may be divided. */
+/** The list `items` of a document, and where it may be divided. */
 interface LongList {
   readonly start: number;
   readonly end: number;
-  /** Where pieces of about the same length begin, each at the start of an item. */
+  /** Starts of pieces of similar length, each at the start of an item. */
   readonly pieces: readonly number[];
 }
 
 /**
- * Reads a long document whose field `items` is a list in lines, in the form in which kubectl prints it, piece by piece: the full parser
- * takes two hundred times the memory of the fast one. The value is that of parseYamlValue; undefined for any other document.
- * Each piece begins in between two items, as all items before it could be read.
+ * Reads a long document whose field `items` is a list in kubectl's block form piece by piece, because the full parser needs two hundred
+ * times the memory of the fast one. The value is that of parseYamlValue; undefined for any other document. Each piece begins between two
+ * items, because all items before it could be read.
  */
 export function readLongList(document: string, memory: Memory, least = usualLeast): ParsedValue | undefined {
   if (document.length < least || oddLineEnd.test(document)) return undefined;
@@ -34,7 +34,7 @@ export function readLongList(document: string, memory: Memory, least = usualLeas
   if (!list) return undefined;
   const { start, end } = list;
   const around = document.slice(0, start) + document.slice(end);
-  // A name that items lean on may be there.
+  // It may define an anchor that items refer to.
   if (/[&*]/.test(around)) return undefined;
   const outer = readYamlFast(around) ?? parseYamlValue(around);
   if (outer.kind === 'faults' && outer.faults.some(({ offset }) => offset < start)) return outer;
@@ -43,12 +43,12 @@ export function readLongList(document: string, memory: Memory, least = usualLeas
   const outerFaults = moveFaults(outer.faults, (offset) => (offset < start ? offset : offset + end - start));
   if (outer.kind === 'faults') return { ...outer, faults: outerFaults };
   const value = outer.value as Readonly<Record<string, unknown>>;
-  // Something else that the field holds is written behind the list.
+  // The field's real value is after the list.
   if (value['items'] !== null) return undefined;
   return withFaults({ ...value, items: items.value }, [{ ...outer, faults: outerFaults }, items]);
 }
 
-/** A value with the faults of its parts. */
+/** Merges the faults of its parts. */
 function withFaults(value: unknown, parts: readonly ParsedValue[]): ParsedValue {
   const faults = parts.flatMap((part) => part.faults ?? []);
   const isUncertain = parts.some((part) => part.kind === 'value' && part.isUncertain);
@@ -91,8 +91,8 @@ function moveFaults(faults: readonly SyntaxFault[] = [], move: (offset: number) 
 const itemsKey = /(?:^|\n)items:[ \t]*(?:#[^\n]*)?\r?\n/;
 
 /**
- * Finds the list by the indentation of lines alone; where a text in quotes goes on with less, its piece cannot be read. Pieces are
- * at least `length` characters long, but for the last.
+ * Finds the list by indentation alone; if a quoted text has less-indented lines, its piece fails to parse. Pieces, except the last, have at
+ * least `length` characters.
  */
 export function findList(document: string, length: number): LongList | undefined {
   const key = itemsKey.exec(document);

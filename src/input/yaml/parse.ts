@@ -25,27 +25,26 @@ import { Anchors, compose, isEmpty, offsetOf, type Composed, type Anchored } fro
 import type { Entry, Places } from './places.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
-/** A value that a YAML document holds, or why it has none. */
 export type ParsedValue =
   | {
       readonly kind: 'value';
       readonly value: unknown;
-      /** Of single parts of it: keys that come twice, and what JSON lacks, which is NaN there. */
+      /** Faults of parts of it: repeated keys, and values that JSON lacks, replaced by NaN. */
       readonly faults?: readonly SyntaxFault[];
-      /** Whether keys come twice: nobody knows which is meant. */
+      /** Whether keys are repeated: nobody knows which is meant. */
       readonly isUncertain?: boolean;
     }
   | { readonly kind: 'faults'; readonly faults: readonly SyntaxFault[] };
 
 /**
- * Reads the one YAML document in the text as kubectl does: go-yaml v2 under sigs.k8s.io/yaml. What kubectl takes and kpc
- * refuses is in test/yaml/kubectl.test.ts; no text has another value here than there.
+ * Reads one YAML document as kubectl does: go-yaml v2 under sigs.k8s.io/yaml. Never returns another value than kubectl, but refuses some
+ * that it accepts: see test/yaml/kubectl.test.ts.
  */
 export function parseYamlValue(text: string): ParsedValue {
   return decodeText(text, new Anchors(), {});
 }
 
-/** Reads the list in a document piece by piece: some items a piece, which may lean on those of the pieces before. */
+/** Reads a document's list some items at a time; a piece may refer to anchors of earlier ones. */
 export class PieceReader {
   readonly #anchors = new Anchors();
   readonly counts: Counts = { values: 0, copies: 0 };
@@ -72,17 +71,17 @@ function decodeText(text: string, anchors: Anchors, options: DecoderOptions): Pa
   }
 }
 
-/** How many values may come through aliases, and which part of all: no more than to go-yaml. */
+/** Limits on alias expansion, as in go-yaml: a count and a share of all values. */
 const mostCopies = 390_000;
 const mostRatio = 0.99;
 
-/** How many values were read, and how many of them through aliases. */
+/** Values read, and how many of them through aliases. */
 export interface Counts {
   values: number;
   copies: number;
 }
 
-/** Counts a value. Throws a Refusal where a text holds too many. */
+/** Throws a Refusal if a text holds too many. */
 export function countValue(counts: Counts): number {
   if (++counts.values > mostYamlValues) throw new Refusal(tooLong('values', mostYamlValues));
   return counts.values;
@@ -91,30 +90,29 @@ export function countValue(counts: Counts): number {
 /** A key as Go has it, which keeps 1 and "1" apart. */
 type Key = string | number | boolean;
 
-/** How often a mapping has a key, and where it comes the second time. */
 interface RepeatedKey {
   readonly times: number;
   readonly second: Node;
 }
 
 interface DecoderOptions {
-  /** Filled. */
+  /** Filled with the places. */
   readonly places?: Places;
-  /** Of a document that is decoded in pieces: what was counted before, and how many levels are around the piece. */
+  /** If a document is decoded in pieces: the counts so far, and the levels around the piece. */
   readonly counts?: Counts;
   readonly levels?: number;
 }
 
-/** Decodes a document to the value that sigs.k8s.io/yaml makes of what go-yaml v2 reads. Throws a Refusal. */
+/** Decodes a document to the value of sigs.k8s.io/yaml with go-yaml v2. Throws a Refusal. */
 class Decoder {
   readonly #anchored: Composed['anchored'];
   readonly #places: DecoderOptions['places'];
   readonly #counts: Counts;
-  /** By their mapping, the keys that it has more than once: kubectl silently takes the last. */
+  /** Repeated keys by mapping: kubectl silently takes the last. */
   readonly repeated = new Map<YAMLMap, Map<string, RepeatedKey>>();
-  /** Where it holds what JSON lacks. */
+  /** Nodes that JSON cannot represent. */
   readonly faults = new Map<Node, SyntaxFault>();
-  /** The aliases around the node that is decoded, the outermost first. */
+  /** The aliases around the current node, outermost first. */
   readonly #open = new Set<Alias>();
   #depth: number;
 
@@ -142,7 +140,7 @@ class Decoder {
     const places = new Map<string, Entry>();
     this.#addPairs(node, entries, places);
     const value: object = Object.fromEntries(entries);
-    // Go has both, and which of them ends up in the JSON is a matter of chance.
+    // Go has both, and which of them ends up in the JSON is random.
     if (Object.keys(value).length < entries.size) refuse(offsetOf(node), 'keys that are the same in JSON');
     this.#places?.set(value, places);
     return value;
@@ -177,7 +175,7 @@ class Decoder {
     ofMapping.set(name, { times: times + 1, second });
   }
 
-  /** Undefined for one that JSON lacks. */
+  /** Undefined if JSON lacks it. */
   #decodeKey(key: Node): Key | undefined {
     this.#count();
     if (isAlias(key)) this.#throughAlias(key, () => this.#count());
@@ -193,13 +191,13 @@ class Decoder {
     return isLacking ? this.#refuse(scalar, 'a number that JSON does not have') : value;
   }
 
-  /** Reports a part of the document. What takes its place is the number that no JSON has: whoever meets it says nothing more. */
+  /** Reports a part of the document and replaces it with NaN, about which nothing more is reported. */
   #refuse(node: Node, what: string): number {
     this.faults.set(node, oddYaml(offsetOf(node), what));
     return Number.NaN;
   }
 
-  /** A merge overrides what is written before it in its mapping. Of a list, the first mapping counts most. */
+  /** A merge overrides what precedes it in its mapping. In a list of mappings, the first wins. */
   #merge(key: Node, source: Node | null, entries: Map<Key, unknown>, places: Map<string, Entry>): void {
     const sources = isSeq<Node>(source) ? source.items.toReversed() : [source];
     for (const item of sources) {
@@ -228,7 +226,7 @@ class Decoder {
     return result;
   }
 
-  /** Counts a value, and whether it comes through an alias: few lines can mean more than fits in a memory. */
+  /** Counts a value, and whether it comes through an alias: a few lines can expand beyond memory. */
   #count(): void {
     const values = countValue(this.#counts);
     const [alias] = this.#open;
@@ -243,10 +241,10 @@ function pairsOf(mapping: YAMLMap): readonly { readonly key: Node; readonly valu
   return mapping.items as never;
 }
 
-/** One fault for each key of a mapping, however often it comes. */
+/** One fault per key, however often it is repeated. */
 function describeRepeated(repeated: Decoder['repeated'], root: Node | null): SyntaxFault[] {
   const faults = [...repeated].flatMap(([mapping, keys]): SyntaxFault[] => {
-    // A document that names its apiVersion and kind twice is two objects, with no "---" line between them.
+    // A document that names its apiVersion and kind twice is two objects without "---" between them.
     const isTwoObjects = mapping === root && keys.has('apiVersion') && keys.has('kind');
     const offsets = [...keys.values()].map(({ second }) => offsetOf(second));
     if (isTwoObjects) return [{ offset: Math.min(...offsets), code: 'duplicate-key', arguments: { isTwoObjects } }];
@@ -259,7 +257,7 @@ function describeRepeated(repeated: Decoder['repeated'], root: Node | null): Syn
   return faults;
 }
 
-/** Whether a key is "<<", and merges what its value holds. In quotes it does so only with the tag !!merge. */
+/** Whether a key is "<<", which merges. In quotes it merges only with the tag !!merge. */
 function isMergeKey(key: Node): boolean {
   if (!isScalar(key) || key.value !== '<<') return false;
   return key.tag === undefined ? key.type === 'PLAIN' : key.tag === `${tagPrefix}merge`;
@@ -267,7 +265,7 @@ function isMergeKey(key: Node): boolean {
 
 const notText = 'a key that is no text';
 
-/** The key that a node is; undefined for one that JSON lacks. Throws a Refusal for a list or mapping: it may be a template. */
+/** Undefined if JSON lacks the key. Throws a Refusal for a list or mapping, which may be a template. */
 function keyOf(key: Node, anchored: Composed['anchored']): Key | undefined {
   const scalar = isAlias(key) ? anchored.get(key) : key;
   if (!isScalar(scalar)) refuse(offsetOf(key), notText);
@@ -280,16 +278,16 @@ function keyOf(key: Node, anchored: Composed['anchored']): Key | undefined {
 
 const tagPrefix = 'tag:yaml.org,2002:';
 
-/** The tags that ask for a type, with whether a value is of it. Any other tag makes a scalar a text. */
+/** Tags that require a type, with a test for it. Any other tag makes a scalar a text. */
 const typeTags: ReadonlyMap<string, (value: unknown, text: string) => boolean> = new Map([
   [`${tagPrefix}bool`, (value) => typeof value === 'boolean'],
   [`${tagPrefix}null`, (value) => value === null],
   [`${tagPrefix}int`, (value, text) => typeof value === 'number' && resolveInteger(text) !== undefined],
-  // Of whole numbers, only those that a signed integer of 64 bits holds.
+  // Of whole numbers, only signed 64-bit ones.
   [`${tagPrefix}float`, (value, text) => typeof value === 'number' && (resolveInteger(text) ?? 0) < 2n ** 63n],
 ]);
 
-/** What go-yaml makes of a scalar (resolve). A tag for a type decides in quotes, too; undefined where the text is not of that type. */
+/** go-yaml's resolve. A type tag applies in quotes too; undefined if the text is not of that type. */
 function resolve(scalar: Scalar): string | number | boolean | null | undefined {
   const text = String(scalar.value);
   if (scalar.tag === undefined) return scalar.type === 'PLAIN' ? resolvePlainScalar(text) : text;
@@ -303,7 +301,7 @@ function entryAt(key: number, value: Node | null): Entry {
   return { key, value: value === null || isEmpty(value) ? key : offsetOf(value) };
 }
 
-/** The document in a text, and where it and its fields are; undefined for a text that cannot be read alone, or is too long. */
+/** The document's value, its start, and the places of its fields; undefined if it cannot be read alone or is too long. */
 export function parseWithPlaces(
   text: string,
 ): { readonly value: unknown; readonly start: number; readonly places: Places } | undefined {
@@ -319,8 +317,8 @@ export function parseWithPlaces(
 }
 
 /**
- * A value in YAML. What is undefined is left out. A text is on one line, those of an input begin none, and what a terminal or a
- * CI service would act on is escaped.
+ * Writes YAML, leaving out undefined values. A text is on one line, never at its start if it comes from an input, and what a terminal or CI
+ * service would act on is escaped.
  */
 export function writeYaml(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });

@@ -1,9 +1,9 @@
 import type { FieldLocator, PositionOf } from '../../base/json/locate.ts';
 
-/** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
+/** A field or list item: offsets of its key (for an item, its start) and value. */
 export type Entry = { [Of in PositionOf]: number };
 
-/** Where the fields of each mapping and the items of each list are written. */
+/** The entries of each mapping and list, by name or index. */
 export type Places = Map<unknown, Map<string, Entry>>;
 
 /** Finds the fields of a document that begins at `start`. */
@@ -21,7 +21,7 @@ export function locatorOf(document: unknown, start: number, places: Places): Fie
   };
 }
 
-/** Adds the places of a text to those of one around it, where it begins at `start`. */
+/** Adds the places of a text that begins at `start` of another. */
 export function addPlaces(inner: Places, start: number, into: Places): void {
   for (const [value, entries] of inner) {
     const moved = Array.from(

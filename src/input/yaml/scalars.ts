@@ -1,7 +1,7 @@
-// What scalars mean: plain ones, which are kept as they come again and again, those in quotes, and literal blocks.
+// The values of scalars: plain ones (cached, because they recur), quoted ones, and literal blocks.
 import { unsure, beyondAscii, type PlainText } from './lines.ts';
 
-/** Words that are no text: null, true, false, and what is no number or has no end. */
+/** Words with a value other than text: null, true, false, infinities and NaN. */
 const words: ReadonlyMap<string, boolean | number | null> = new Map<string, boolean | number | null>([
   ...['', '~', 'null', 'Null', 'NULL'].map((word) => [word, null] as const),
   ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map((word) => [word, true] as const),
@@ -16,11 +16,11 @@ const longestWord = 'false'.length;
 const floatPattern = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 
 /**
- * What a plain (unquoted) scalar is to Kubernetes: YAML 1.1 as go-yaml v2 has it, under sigs.k8s.io/yaml. `yes` and
- * `on` are true, 010 and 0o10 are 8, 0x10 is 16 and 1_000 is 1000; 1:20 and dates stay text.
+ * A plain (unquoted) scalar's value in YAML 1.1, as go-yaml v2 under sigs.k8s.io/yaml has it. `yes` and `on` are true, 010 and 0o10 are 8,
+ * 0x10 is 16 and 1_000 is 1000; 1:20 and dates stay text.
  */
 export function resolvePlainScalar(text: string): string | number | boolean | null {
-  // Most scalars are longer than any of the words, or are addresses or small numbers: no number has a second dot.
+  // Fast path: most scalars are longer than these words, or are addresses or small numbers; no number has two dots.
   if (text.length > longestWord && (isLetter(text.charCodeAt(0)) || /^\d+\.\d+\./.test(text))) return text;
   if (/^(?:0|[1-9]\d{0,14})$/.test(text)) return Number(text);
   const word = words.get(text);
@@ -38,17 +38,17 @@ function resolveNumber(text: string): number | undefined {
   if (!isDigit && first !== 46 && first !== 43 && first !== 45) return undefined;
   const integer = resolveInteger(text);
   if (integer !== undefined) return Number(integer);
-  // Here alone underscores count as in Go: between digits.
+  // Only here must underscores be between digits, as in Go.
   if (first === 46 && /_(?!\d)|(?<!\d)_/.test(text)) return undefined;
   const plain = text.replaceAll('_', '');
   const value = floatPattern.test(plain) ? Number(plain) : Infinity;
-  // What is too large for 64 bits stays text.
+  // Too large for 64 bits: stays text.
   return Number.isFinite(value) ? value : undefined;
 }
 
 /**
- * The integer that a plain scalar is, as Go's ParseInt with base 0 has it: a sign, then 0x, 0o, 0b or a leading zero for octal;
- * and after all else has failed, 0b-11 is -3. A bigint if no JavaScript number is as exact, and none beyond 64 bits.
+ * Parses an integer like Go's ParseInt with base 0: a sign, then 0x, 0o, 0b or a leading zero for octal; as a last resort 0b-11 is -3. A
+ * bigint if a number would be inexact; undefined beyond 64 bits.
  */
 export function resolveInteger(text: string): number | bigint | undefined {
   const plain = text.replaceAll('_', '');
@@ -62,7 +62,7 @@ export function resolveInteger(text: string): number | bigint | undefined {
 
 const mostSigned = 2n ** 63n;
 
-/** An integer of 64 bits, or up to twice as large without a sign; anything larger is no integer. */
+/** Signed 64 bits, or unsigned without a sign; undefined beyond. */
 function integerOf(sign: string | undefined, digits: string): number | bigint | undefined {
   const value = Number(digits);
   // Not -0: Go's integers have none.
@@ -72,22 +72,22 @@ function integerOf(sign: string | undefined, digits: string): number | bigint | 
   return magnitude >= (sign === '+' ? mostSigned : 2n * mostSigned) ? undefined : magnitude;
 }
 
-/** The full parser takes keys of up to 1024 characters, counted its own way. */
+/** The full parser allows keys of up to 1024 characters, counted its own way. */
 const maxKeyLength = 512;
 
-/** The key that a scalar is, of that length as it is written. '<<' may merge, and '__proto__' must not become a prototype. */
+/** `length`: as written. '<<' may merge, and '__proto__' must not become a prototype. */
 export function keyOf(scalar: unknown, length: number): string | undefined {
   const isPlain = typeof scalar === 'string' && scalar !== '__proto__' && scalar !== '<<' && length <= maxKeyLength;
   return isPlain ? scalar : undefined;
 }
 
-/** What a string in quotes means that the pattern `quoted` found. */
+/** The value of a string that the pattern `quoted` matched. */
 export function unquote(written: string): string {
   if (written.startsWith("'")) return written.slice(1, -1).replaceAll("''", "'");
   return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);
 }
 
-/** What JSON has no number for is a mistake. */
+/** A number that JSON lacks is a mistake. */
 export function requireFinite(value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value)) throw unsure;
   return value;
@@ -97,7 +97,7 @@ export function resolveFinite(text: string): unknown {
   return requireFinite(resolvePlainScalar(text));
 }
 
-/** The text of a literal block below a key or dash in that column; undefined if its indentation is irregular. */
+/** The text of a literal block below a key or dash in `column`; undefined if its indentation is irregular. */
 export function readLiteral(written: string, column: number): string | undefined {
   const [header = '', ...lines] = written.split('\n');
   const [indent = ''] = /^ */.exec(lines.find((line) => /[^ ]/.test(line)) ?? '') ?? [];
@@ -110,22 +110,22 @@ export function readLiteral(written: string, column: number): string | undefined
   return content.slice(0, header === '|+' ? undefined : header === '|' ? end + 1 : end);
 }
 
-/** How many are kept: a power of two. */
+/** A power of two. */
 const slots = 4096;
-/** Longer words are hardly ever the same. */
+/** Longer words rarely recur. */
 const longest = 32;
 
-/** Plain scalars that were read lately: keys and most values come again and again, and need not be copied and looked at again. */
+/** A cache of recent plain scalars: keys and most values recur, and need not be copied and resolved again. */
 export class Words {
-  /** The bytes of each word, from its slot times `longest` on. */
+  /** The bytes of each word, at its slot times `longest`. */
   readonly #bytes = new Uint8Array(slots * longest);
   readonly #lengths = new Uint8Array(slots);
   readonly #values = Array.from<unknown>({ length: slots });
 
-  /** What resolvePlainScalar makes of a stretch of a text. */
+  /** resolvePlainScalar of a span. */
   resolve({ text, bytes }: PlainText, start: number, end: number): unknown {
     const length = end - start;
-    // Nor are addresses and times.
+    // Addresses and times rarely recur either.
     if (length > longest || (length > 5 && isDigitByte(bytes[start] as number)))
       return resolvePlainScalar(text.slice(start, end));
     const slot = slotOf(bytes, start, end);
@@ -150,12 +150,12 @@ export class Words {
       this.#bytes[slot * longest + i] = byte;
       isAscii &&= byte !== beyondAscii;
     }
-    // Other words with characters beyond ASCII have the same bytes.
+    // Different words beyond ASCII can have the same bytes.
     this.#lengths[slot] = isAscii ? end - start : 0;
   }
 }
 
-/** Words that differ in length, or at either end or in the middle, have slots of their own. */
+/** Hashes the length, both ends and the middle. */
 function slotOf(bytes: Uint8Array, start: number, end: number): number {
   const ends = (bytes[start] as number) * 7 + (bytes[end - 1] as number);
   const middle = (bytes[(start + end) >>> 1] as number) * 3 + (bytes[(start * 3 + end) >>> 2] as number);

@@ -1,7 +1,7 @@
 import { Lexer } from 'yaml';
 import { createLenientLexer, scalarSign, signs } from './compose.ts';
 
-/** A bracket or a quote without its counterpart; `offset` counts from the start of the text. */
+/** `offset` counts from the start of the text. */
 export interface Unclosed {
   readonly sign: string;
   readonly offset: number;
@@ -12,12 +12,12 @@ const closers: ReadonlyMap<string, string> = new Map([
   ['[', ']'],
 ]);
 
-/** More of them have one cause. */
+/** More have the same cause. */
 const mostBrackets = 3;
 
 /**
- * What a broken text, YAML or JSON, opens and does not close, which parsers find out far behind. A quote alone is returned if there
- * is one: it hides brackets, or shows some that are text.
+ * Finds unclosed brackets or quotes in a broken YAML or JSON text, which parsers notice much later. A quote is returned alone, because it
+ * hides or fakes brackets.
  */
 export function findUnclosed(text: string): readonly Unclosed[] {
   if (text.length > longestText) return [];
@@ -26,8 +26,8 @@ export function findUnclosed(text: string): readonly Unclosed[] {
 }
 
 /**
- * A quoted text that has no end; or one that ends where another should begin: a word follows at once, and its first line holds
- * an odd number of these quotes.
+ * A quoted text without an end, or one that ends where another should begin: a word follows directly, and its first line has an odd number
+ * of these quotes.
  */
 function findUnclosedQuote(text: string): Unclosed | undefined {
   for (const { source, offset, isScalar } of lexemes(text, new Lexer())) {
@@ -36,7 +36,7 @@ function findUnclosedQuote(text: string): Unclosed | undefined {
     const end = offset + source.length;
     if (source.length === 1 || !source.endsWith(sign)) {
       const next = text.indexOf(sign, end);
-      // go-yaml reads on where lines are indented no deeper than their key.
+      // go-yaml reads on if lines are indented no deeper than their key.
       return next < 0 || isInWord(text, next + 1) ? { sign, offset } : undefined;
     }
     if (!isInWord(text, end)) continue;
@@ -50,7 +50,7 @@ function isInWord(text: string, offset: number): boolean {
   return /[\p{L}\p{N}]/u.test(text.charAt(offset));
 }
 
-/** Longer texts are machines' work, and cost seconds to look through again. */
+/** Longer texts are machine-made, and take seconds to scan. */
 const longestText = 200_000;
 
 /** People do not write longer ones. */
@@ -72,7 +72,7 @@ function findUnclosedBrackets(text: string): readonly Unclosed[] {
 interface Lexeme {
   readonly source: string;
   readonly offset: number;
-  /** Whether it is a plain scalar or a block of text. */
+  /** A plain scalar or block text. */
   readonly isScalar: boolean;
 }
 

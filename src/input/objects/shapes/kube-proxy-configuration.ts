@@ -4,12 +4,12 @@ import { configuredSections, fieldsInSection } from '../../../settings/table.ts'
 
 const sections = configuredSections.map((name) => [name, object(fieldsInSection(name))] as const);
 
-/** A KubeProxyConfiguration as its shape accepts it. The settings read its other fields by their paths. */
+/** The settings read its other fields by path. */
 export interface KubeProxyConfig {
   readonly mode?: string | null;
 }
 
-/** kube-proxy's KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), all of its fields. */
+/** All fields of kube-proxy's KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1). */
 export const kubeProxyConfigurationSchema = object({
   ...fieldsInSection(''),
   ...Object.fromEntries(sections),

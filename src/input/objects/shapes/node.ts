@@ -15,7 +15,6 @@ import { conditions, metadata, objectConditions, port, protocol, textMap, typed,
 
 const cpu = nullable(anyOf('a number of CPUs, such as 4 or 3920m', string, number('a number')));
 
-/** A v1 Node. */
 export const nodeSchema = object({
   ...typed,
   metadata,
@@ -37,7 +36,7 @@ export const nodeSchema = object({
   }),
 });
 
-/** A ServiceCIDR of networking.k8s.io/v1 or v1beta1. */
+/** In networking.k8s.io/v1 and v1beta1. */
 export const serviceCidrSchema = object({
   ...typed,
   metadata,
@@ -58,7 +57,6 @@ const containers = list(
 const requirements = list(openItem({ key: text, operator: text, values: texts }));
 const nodeSelectorTerms = list(openItem({ matchExpressions: requirements, matchFields: requirements }));
 
-/** What kpc reads of a Pod's spec, in a Pod or in a template. */
 const podSpecSchema = openObject({
   nodeName: text,
   hostname: text,
@@ -80,12 +78,11 @@ const podStatus = openObject({
   podIPs: list(openItem({ ip: text })),
 });
 
-/** What kpc reads of a v1 Pod. */
 export const podSchema = openObject({ metadata, spec: podSpecSchema, status: podStatus });
 
 const amount = integer(0, 2 ** 31 - 1, 'a whole number from 0 to 2147483647');
 
-/** What kpc reads of an object that makes Pods from a template: a Deployment, a StatefulSet, a DaemonSet, a Job. */
+/** A Deployment, StatefulSet, DaemonSet or Job, as far as kpc reads it. */
 export const workloadSchema = openObject({
   metadata,
   spec: openObject({
@@ -95,14 +92,13 @@ export const workloadSchema = openObject({
     suspend: flag,
     serviceName: text,
     ordinals: openObject({ start: amount }),
-    /** Only whether it is there counts. */
+    /** Only its presence counts. */
     selector: anything,
     template: openObject({ metadata, spec: podSpecSchema }),
   }),
   status: openObject({ conditions }),
 });
 
-/** What kpc reads of a HorizontalPodAutoscaler. */
 export const autoscalerSchema = openObject({
   metadata,
   spec: openObject({

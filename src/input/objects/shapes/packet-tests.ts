@@ -40,7 +40,7 @@ const packetTestSchema = item({
   source: nullable(worded('kept, masqueraded, mixed or the address that endpoints see', string)),
 });
 
-/** A file of packets with what is expected to become of them, for kpc test. */
+/** A file of packets and expected results, for kpc test. */
 export const packetTestsSchema = item({
   inputs: words('files and folders with manifests, a bundle or a dump; paths count from this file'),
   hostAddresses: nullable(worded('a file with what "ip -j addr" prints on the node', string)),
@@ -52,8 +52,6 @@ export const packetTestsSchema = item({
   tests: list(packetTestSchema),
 });
 
-/** A file of kpc test as its shape accepts it. */
 export type RawPacketTests = ValueOf<typeof packetTestsSchema>;
 
-/** One of its tests. */
 export type RawPacketTest = ValueOf<typeof packetTestSchema>;

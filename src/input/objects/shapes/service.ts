@@ -30,7 +30,6 @@ const ingress = item({ ip: text, hostname: text, ipMode: word(['VIP', 'Proxy']),
 
 const family = worded('IPv4 or IPv6', oneOf('IPv4', 'IPv6'));
 
-/** A v1 Service. */
 export const serviceSchema = object({
   ...typed,
   metadata,
@@ -82,7 +81,6 @@ const sliceEndpoint = item({
   hints: object({ forZones: hintNames, forNodes: hintNames }),
 });
 
-/** A discovery.k8s.io/v1 EndpointSlice. */
 export const endpointSliceSchema = object({
   ...typed,
   metadata,
@@ -93,7 +91,6 @@ export const endpointSliceSchema = object({
 
 const endpointAddress = item({ ip: text, hostname: text, nodeName: text, targetRef });
 
-/** v1 Endpoints. */
 export const endpointsSchema = object({
   ...typed,
   metadata,

@@ -25,24 +25,24 @@ import {
 
 export const textMap = map(text, 'a mapping of strings');
 
-/** One of the words; '' counts as not set, as it does for Kubernetes. */
+/** '' counts as unset, as for Kubernetes. */
 export function word<const Word extends string>(words: readonly Word[]): Schema<Word | '' | null> {
   return nullable(worded(joinWords(words, 'or'), oneOf(...words, '')));
 }
 
 export const port = integer(1, 65535, 'a port is a number from 1 to 65535');
 
-/** A port where 0 means that there is none. */
+/** 0 means none. */
 export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 65535');
 
-/** Kubernetes' IntOrString, or null for none. */
+/** Kubernetes' IntOrString; null is none. */
 export function intOrString(expected: string): Schema<number | string | null> {
   return nullable(anyOf(expected, wholeNumber(-Infinity, Infinity), string));
 }
 
 export const protocol = word(['TCP', 'UDP', 'SCTP']);
 
-/** Fields that Kubernetes knows and kpc does not read: only their types are checked. */
+/** Fields that Kubernetes has and kpc does not read: only their types are checked. */
 export function unread(shape: Schema, ...names: readonly string[]): object {
   return Object.fromEntries(names.map((name) => [name, shape]));
 }
@@ -66,17 +66,15 @@ export const metadata = object({
 
 export type RawMetadata = ValueOf<typeof metadata>;
 
-/** What every object begins with. */
 export const typed = { apiVersion: anything, kind: anything };
 
 const condition = openItem({ type: text, status: text });
 
-/** The conditions of a Node, a Pod or a workload. */
 export const conditions = list(condition);
 
 export type RawCondition = ValueOf<typeof condition>;
 
-/** The conditions of a Service or a ServiceCIDR. Nothing is compiled from them. */
+/** Nothing is compiled from them. */
 export const objectConditions = list(
   item({
     observedGeneration: anyInteger,
@@ -84,7 +82,7 @@ export const objectConditions = list(
   }),
 );
 
-/** What an endpoint is: a Pod, as a rule. Nothing is compiled from it. */
+/** Usually a Pod. Nothing is compiled from it. */
 export const targetRef = object({
   ...unread(text, 'kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'),
 });

@@ -45,14 +45,12 @@ const policySpec = openObject({
   egress: list(openItem({ to: peers, ports: policyPorts })),
 });
 
-/** What kpc reads of a NetworkPolicy of networking.k8s.io/v1. */
 export const networkPolicySchema = openObject({ metadata, spec: policySpec });
 
 const backend = openObject({
   service: openObject({ name: text, port: openObject({ number: port, name: text }) }),
 });
 
-/** What kpc reads of an Ingress of networking.k8s.io/v1. */
 export const ingressSchema = openObject({
   metadata,
   spec: openObject({
@@ -84,7 +82,7 @@ const routeRule = openItem({
   matches: list(
     openItem({
       path: openObject({ type: text, value: text }),
-      // A word in an HTTPRoute, and an object in a GRPCRoute.
+      // A text in an HTTPRoute, an object in a GRPCRoute.
       method: nullable(anyOf('a method', string, grpcMethod)),
       headers: valueMatches,
       queryParams: valueMatches,
@@ -94,7 +92,6 @@ const routeRule = openItem({
   backendRefs: list(backendRef),
 });
 
-/** What kpc reads of the routes of gateway.networking.k8s.io. */
 export const routeSchema = openObject({
   metadata,
   spec: openObject({
@@ -111,7 +108,7 @@ const allowedRoutes = openObject({
   kinds: list(openItem({ group: text, kind: text })),
 });
 
-/** What kpc reads of a Gateway of gateway.networking.k8s.io, and of a ListenerSet, which has a `parentRef`. */
+/** A Gateway, or a ListenerSet, which has `parentRef`. */
 export const gatewaySchema = openObject({
   metadata,
   spec: openObject({
@@ -121,7 +118,6 @@ export const gatewaySchema = openObject({
   }),
 });
 
-/** What kpc reads of a ReferenceGrant of gateway.networking.k8s.io. */
 export const referenceGrantSchema = openObject({
   metadata,
   spec: openObject({
@@ -130,7 +126,6 @@ export const referenceGrantSchema = openObject({
   }),
 });
 
-/** What kpc reads of a v1 Namespace. */
 export const namespaceSchema = openObject({ metadata });
 
 export type RawNetworkPolicy = ValueOf<typeof networkPolicySchema>;
