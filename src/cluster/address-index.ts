@@ -9,14 +9,13 @@ import {
   type ShownPort,
 } from './model.ts';
 
-/** Makes each part when it is first asked for. */
+/** Makes each part on first use. */
 class PortIndex<Port extends ShownPort> implements AddressIndex<Port> {
   readonly #ports: readonly Port[];
   #services: ReadonlyMap<string, readonly Port[]> | undefined;
   #nodePorts: ReadonlyMap<number, readonly Port[]> | undefined;
   #served: ReadonlyMap<string, readonly Port[]> | undefined;
   #endpoints: ReadonlyMap<string, PlacedEndpoint | readonly PlacedEndpoint[]> | undefined;
-  /** Of the endpoints, once they are read. */
   readonly #families = new Set<Family>();
 
   constructor(ports: readonly Port[]) {
@@ -83,7 +82,6 @@ class PortIndex<Port extends ShownPort> implements AddressIndex<Port> {
   }
 }
 
-/** The cluster of these objects, with the index of its Service ports. */
 export function indexCluster(objects: ClusterObjects): Cluster {
   return { ...objects, addresses: indexPorts(objects.servicePorts) };
 }

@@ -15,7 +15,7 @@ export const ownAnnotations = {
 
 const names: readonly string[] = Object.values(ownAnnotations);
 
-/** Whether a name looks like one of kpc's annotations but is not. */
+/** Whether a name looks like kpc's but is not, such as a misspelling. */
 export function isStrayAnnotation(name: string): boolean {
   return name.startsWith('kpc.dev/') && !names.includes(name);
 }
@@ -74,13 +74,11 @@ function checkPorts({ object, source }: Sourced<Service>, ports: readonly Servic
   return distinct(changes.map((change) => diagnose('forwarding-changes-port', { method, ...change }, place)));
 }
 
-/** Why packets to the Service port need another port, and what to do. */
 interface PortChange {
   readonly wrong: string;
   readonly help: string;
 }
 
-/** The other port numbers that packets to the Service port would need. */
 export function portChanges({ label, port, nodePort, endpoints }: ServicePort): readonly PortChange[] {
   const targets = [...new Set(endpoints.map((endpoint) => endpoint.port))].filter((target) => target !== port);
   const changes = targets.map((target) => {

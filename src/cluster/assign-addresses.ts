@@ -15,7 +15,6 @@ export interface AssignmentRanges {
   /** Set if the networks come from the cluster's objects, not from a flag. */
   readonly fromObjects?: true | undefined;
   readonly nodePorts?: PortRange | undefined;
-  /** Networks that load balancers take addresses from. */
   readonly loadBalancerIPs?: readonly Network[] | undefined;
   /** Set if no flag names these networks. Services with a cluster IP then wait for their own load balancer. */
   readonly sparesPending?: true | undefined;
@@ -30,7 +29,6 @@ export interface AssignedService {
   readonly loadBalancerIPs?: readonly string[] | undefined;
 }
 
-/** Node ports and the port of the health check. */
 function assignedPorts({
   nodePorts,
   healthCheckNodePort,
@@ -52,9 +50,9 @@ export interface Assignment {
 }
 
 /**
- * Gives Services what the API server would assign: cluster IPs, node ports and health check node ports. Starts from a
- * hash of the Service's name, so input order does not matter and other Services rarely change it. Never assigns
- * addresses and ports in use. Warns of what could not be assigned, and what kube-proxy ignores.
+ * Gives Services what the API server would assign: cluster IPs, node ports and health check node ports, none in use. Starts from a hash of
+ * the Service's name, so input order does not matter and other Services rarely change it. Warns of what could not be assigned, and what
+ * kube-proxy ignores.
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
@@ -109,8 +107,8 @@ function withFamilies(service: Sourced<Service>, ranges: AssignmentRanges): Sour
 }
 
 /**
- * Infers families as the API server does (initIPFamilyFields): PreferDualStack adds a second if possible, RequireDualStack always, as
- * does a headless Service without a selector unless it says SingleStack.
+ * As the API server (initIPFamilyFields): PreferDualStack adds a second family if possible; RequireDualStack always, as does a headless
+ * Service without a selector unless it says SingleStack.
  */
 function familiesOf(
   { clusterIPs, ipFamilies, ipFamilyPolicy, clusterIP, selector = {} }: Service['spec'],
@@ -162,7 +160,6 @@ function takesFrom(service: Service, other: Service): boolean {
   return addressesOf(service).some(isAsked) || (sharesPort(service, other) && isAsked(service.spec.loadBalancerIP));
 }
 
-/** Whether both have a port with the same number and protocol. */
 export function sharesPort(a: Pick<Service, 'spec'>, b: Pick<Service, 'spec'>): boolean {
   return a.spec.ports.some((one) =>
     b.spec.ports.some(({ port, protocol }) => port === one.port && protocol === one.protocol),

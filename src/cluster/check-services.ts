@@ -29,8 +29,8 @@ export function findUnserved(
 }
 
 /**
- * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset (open-source-range in the table
- * of releases). The kernel's hash sets refuse them: kube-proxy logs that and goes on, `ipset restore` stops.
+ * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset (open-source-range in the table of releases). The
+ * kernel's hash sets refuse them: kube-proxy logs that and goes on, `ipset restore` stops.
  */
 export function findUnloadableRanges({ servicePorts }: Cluster): readonly Finding[] {
   return servicePorts
@@ -50,10 +50,7 @@ interface ClaimedSocket {
   readonly port: number;
 }
 
-/**
- * Warns of Service ports that claim the same address, port and protocol. kube-proxy serves the one it programmed last;
- * kpc the first by namespace, name, port name and protocol, in every mode.
- */
+/** Warns of Service ports with the same address, port and protocol. kube-proxy serves the one programmed last, kpc the first by name. */
 export function findConflicts({ servicePorts }: Cluster): readonly Finding[] {
   const holders = new Map<string, { readonly port: ServicePort; readonly isAllocated: boolean }>();
   const diagnostics = new Map<string, Finding>();
@@ -93,10 +90,7 @@ interface Size {
   readonly lines: number;
 }
 
-/**
- * Refuses too large inputs before compiling. Ports, endpoints, addresses and source ranges multiply, so a small file
- * can describe more than memory holds. `nodeAddresses`: how many addresses node ports listen on.
- */
+/** Refuses inputs too large to compile: ports, endpoints, addresses and source ranges multiply. `nodeAddresses`: for node ports. */
 export function checkSize(
   services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],

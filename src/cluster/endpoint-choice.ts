@@ -15,8 +15,8 @@ export interface EndpointChoice {
 const nothing: EndpointChoice = { cluster: [], local: [], reachable: [], hasAny: false };
 
 /**
- * Chooses endpoints like kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): ready ones that hints assign to this node, else all
- * ready ones, else terminating ones that still serve. For policy Local, the same among the node's own, without hints.
+ * As kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): ready ones that hints assign to this node, else all ready ones, else
+ * terminating ones that still serve. For policy Local, the same among the node's own, without hints.
  */
 export function chooseEndpoints(port: ServicePort, node: NodeIdentity): EndpointChoice {
   if (port.endpoints.length === 0) return nothing;
@@ -65,10 +65,7 @@ export function usesLocalEndpoints(port: ServicePort): boolean {
 
 type Topology = 'same-node' | 'same-zone' | 'everywhere';
 
-/**
- * Node hints apply if every ready endpoint has some and one names this node; else zone hints under the same conditions,
- * or none (kube-proxy's topologyModeFromHints). Hints of unready endpoints never count.
- */
+/** Node hints apply if every ready endpoint has some and one names this node; else zone hints likewise (topologyModeFromHints). */
 function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
   if (endpoints.every(({ status: { ready, nodeHints } }) => !ready || nodeHints.length > 0)) {
     if (endpoints.some(({ status: { ready, nodeHints } }) => ready && nodeHints.includes(node.name)))
@@ -81,9 +78,7 @@ function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Top
   return 'everywhere';
 }
 
-/** Why a port's zone hints do not apply to a node. */
 export type UnboundHints =
-  /** A ready endpoint has no hint. */
   | { readonly kind: 'endpoint-without-hint'; readonly endpoint: string }
   | { readonly kind: 'node-without-zone' }
   | { readonly kind: 'none-for-zone'; readonly zone: string };
@@ -136,7 +131,6 @@ function union(
 }
 
 export type EndpointReason =
-  /** Used. */
   | { readonly kind: 'ready' }
   /** Used: it terminates but still serves, and no other is ready. */
   | { readonly kind: 'last-resort' }

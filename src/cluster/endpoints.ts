@@ -33,7 +33,6 @@ function areSame(a: EndpointStatus, b: EndpointStatus): boolean {
 }
 
 export const serviceNameLabel = 'kubernetes.io/service-name';
-/** Labels of objects that kube-proxy's watches leave out. */
 export const headlessLabel = 'service.kubernetes.io/headless';
 
 /** A Service with this label is left to another proxy (apis.LabelServiceProxyName in pkg/proxy/apis/well_known_labels.go). */
@@ -101,8 +100,8 @@ export interface HintReading {
 }
 
 /**
- * The endpoints of one family behind each port of a Service. Of those with the same address and port, one counts (kube-proxy's
- * EndpointSliceCache.addEndpoints): the last that does not terminate; before running-endpoint-first, the first, with the others as rivals.
+ * The endpoints of one family by port. Of those with the same address and port, one counts (EndpointSliceCache.addEndpoints): the last that
+ * does not terminate; before running-endpoint-first, the first, with the others as rivals.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
@@ -132,7 +131,7 @@ export function endpointsByPort(
 }
 
 /**
- * The endpoints as in v1 Endpoints, where a Service port takes those of its name whatever the protocol (BuildPortsToEndpointsMap in
+ * As in v1 Endpoints, a Service port takes the endpoints of its name whatever the protocol (BuildPortsToEndpointsMap in
  * pkg/proxy/util/utils.go). An address both ready and not ready is not ready (RepackSubsets in pkg/api/v1/endpoints/util.go).
  */
 function joinProtocols(byPort: ReadonlyMap<PortKey, SlicedEndpoint[]>): ReadonlyMap<PortKey, readonly Endpoint[]> {
@@ -193,10 +192,7 @@ function sortOnce(found: SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoi
   return sorted;
 }
 
-/**
- * Decides which of several endpoints with one address and port a node uses: up to v1.35 the last one on the node, else
- * the first (isLocal in EndpointSliceCache.addEndpoints). Returns the same list if there are no rivals.
- */
+/** Chooses among rivals: up to v1.35 the last one on the node, else the first (isLocal in EndpointSliceCache.addEndpoints). */
 export function pickFromRivals(
   endpoints: readonly Endpoint[],
   isLocal: (endpoint: Endpoint) => boolean,

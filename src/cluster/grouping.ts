@@ -1,5 +1,3 @@
-// Groups things by key, and objects by namespace and name.
-
 /** Keys and items keep the order of first appearance. (Map.groupBy needs Node 21.) */
 export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, [T, ...T[]]> {
   const groups = new Map<string, [T, ...T[]]>();

@@ -1,4 +1,3 @@
-// Keeps what was made for one node for later nodes that would get the same.
 import type { NodeIdentity, ServicePort } from './model.ts';
 import { planTraffic, type TrafficPlan } from './plan-traffic.ts';
 
@@ -7,7 +6,6 @@ export class ContextMemo<Subject extends object, Made> {
   readonly #made = new WeakMap<Subject, { readonly key: string; readonly made: Made }>();
   readonly #keys = new WeakMap<object, string>();
 
-  /** Calls `make`, unless the subject's last context was equal. */
   recall(subject: Subject, context: object, make: () => Made): Made {
     const key = this.#keyOf(context);
     const known = this.#made.get(subject);
@@ -30,14 +28,10 @@ function listSets(_: string, value: unknown): unknown {
   return value instanceof Set ? [...(value as ReadonlySet<unknown>)] : value;
 }
 
-/**
- * Reuses a Service port's plan for later nodes with the same result: in a large cluster most ports are alike on nearly
- * all of thousands of nodes. Safe because a plan depends only on the node's identity.
- */
+/** Reuses a Service port's plan for equivalent nodes, nearly all in a large cluster. Safe: a plan depends only on the node's identity. */
 export class PlanMemo {
   readonly #plans = new Map<ServicePort, Map<string, TrafficPlan>>();
 
-  /** The plan for this port on this node, or one made for an equivalent node. */
   recall(port: ServicePort, node: NodeIdentity): TrafficPlan {
     if (namesNode(port, node)) return planTraffic(port, node);
     const zone = namesZone(port, node) ? node.zone : '';
@@ -49,12 +43,12 @@ export class PlanMemo {
   }
 }
 
-/** Whether an endpoint runs on the node, or a hint names it. If not, the node is like any other for this port. */
+/** If not, the node is like any other for this port. */
 function namesNode(port: ServicePort, { name }: Pick<NodeIdentity, 'name'>): boolean {
   return port.endpoints.some(({ status: { nodeName, nodeHints } }) => nodeName === name || nodeHints.includes(name));
 }
 
-/** Whether a hint names the node's zone. If so, all nodes of that zone are equivalent for the port. */
+/** If so, all nodes of that zone are equivalent for the port. */
 function namesZone(port: ServicePort, { zone }: Pick<NodeIdentity, 'zone'>): boolean {
   return port.endpoints.some(({ status }) => status.zoneHints.includes(zone));
 }

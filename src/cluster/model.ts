@@ -6,7 +6,6 @@ import type { EndpointStatus, ServicePortSpec } from './objects.ts';
 
 /** What all modes share, the same for every node: Service ports with endpoints. The modes decide the rest. */
 export interface Cluster extends ClusterObjects {
-  /** Of its Service ports. */
   readonly addresses: AddressIndex<ServicePort>;
 }
 
@@ -135,13 +134,11 @@ export interface Endpoint<Unknown = never> {
 /** An endpoint that has an address; names may have replaced addresses before a dump was pasted. */
 export type PlacedEndpoint = Endpoint<undefined> & { readonly address: Address; readonly port: number };
 
-/** Which Service ports have an address, a port of the node, or an endpoint. Nothing of it depends on the node or the mode. */
+/** Independent of node and mode. */
 export interface AddressIndex<Port extends ShownPort = ShownPort> {
-  /** The Service ports that have the address themselves. */
   servicesAt(address: string): readonly Port[];
   /** The Service ports for which nodes listen on the port, for clients or for health checks. */
   nodePortsAt(port: number): readonly Port[];
-  /** The Service ports that have an endpoint at the address. */
   servedAt(address: string): readonly Port[];
   /** One for each port at the address: of several, the last. */
   endpointsAt(address: string): readonly PlacedEndpoint[];

@@ -1,4 +1,3 @@
-// What kube-proxy would know of its node, and on which of its addresses node ports listen.
 import {
   compareAddresses,
   contains,
@@ -86,8 +85,8 @@ export interface NodePortNetworks {
 const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
 
 /**
- * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): keywords name
- * networks, a family without one listens everywhere, and length zero includes all others of the family.
+ * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): keywords name networks, a family
+ * without one listens everywhere, and length zero includes all others of the family.
  */
 export function nodePortNetworks(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,
@@ -144,8 +143,8 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
 }
 
 /**
- * Whether --nodeport-addresses covers addresses of Services. In IPVS mode kube-proxy binds these to kube-ipvs0 and treats all link
- * addresses in a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports there too.
+ * Whether --nodeport-addresses covers Service addresses. In IPVS mode kube-proxy binds these to kube-ipvs0 and treats all link addresses in
+ * a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports there too.
  */
 export function findCoveredAddresses(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,

@@ -58,7 +58,6 @@ export interface Service {
     readonly allocateLoadBalancerNodePorts: boolean;
     /** Undefined means that its endpoints are not made from Pods. */
     readonly selector: Readonly<Record<string, string>> | undefined;
-    /** '' if unset. */
     readonly trafficDistribution: string;
   };
   readonly ingress: readonly LoadBalancerIngress[];
@@ -75,7 +74,7 @@ export interface ServicePortSpec {
   readonly nodePort: number;
 }
 
-/** One of `status.loadBalancer.ingress`. kube-proxy does not program addresses of ipMode Proxy. */
+/** kube-proxy does not program addresses of ipMode Proxy. */
 export interface LoadBalancerIngress {
   readonly ip?: string | undefined;
   readonly hostname?: string | undefined;
@@ -90,7 +89,7 @@ export interface EndpointSlice {
   readonly endpoints: readonly SliceEndpoint[];
 }
 
-/** A port of a slice. It matches the Service port with the same name and protocol. */
+/** Matches the Service port with the same name and protocol. */
 export interface EndpointPort {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
@@ -107,7 +106,7 @@ export interface SliceEndpoint {
   readonly status: EndpointStatus;
 }
 
-/** An endpoint's node, zone and conditions; many endpoints share one. */
+/** Many endpoints share one. */
 export interface EndpointStatus {
   readonly nodeName: string | undefined;
   readonly zone: string | undefined;
@@ -211,7 +210,7 @@ export interface PodStatus {
   readonly addresses: readonly Address[];
 }
 
-/** A HorizontalPodAutoscaler: between how many replicas it keeps a workload. */
+/** Bounds a workload's number of replicas. */
 export interface Autoscaler {
   readonly metadata: ObjectMeta;
   readonly target: Owner;
@@ -267,7 +266,7 @@ interface LabelRequirement {
   readonly values: readonly string[];
 }
 
-/** Whether labels meet a requirement; undefined for another operator. */
+/** Undefined for an unknown operator. */
 export function meetsRequirement(
   { key, operator, values }: LabelRequirement,
   labels: Readonly<Record<string, string>>,
@@ -343,7 +342,7 @@ export interface Ingress {
   readonly routes: readonly IngressRoute[];
 }
 
-/** A Gateway or another object that accepts routes, optionally narrowed to a listener or port. */
+/** A Gateway or the like, optionally narrowed to a listener or port. */
 export interface RouteParent {
   /** "Gateway shop/web". */
   readonly owner: string;
@@ -375,7 +374,6 @@ export interface IngressBackend {
 
 export interface Gateway {
   readonly metadata: ObjectMeta;
-  /** Creation time as the API server writes it; '' if the object lacks it. */
   readonly created: string;
   /** For a ListenerSet: "Gateway shop/web"; undefined for a Gateway. */
   readonly of: string | undefined;

@@ -1,4 +1,3 @@
-// How a node recognises traffic of its own Pods, and whose packets it masquerades.
 import { parseNetwork, type Network } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { NodeContext } from './model.ts';
@@ -7,9 +6,7 @@ import type { ProxySettings } from './objects.ts';
 /** How kube-proxy recognises traffic from the node's own Pods. */
 export type LocalTraffic =
   | { readonly kind: 'from-network'; readonly network: Network }
-  /** By the bridge with this name as input interface. */
   | { readonly kind: 'from-interface'; readonly name: string }
-  /** By a prefix of the input interface's name. */
   | { readonly kind: 'from-interfaces'; readonly prefix: string };
 
 /** The detector of detectLocalMode (getLocalDetectors in server_linux.go); undefined without its CIDR or node. */
@@ -48,7 +45,6 @@ export interface MasqueradePlan {
   readonly toClusterIPs: Exclude<MasqueradedClients, { readonly kind: 'node' }> | { readonly kind: 'none-known' };
 }
 
-/** Clients that endpoints see under the node's address. */
 export type MasqueradedClients =
   | { readonly kind: 'all' }
   /** A packet to a cluster IP from outside may pass any node, and the answer must return through the same one. */

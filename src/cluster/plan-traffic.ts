@@ -5,11 +5,10 @@ import { chooseEndpoints, isExternallyAccessible, isLocal, type EndpointChoice }
 import type { Endpoint, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
 /**
- * Where packets to one Service port go on one node: the decisions of all kube-proxy's proxiers at the start of their
- * loops over Service ports (syncProxyRules). The modes turn it into rules, and say where they differ.
+ * Where packets to one Service port go on one node: what kube-proxy's proxiers decide at the start of their loops over Service ports
+ * (syncProxyRules). The modes turn it into rules, and say where they differ.
  *
- * Depends only on the port and the node's identity, so that nodes can share it (PlanMemo). Anything else about the node
- * is an argument of the functions below, or comes from planMasquerade and planNodePorts.
+ * Depends only on the port and the node's identity, so that nodes can share it (PlanMemo).
  */
 export interface TrafficPlan {
   readonly port: ServicePort;
@@ -30,7 +29,6 @@ export interface TrafficPlan {
 
   readonly clusterEndpoints: readonly Endpoint[];
   readonly localEndpoints: readonly Endpoint[];
-  /** The endpoints of both policies, without duplicates. */
   readonly reachable: readonly Endpoint[];
   /** The port's endpoints on the node, in use or not. */
   readonly onNode: readonly Endpoint[];
@@ -40,7 +38,6 @@ export interface TrafficPlan {
   readonly affinitySeconds: number | undefined;
 }
 
-/** An address and port of a Service, with a comment for the rule. */
 export interface ServiceAddress {
   readonly address: Address;
   readonly protocol: Protocol;
@@ -48,7 +45,7 @@ export interface ServiceAddress {
   readonly origin: Origin;
 }
 
-/** A port on the node's own addresses that leads to the Service. Source ranges do not apply. */
+/** Source ranges do not apply to it. */
 interface NodePort {
   readonly protocol: Protocol;
   readonly port: number;
@@ -71,9 +68,8 @@ export interface TrafficPath {
 export type TrafficPolicy = 'Cluster' | 'Local';
 
 /**
- * How packets from outside are handled. Policy Cluster masquerades them, because an endpoint on another node would
- * answer past this one. Policy Local keeps the client's address; packets of the node and its pods take a short cut to
- * the Cluster endpoints, as if through a load balancer outside.
+ * Policy Cluster masquerades packets from outside, because an endpoint on another node would answer past this one. Policy Local keeps the
+ * client's address; the node and its pods go to the Cluster endpoints, as if through a load balancer outside.
  */
 interface ExternalPath extends TrafficPath {
   /** Whether the path exists, even if it refuses packets: the node and its Pods still have their short cut. */
@@ -201,7 +197,7 @@ function planFirewall(port: ServicePort, guarded: readonly ServiceAddress[]): Fi
   return { guarded, sourceRanges };
 }
 
-/** The endpoints in both lists, in the order of `some`. */
+/** Keeps the order of `some`. */
 function intersect(some: readonly Endpoint[], others: readonly Endpoint[]): readonly Endpoint[] {
   if (some.length === 0) return some;
   const wanted = new Set(others);

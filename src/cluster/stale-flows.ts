@@ -16,14 +16,10 @@ export interface ServedPorts {
   readonly gone?: readonly ShownPort[];
 }
 
-/** What makes a flow stale. */
 export interface StaleFlowRules {
   /** Whether flows to a Service without any serving endpoint are also stale; never flows to its node port. */
   readonly withoutEndpoints: boolean;
-  /**
-   * Which flows to a removed UDP port are stale: none; those to its addresses that no UDP port serves now; or those to
-   * its cluster IP, on any port and whoever has it now. Never those to its node port.
-   */
+  /** Stale flows to a removed UDP port: none, those to addresses without a UDP port now, or all to its cluster IP; never to a node port. */
   readonly ofGone: 'none' | 'to-addresses' | 'to-cluster-ip';
   /** Whether a flow to a node port's number goes to the node. */
   readonly isToNode: (flow: TrackedFlow) => boolean;
@@ -39,8 +35,8 @@ export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'wi
 }
 
 /**
- * The ports that a change removes: no port of that name, protocol and family is left, because the Service was deleted or made headless or
- * ExternalName, or the port renamed (ServicePortMap.Update in servicechangetracker.go). A new number or address does not count.
+ * Ports whose name, protocol and family are gone: the Service was deleted or made headless or ExternalName, or the port renamed
+ * (ServicePortMap.Update in servicechangetracker.go). A new number or address does not count.
  */
 export function findGonePorts(before: readonly ShownPort[], after: readonly ShownPort[]): readonly ShownPort[] {
   const staying = new Set(after.map(portKey));
@@ -52,9 +48,9 @@ function portKey({ namespace, service, portName, protocol, family }: ShownPort):
 }
 
 /**
- * Finds UDP flows to Service ports that do not reach a serving endpoint, as kube-proxy does after a sync
- * (CleanStaleEntries in conntrack/cleanup.go): a sending client would stay there for ever. Unknown status counts as
- * serving; ports with unknown endpoints have no stale flows.
+ * Finds UDP flows to Service ports that do not reach a serving endpoint, as kube-proxy does after a sync (CleanStaleEntries in
+ * conntrack/cleanup.go): a sending client would stay there for ever. Unknown status counts as serving; ports with unknown endpoints have no
+ * stale flows.
  */
 export function findStaleFlows(
   flows: readonly TrackedFlow[],

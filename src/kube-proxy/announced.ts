@@ -1,7 +1,7 @@
 import type { Behaviour, Release } from './releases.ts';
 import type { ProxyMode } from './modes.ts';
 
-/** A release of Kubernetes by its number, also one that is not out yet: 40 for 1.40. */
+/** A release number, perhaps unreleased: 40 for 1.40. */
 export type Minor = number;
 
 /** Something whose end a KEP announces. The plan may change until the release is out. */
@@ -17,7 +17,6 @@ interface End {
   readonly gate: string;
 }
 
-/** What of kube-proxy ends, by behaviour. */
 export const announcedEnds = {
   'ipvs-mode': { deprecatedIn: 35, offIn: 40, goneIn: 43, kep: 5495, gate: 'KubeProxyIPVS' },
   'external-ips': { deprecatedIn: 36, offIn: 40, goneIn: 43, kep: 5707, gate: 'AllowServiceExternalIPs' },
@@ -38,7 +37,6 @@ export function parseMinor(text: string): Minor | undefined {
   return minor === undefined ? undefined : Number(minor);
 }
 
-/** Whether a release warns that something ends. */
 export function isDeprecated(behaviour: keyof typeof announcedEnds, release: Release): boolean {
   return (parseMinor(release) ?? 0) >= announcedEnds[behaviour].deprecatedIn;
 }
@@ -51,7 +49,6 @@ export function endWords(behaviour: keyof typeof announcedEnds, seenFrom: Minor 
   return `off from 1.${offIn} on, unless the feature gate ${gate} is true, and gone in 1.${goneIn} ${source}`;
 }
 
-/** Where a proposal can be read. */
 export function kepLink(kep: number): string {
   return `https://kep.k8s.io/${kep}`;
 }

@@ -31,9 +31,7 @@ export const portalChains = 'KUBE-PORTALS-* and KUBE-NODEPORT-*';
 
 /** Prefixes of Service ports' and endpoints' chains (servicePortPolicyClusterChain in iptables/proxier.go). */
 const prefixes = {
-  /** Spreads packets over the endpoints of policy Cluster. */
   cluster: 'KUBE-SVC-',
-  /** Spreads packets over the endpoints of policy Local. */
   local: 'KUBE-SVL-',
   /** Takes all packets to external addresses and node ports. */
   external: 'KUBE-EXT-',

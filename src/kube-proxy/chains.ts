@@ -1,4 +1,3 @@
-// The chains of iptables that kube-proxy makes, and those that a kubelet makes beside it.
 import {
   tableNames,
   type Chain,
@@ -16,7 +15,7 @@ import { loopbackNetworks } from '../kernel/address.ts';
 
 /**
  * An iptables chain's role for kube-proxy, by name and table:
- * - service: of one Service port or endpoint, KUBE-SVC-, KUBE-SEP- and so on with a hash; iptables mode, table nat only
+ * - service: of one Service port or endpoint (KUBE-SVC-, KUBE-SEP- …); iptables mode, table nat only
  * - fixed: one that every node has, in IPVS, iptables or userspace mode
  * - canary: empty, only detects a flush of the tables
  * - shared: KUBE-FIREWALL, which kubelet makes too
@@ -65,8 +64,8 @@ export function isServiceChainName(name: string): boolean {
 }
 
 /**
- * Undefined for a chain that no kube-proxy makes. Others begin with KUBE- too: kube-router's KUBE-ROUTER-FORWARD,
- * KUBE-NWPLCY-… and KUBE-POD-FW-…, kubelet's KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT and KUBE-MARK-DROP.
+ * Undefined for a chain that no kube-proxy makes, such as kube-router's KUBE-ROUTER-FORWARD, KUBE-NWPLCY-… and KUBE-POD-FW-…, and kubelet's
+ * KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT and KUBE-MARK-DROP.
  */
 export function classifyChain(table: TableName, name: string): ChainKind | undefined {
   if (fixedChains[table]?.has(name)) return 'fixed';
@@ -75,14 +74,13 @@ export function classifyChain(table: TableName, name: string): ChainKind | undef
   return table === 'filter' && name === sharedChain ? 'shared' : undefined;
 }
 
-/** Whether kube-proxy gives the name to a chain of any table. */
 export function isNamedByKubeProxy(chain: string): boolean {
   return tableNames.some((table) => classifyChain(table, chain) !== undefined);
 }
 
 /**
- * A jump from a built-in chain to kube-proxy's, with its comment. 'NEW': only for packets that open a connection, because the target has
- * many rules. 'LOCAL': for packets to the node's addresses, appended after other programs' rules (iptables.Append in iptablesInit).
+ * A jump from a built-in chain to kube-proxy's. 'NEW': only packets that open a connection, because the target has many rules. 'LOCAL':
+ * packets to the node's addresses; appended after other programs' rules (iptables.Append in iptablesInit).
  */
 type Jump = readonly [
   table: TableName,
@@ -158,7 +156,6 @@ export interface OwnJump {
   readonly rule: Rule;
 }
 
-/** The jumps from built-in chains to kube-proxy's rules in a mode. */
 export function listJumps(mode: ProxyMode): readonly OwnJump[] {
   return jumpsOfMode[mode].map((jump) => {
     const [table, from, to] = jump;
@@ -202,8 +199,8 @@ export function isKnownJump(table: TableName, from: string, rule: Rule): boolean
 }
 
 /**
- * The rule of KUBE-FIREWALL. route_localnet, needed by node ports on 127.0.0.1, would let neighbours reach what listens
- * there. kubelet writes the same (syncIPTablesRules in kubelet_network_linux.go).
+ * The rule of KUBE-FIREWALL, which kubelet writes too (syncIPTablesRules in kubelet_network_linux.go). route_localnet, needed by node ports
+ * on 127.0.0.1, would let neighbours reach what listens there.
  */
 export const localnetRule: Rule = {
   args: [
@@ -224,10 +221,10 @@ export function isLocalnetRule(rule: Rule): boolean {
 /**
  * How a kubelet shows in the tables of one family.
  *
- * - current: any kubelet since 1.17. It keeps KUBE-KUBELET-CANARY in three tables, and since 1.24 KUBE-IPTABLES-HINT in
- *   mangle. With it goes KUBE-FIREWALL: in IPv4, and up to 1.26 in IPv6 too, never empty.
- * - old: one up to 1.26 (IPTablesOwnershipCleanup). It fills KUBE-MARK-DROP, and makes KUBE-MARK-MASQ and
- *   KUBE-POSTROUTING beside it. kube-proxies of that time made an empty KUBE-MARK-DROP too, so an empty one proves nothing.
+ * - current: any kubelet since 1.17. It keeps KUBE-KUBELET-CANARY in three tables, and since 1.24 KUBE-IPTABLES-HINT in mangle. With it
+ * goes KUBE-FIREWALL, never empty: in IPv4, and up to 1.26 in IPv6 too.
+ * - old: one up to 1.26 (IPTablesOwnershipCleanup). It fills KUBE-MARK-DROP, and makes KUBE-MARK-MASQ and KUBE-POSTROUTING beside it.
+ * kube-proxies of that time made KUBE-MARK-DROP too, but left it empty.
  */
 export type KubeletTrace = 'none' | 'current' | 'old';
 

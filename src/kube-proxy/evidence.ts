@@ -21,9 +21,9 @@ import type { ProxyMode } from './modes.ts';
 export type Evidence = 'certain' | 'possible' | 'none';
 
 export interface KubeProxyEvidence {
-  /** Of a chain that is not the kernel's own. */
+  /** In a chain that is not built in. */
   chain(table: TableName, chain: Chain): Evidence;
-  /** Of a rule in one of the kernel's own chains. */
+  /** In a built-in chain. */
   jump(table: TableName, from: string, rule: Rule): Evidence;
   set(set: IpSet): Evidence;
   nftTable(table: NftTable): Evidence;
@@ -31,7 +31,6 @@ export interface KubeProxyEvidence {
   virtualServer(server: VirtualServer): Evidence;
 }
 
-/** What to judge a state's virtual servers by. */
 interface Context {
   /** Virtual servers of Services that the state may lack. */
   readonly known?: readonly VirtualServer[];
@@ -39,7 +38,7 @@ interface Context {
   readonly shows?: { readonly sets: boolean; readonly links: boolean };
 }
 
-/** Weighs for each object whether a kube-proxy made it. The only place that decides so: names alone prove little. */
+/** The only place that decides whether a kube-proxy made an object: names alone prove little. */
 export function weighEvidence(state: KernelState, context: Context = {}): KubeProxyEvidence {
   let ofServer: ((server: VirtualServer) => Evidence) | undefined;
   return {
@@ -70,7 +69,7 @@ function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boo
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
 }
 
-/** Whether the rule has a mark of kube-proxy's: each of its chains has at least one such rule: see syncProxyRules in both proxiers. */
+/** Whether the rule has a mark of kube-proxy's, as at least one rule of each of its chains has: see syncProxyRules in both proxiers. */
 function isOfKubeProxyChain(rule: Rule): boolean {
   return rule.args.some((arg) => {
     switch (arg.kind) {
@@ -98,7 +97,6 @@ function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   return target !== undefined && classifyChain(table, target) === 'fixed' ? 'possible' : 'none';
 }
 
-/** A set is kube-proxy's by name, type and family. */
 function weighSet({ name, type, family }: IpSet): Evidence {
   const named = parseSetName(name);
   if (!named) return 'none';
@@ -124,9 +122,9 @@ function weighLink({ name, kind, addresses }: Link): Evidence {
 }
 
 /**
- * Virtual servers have no names, and kube-proxy treats all of a node's as its own, so other traces decide. A Service's address is on
- * kube-ipvs0 or, if it is the node's own, in a set with its port. A node port is a number in a set, which another program's virtual server
- * may share: kube-proxy's forwards as kube-proxy does, to a Service's endpoints, or to nothing at an address of the node.
+ * kube-proxy treats all of a node's virtual servers as its own, so other traces decide. A Service's address is on kube-ipvs0 or, if it is
+ * the node's own, in a set with its port. A node port is a number in a set, which another program's virtual server may share: kube-proxy's
+ * forwards as kube-proxy does, to a Service's endpoints, or to nothing at an address of the node.
  */
 function weighServers(
   state: KernelState,
@@ -182,10 +180,7 @@ function findUndecided(
   return ({ address }) => ofNode.has(address.text);
 }
 
-/**
- * The mode of the kube-proxy that left a state; undefined if nothing shows it. After a change of mode the rules that
- * packets pass decide, not remains. Without such rules, searches each part for what only one mode leaves.
- */
+/** The mode of the kube-proxy that left a state, if it shows. The rules that packets pass decide, else what only one mode leaves. */
 export function modeOfState(state: KernelState): ProxyMode | undefined {
   // kube-proxy of the other modes deletes its table when it starts.
   if (state.nftables.some(({ name }) => isKubeProxyTable(name))) return 'nftables';

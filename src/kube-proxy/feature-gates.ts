@@ -1,9 +1,8 @@
-// The releases of Kubernetes that kpc follows, and the feature gates of each.
 import { recordedGates } from './feature-gates.recorded.ts';
 
 /**
- * The Kubernetes releases that kpc follows, oldest first, with the version whose source it follows: for an unreleased
- * one, the newest before it. kpc's output was compared with all but v1.31.14. For modes see `modeHistories`.
+ * The Kubernetes releases that kpc follows, oldest first, with the version whose source it follows (a pre-release for an unreleased one).
+ * kpc's output was compared with all but v1.31.14. For modes see `modeHistories`.
  */
 export const kubeProxyVersions = {
   '1.25': 'v1.25.16',
@@ -22,10 +21,8 @@ export type Release = keyof typeof kubeProxyVersions;
 
 export const releases = Object.keys(kubeProxyVersions) as readonly Release[];
 
-/** The gates set on or off. */
 export type FeatureGates = ReadonlyMap<string, boolean>;
 
-/** What a release's kube-proxy knows of a feature gate. */
 export interface Gate {
   readonly name: string;
   /** AllAlpha and AllBeta turn on the gates of their stage; others are generally available or deprecated. */

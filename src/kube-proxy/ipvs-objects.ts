@@ -1,4 +1,3 @@
-// What kube-proxy in IPVS mode makes: its link and sets, and node ports' virtual servers.
 import type { KernelState } from '../kernel/state.ts';
 import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
 import type { IpSet, SetType } from '../kernel/ipset/ipset.ts';
@@ -79,7 +78,7 @@ export function destinationOf(id: SetId): readonly 'dst'[] {
   return type === 'bitmap:port' || type === 'hash:ip' ? ['dst'] : ['dst', 'dst'];
 }
 
-/** Matches a packet with a set, by destination unless `directions` says otherwise. */
+/** By destination unless `directions` says otherwise. */
 export function setMatch(
   id: SetId,
   family: Family,
@@ -100,7 +99,6 @@ export const nodePortSets = {
   SCTP: { all: 'nodePortSCTP', local: 'nodePortLocalSCTP' },
 } as const satisfies Readonly<Record<Protocol, { readonly all: SetId; readonly local: SetId }>>;
 
-/** The protocol of a set's node ports; undefined for other sets. */
 export function nodePortProtocol(set: SetId): Protocol | undefined {
   return protocols.find((protocol) => set === nodePortSets[protocol].all || set === nodePortSets[protocol].local);
 }
@@ -139,11 +137,11 @@ export function accessFilterRules(family: Family, open: readonly SetId[]): reado
   ];
 }
 
-/** What else kube-proxy leaves on a node for its virtual servers. Addresses are text. */
+/** kube-proxy's other traces of its virtual servers. Addresses are text. */
 interface ServerMarks {
   /** The addresses on kube-ipvs0. */
   readonly bound: ReadonlySet<string>;
-  /** The node's own addresses, where node ports are. Empty if the state has no links. */
+  /** The node's own, where node ports are. Empty if the state has no links. */
   readonly own: ReadonlySet<string>;
   /** Services' sockets in the sets that list them. */
   readonly listed: ReadonlySet<string>;
@@ -188,9 +186,9 @@ export function isUsualNodePort(port: number): boolean {
 }
 
 /**
- * Finds the virtual servers of node ports: on the node's own addresses, and on Service addresses that
- * --nodeport-addresses covers, since kube-proxy treats all on kube-ipvs0 as the node's own. kube-proxy's sets decide,
- * else the addresses; without either, the usual range of node ports.
+ * Finds the virtual servers of node ports: on the node's own addresses, and on Service addresses that --nodeport-addresses covers, since
+ * kube-proxy treats all on kube-ipvs0 as the node's own. kube-proxy's sets decide, else the addresses; without either, the usual range of
+ * node ports.
  */
 export function findNodePortServers(
   state: KernelState,

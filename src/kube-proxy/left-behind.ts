@@ -6,7 +6,6 @@ import { baseChains } from './chain-names.ts';
 import { isServiceChainName } from './chains.ts';
 import { modeFacts, type ProxyMode } from './modes.ts';
 
-/** A chain that iptables mode left on a node now in another mode. */
 export interface LeftChain {
   readonly family: Family;
   readonly table: TableName;
@@ -66,7 +65,6 @@ export function describeReach({ reachedFrom }: LeftChain): string {
   return reachedFrom.length === 0 ? 'nothing jumps to it' : `still reached from ${reachedFrom.join(', ')}`;
 }
 
-/** "Left by iptables mode", before what it left. */
 export function leftBy(mode: ProxyMode): string {
   return `Left by ${modeFacts[mode].title}`;
 }

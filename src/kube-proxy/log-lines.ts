@@ -1,11 +1,9 @@
-/** A problem that kube-proxy logs. */
 export interface KnownProblem {
   readonly code: string;
   /** Matches the message, a space, and the error and other values. */
   readonly pattern: RegExp;
   /** What it means, as a clause about kube-proxy or the node. */
   readonly meaning: string;
-  /** What to do about it. */
   readonly advice: string;
   /** The releases from 1.30 to 1.37 that log it. */
   readonly releases: string;
@@ -292,7 +290,7 @@ type KnownLine =
   | { readonly problem: KnownProblem; readonly fact?: never }
   | { readonly problem?: never; readonly fact: Fact; readonly values: readonly string[] };
 
-/** The row of a message and of what follows it; undefined for a line that kpc does not know. */
+/** Undefined for a line that kpc does not know. */
 export function findKnownLine(message: string, detail: string): KnownLine | undefined {
   const text = `${message} ${detail}`;
   const problem = problems.find(({ pattern }) => pattern.test(text));

@@ -26,7 +26,7 @@ export type MissingJump = {
     }
 );
 
-/** Finds them in a family. An administrator's own jump counts as present. */
+/** An administrator's own jump counts as present. */
 export function findMissingJumps(state: KernelState, mode: ProxyMode, family: Family): readonly MissingJump[] {
   const own = state.nftables.filter((table) => table.family === family && isKubeProxyTable(table.name));
   return [...missingOfTables(state.iptables[family] ?? {}, mode, family), ...own.flatMap(missingOfTable)];

@@ -31,14 +31,11 @@ export interface ModeFacts {
   readonly kinds: ReadonlySet<ObjectKind>;
   readonly mainKind: ObjectKind;
   readonly serviceKinds: readonly ObjectKind[];
-  /** The families of Services that kube-proxy serves. */
   readonly families: readonly Family[];
-  /** The protocols of Service ports that it serves. */
   readonly protocols: readonly Protocol[];
   /** Tools that load the objects, with the oldest versions whose formats kpc writes. */
   readonly tools: Readonly<Record<string, string>>;
   readonly modules: readonly string[];
-  /** Sysctls that kube-proxy sets in this mode. */
   readonly sysctls: readonly string[];
   /** Further sysctls, set if the configuration or kernel release asks for them. */
   readonly conditionalSysctls: readonly string[];

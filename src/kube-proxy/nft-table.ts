@@ -1,4 +1,3 @@
-// kube-proxy's table in nftables: its names, its hooks, and which nft can read it.
 import type { Protocol } from '../kernel/family.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Expression, NftTable, NftChain } from '../kernel/nftables/table.ts';
@@ -33,8 +32,8 @@ export const nftChains = {
 } as const;
 
 /**
- * Sets and maps of every table; nodePortIPs unless node ports listen on all addresses, hairpinConnections only with
- * hairpin-set, localhostNodePortRejects only with localhost-node-ports.
+ * Of every table; nodePortIPs unless node ports listen everywhere, hairpinConnections only with hairpin-set, localhostNodePortRejects only
+ * with localhost-node-ports.
  */
 export const nftSets = {
   clusterIPs: 'cluster-ips',
@@ -56,9 +55,7 @@ export function localhostRejection(protocol: Protocol): { readonly chain: string
 
 /** Prefixes of a Service port's own chains and sets. */
 export const nftPrefixes = {
-  /** Spreads packets over the endpoints of policy Cluster. */
   cluster: 'service-',
-  /** Spreads packets over the endpoints of policy Local. */
   local: 'local-',
   /** Takes all packets to external addresses and node ports. */
   external: 'external-',
@@ -73,7 +70,6 @@ export const nftPrefixes = {
 /** nft's longest comment, in bytes. kube-proxy keeps to it only with short-comments. */
 export const maxNftComment = 128;
 
-/** The parts of the name of a Service port's own chain or set. */
 export interface NftName {
   readonly kind: keyof typeof nftPrefixes;
   readonly label: string;
@@ -112,12 +108,10 @@ function parseEndpoint(text: string): string | undefined {
 
 const fixedNames: ReadonlySet<string> = new Set([...Object.values(nftChains), ...Object.values(nftSets)]);
 
-/** Whether the name is that of a chain or set in each of kube-proxy's tables. */
 export function isFixedNftName(name: string): boolean {
   return fixedNames.has(name);
 }
 
-/** Whether the name is that of a Service port's chain or set in nftables mode. */
 export function isNftServiceName(name: string): boolean {
   return parseNftName(name) !== undefined;
 }
@@ -172,7 +166,6 @@ export function isWholeNftTable({ chains, sets }: NftTable): boolean {
   );
 }
 
-/** The chains and the set that an expression names. */
 interface Named {
   readonly chains: readonly string[];
   readonly set: string | undefined;
@@ -207,7 +200,6 @@ const writers = { exactly: '1.0.6.1', from: [1, 1, 2] } as const;
 /** The first release whose image has an nft that reads what all of them write. */
 export const readsAllNft = '1.37';
 
-/** Whether this nft writes sets on which nft in older kube-proxy images crashes. */
 export function writesNewSets(version: readonly number[]): boolean {
   if (version.join('.') === writers.exactly) return true;
   const differing = writers.from.findIndex((part, i) => (version[i] ?? 0) !== part);

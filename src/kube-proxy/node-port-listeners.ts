@@ -17,20 +17,17 @@ export interface NodePort {
   readonly port: number;
 }
 
-/** The addresses on which a node accepts connections to a node port. */
 export type NodePortListeners =
   | { readonly kind: 'listed'; readonly addresses: ReadonlySet<string> }
   /** All addresses of the node at any time. */
   | { readonly kind: 'all'; readonly loopback: boolean }
-  /** The state does not show it. */
   | { readonly kind: 'unknown' };
 
 export type FindListeners = (nodePort: NodePort) => NodePortListeners;
 
 /**
- * Finds where node ports listen by what leads there: IPVS mode's virtual servers, jumps to KUBE-NODEPORTS (iptables),
- * the set nodeport-ips (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). With parts of two modes, either
- * counts. Reads the state once for all node ports.
+ * Finds where node ports listen by what leads there: IPVS mode's virtual servers, jumps to KUBE-NODEPORTS (iptables), the set nodeport-ips
+ * (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). With parts of two modes, either counts.
  */
 export function findNodePortListeners(state: KernelState): FindListeners {
   const servers = serverListeners(state);
@@ -149,16 +146,10 @@ export function describeListeners(listeners: NodePortListeners): string {
   }
 }
 
-/**
- * How connections to a node port on localhost end in nftables mode, in words after "on localhost:". A listening
- * kube-proxy copies bytes to an endpoint. Without a rule, the node answers as at any port.
- */
+/** Node ports on localhost in nftables mode. A listening kube-proxy copies bytes to an endpoint; without a rule, the node answers. */
 export type LocalhostHandling = 'kube-proxy itself listens' | 'rejected' | 'no rule';
 
-/**
- * Finds how connections to node ports on localhost end by rules of nftables mode. If only UDP's are rejected,
- * kube-proxy listens for TCP's that have endpoints (localhostNodePortRejectProtocols).
- */
+/** If only UDP's are rejected, kube-proxy listens for TCP node ports that have endpoints (localhostNodePortRejectProtocols). */
 export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
   const [ipv4, ipv6] = families.map((family) => indexLocalhost(findTable(nftables, family, nftTableName)));
   const ofFamily = { ipv4, ipv6 };

@@ -16,8 +16,8 @@ import { baseChains, parseServiceChain } from './chain-names.ts';
 import { findNodePortServers, nodePortProtocol, parseSetName } from './ipvs-objects.ts';
 
 /**
- * Finds the Service port of each item by label ("namespace/name:port"). If no name shows, as in a dump of IPVS mode,
- * the label is "10.96.0.1:80/TCP" or "node port 30080/TCP". Undefined for what every node has.
+ * The Service port of each item by label ("namespace/name:port"). If no name shows, as in a dump of IPVS mode, "10.96.0.1:80/TCP" or "node
+ * port 30080/TCP". Undefined for what every node has.
  */
 export interface Owners {
   ofChain(chain: Chain): string | undefined;
@@ -38,8 +38,8 @@ export interface SideOwners {
 type Labels = Map<string, string>;
 
 /**
- * Finds the owners of items of some states: by origin, else by the same name in any of the states, else by comments,
- * jumps and virtual servers. Replaces labels in `renamed`. Both sides of a comparison may share `chains`.
+ * Decides by origin, else by the same name in any of the states, else by comments, jumps and virtual servers. Replaces labels in `renamed`.
+ * Both sides of a comparison may share `chains`.
  */
 export function findOwners(
   states: readonly KernelState[],
@@ -107,7 +107,6 @@ function labelInside(chain: Chain): string | undefined {
   return undefined;
 }
 
-/** Chains' labels by name, from origins, comments and jumps. Made on first use. */
 interface ChainLabels {
   readonly origins: () => Labels;
   readonly jumps: () => Labels;
@@ -149,7 +148,7 @@ function rememberTarget(labels: Labels, rule: Rule, label: string | undefined): 
   if (target !== undefined && isServiceChain(target)) remember(labels, target, label);
 }
 
-/** Labels from virtual servers: IPVS has no names, so an address's objects belong to the virtual server there. */
+/** IPVS has no names: an address's objects belong to the virtual server there. */
 type ServerLabels = ReturnType<typeof indexServers>;
 
 function indexServers(states: readonly KernelState[]) {
@@ -260,10 +259,7 @@ function labelOfValue({ value }: Element): string | undefined {
   return value?.kind === 'goto' || value?.kind === 'jump' ? parseNftName(value.chain)?.label : undefined;
 }
 
-/**
- * Finds owners of elements without origin and chain from the rest of kube-proxy's tables. Of several Service ports with
- * one cluster IP or endpoint, the first by name, which is kube-proxy's order.
- */
+/** Owners of elements without origin and chain, by the rest of kube-proxy's tables. Of ports with one cluster IP or endpoint, the first. */
 function indexNftables(
   states: readonly KernelState[],
 ): (family: Family, set: string, element: Element) => string | undefined {
@@ -326,7 +322,6 @@ function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): stri
   return others.length === 0 ? (only ?? comment) : comment;
 }
 
-/** The endpoints that a chain's rules send packets to. */
 export function targetsOf({ rules }: Pick<NftChain, 'rules'>): readonly DnatTarget[] {
   return rules
     .flatMap(({ expressions }) => expressions)

@@ -13,7 +13,7 @@ export const newestRelease = releases.findLast((release) => !isPreview(release))
 
 export const lastRelease = releases.at(-1) as Release;
 
-/** The first release of which kpc follows more than a mode that went. */
+/** The first release of which kpc follows more than a removed mode. */
 const firstRelease: Release = '1.30';
 
 export const releaseRange = `${firstRelease} to ${lastRelease}`;
@@ -239,7 +239,6 @@ export const behaviourChanges = {
   },
 } as const satisfies Record<string, BehaviourChange>;
 
-/** The name of a behaviour, by which code asks for it: see behavioursOf. */
 export type Behaviour = keyof typeof behaviourChanges;
 
 export type Behaviours = ReadonlySet<Behaviour>;
@@ -269,13 +268,11 @@ export function rangeOf(mode: ProxyMode): string {
   return since === until ? since : `${since} to ${until}`;
 }
 
-/** Whether a kube-proxy that behaves so starts in a mode. */
 export function startsIn(mode: ProxyMode, behaviour: Behaviours): boolean {
   const { needs } = modeHistories[mode];
   return needs === undefined || behaviour.has(needs);
 }
 
-/** Whether kpc follows a release's kube-proxy in a mode. */
 export function isModeOf(mode: ProxyMode, release: Release): boolean {
   const { since, until = lastRelease } = modeHistories[mode];
   return isSince(release, since) && isSince(until, release);

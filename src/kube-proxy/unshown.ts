@@ -51,8 +51,8 @@ export interface UnlistedServer {
 const addressSets: ReadonlySet<SetId> = new Set(openSets);
 
 /**
- * Finds a set entry without its virtual server, which kube-proxy makes first (syncProxyRules in ipvs/proxier.go).
- * `endsBare`: the list ends with a virtual server without real servers, so may lack those in a set of local endpoints.
+ * Finds a set entry without its virtual server, which kube-proxy makes first (syncProxyRules in ipvs/proxier.go). `endsBare`: the list ends
+ * with a virtual server without real servers, so may lack those in a set of local endpoints.
  */
 export function findUnlistedServer(state: KernelState, endsBare: boolean): UnlistedServer | undefined {
   const mode = modeOfState(state);
@@ -86,7 +86,6 @@ export function unlistedWords({ set, entry, lacks }: UnlistedServer): string {
   return `${set} names ${entry}, and the dump lists no ${lacks} of it: the list is cut off, or kube-proxy could not make all of them`;
 }
 
-/** kube-proxy's masquerading objects that are not shown. */
 interface UnshownMasquerading {
   readonly chains: readonly Chain[];
   /** What leads to chains that no shown rule leads to. */

@@ -48,18 +48,16 @@ interface AssumedPods {
   readonly pods: readonly Sourced<Pod>[];
   /** Whether a workload has no Pods, which a Service may select. */
   readonly hasIdle: boolean;
-  /** The templates of those that are scaled down. */
+  /** Templates of scaled-down workloads. */
   readonly scaledDown: readonly Sourced<Pod>[];
-  /** What has no Pods because no Node of the input suits them. */
   readonly pending: readonly Pending[];
-  /** Owners, as "Deployment default/web", whose Pods are assumed on any assumed Node: none has what they ask of it. */
+  /** Owners, as "Deployment default/web", whose demands no assumed Node meets: their Pods are assumed on any. */
   readonly unplaced: readonly string[];
   readonly diagnostics: readonly Finding[];
 }
 
 /** A workload whose Pods a scheduler leaves Pending. */
 export interface Pending {
-  /** As "Deployment default/web". */
   readonly owner: string;
   readonly pods: readonly Sourced<Pod>[];
   /** What no Node has, as "pool=web". */
@@ -93,7 +91,7 @@ const nothing = { hasIdle: false, scaledDown: [], pending: [], unplaced: [] } as
 
 /**
  * Assumes ready Pods for workloads and for Pods without a status, spread over the Nodes, with addresses in the Pod networks. The input
- * wins: a workload with a Pod that has a status gets no more, and an object controlled by another in the input is not counted separately.
+ * wins: a workload with a Pod that has a status gets no more, and an object controlled by another in the input is not counted.
  */
 export function assumePods(assumption: Assumption): AssumedPods {
   const pods = nameAll(assumption.pods);
@@ -107,7 +105,7 @@ export function assumePods(assumption: Assumption): AssumedPods {
   ].toSorted((a, b) => compareText(a.key, b.key));
   const total = keyed.reduce((sum, { replicas }) => sum + replicas, 0);
   if (total > maxPods) return { ...nothing, pods: real, diagnostics: [describeTooMany(keyed, total)] };
-  // Assumed Nodes have few labels: what they lack, a Node of the cluster may have.
+  // What an assumed Node's few labels lack, a Node of the cluster may have.
   const areGiven = nodes.some(({ assumedAs }) => assumedAs === undefined);
   const unplaced = keyed.filter(({ replicas, template }) => replicas > 0 && lacksNode(template.spec, nodes));
   const pending = areGiven ? unplaced : [];
@@ -166,7 +164,7 @@ function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>
   return [key, ownerKey(namespace, { kind: 'Deployment', name: owner.name.slice(0, -suffix.length) })];
 }
 
-/** Names objects that leave their name to the API server by their content, so that the input's order does not matter. */
+/** Names generated names by content, so that the input's order does not matter. */
 function nameAll<T extends Pod | Workload>(objects: readonly Sourced<T>[]): readonly Sourced<T>[] {
   const nameless = objects.filter(({ object }) => object.metadata.name === '');
   if (nameless.length === 0) return objects;
@@ -373,7 +371,7 @@ export function isScaledDown({ kind, replicas }: Workload): boolean {
   return replicas === 0 && kind !== 'Job';
 }
 
-/** The template of a workload as a Pod, whose owner is the workload; of a StatefulSet, a Pod for each ordinal. */
+/** A workload's template as a Pod that it owns; for a StatefulSet, a Pod for each ordinal. */
 export function asPods({ object: workload, source }: Sourced<Workload>): readonly Sourced<Pod>[] {
   const { kind, metadata, template, replicas = 1, firstOrdinal } = workload;
   const { labels, spec } = template;

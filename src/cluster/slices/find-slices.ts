@@ -1,4 +1,3 @@
-// The EndpointSlices that a cluster has: those written, those mirrored, and those made from Pods.
 import { eitherOf, namesOf, groupBy, type Names } from '../grouping.ts';
 import { groupSlices, writtenAddresses, type ServiceWithSlices } from '../endpoints.ts';
 import { mirrorEndpoints } from './mirror-endpoints.ts';
@@ -48,10 +47,7 @@ export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'unplaced' |
 
 const none: readonly never[] = [];
 
-/**
- * A cluster's slices: given, mirrored from Endpoints, else made from Pods. `assumed`: workloads have Pods; `written`: the Services
- * before addresses were assigned.
- */
+/** Given slices, else mirrored from Endpoints, else from Pods. `assumed`: workloads have Pods; `written`: Services before assignment. */
 export function findSlices(
   sources: SliceSources,
   assumed: AssumedNetworks | undefined,
@@ -117,7 +113,6 @@ interface PodInputs extends Idle {
   readonly nodes: readonly Sourced<Node>[];
   readonly namespaces: readonly Sourced<Namespace>[];
   readonly hasIdle: boolean;
-  /** Owners whose Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
 }
 
@@ -126,7 +121,7 @@ interface SlicesOfPods {
   readonly services: readonly ObjectMeta[];
   /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
-  /** Those whose Pods are assumed on any Node, as none meets their demands. */
+  /** Those whose Pods are assumed on any Node, because none meets their demands. */
   readonly unplaced: readonly string[];
   /** Finds target ports that no container lists. Not necessarily a fault, and only some commands ask. */
   readonly findUndeclared: () => readonly Finding[];
@@ -144,7 +139,7 @@ const nothing: SlicesOfPods = {
 
 /**
  * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`. Pods without a status
- * come from manifests, which no cluster has made endpoints for: a Service that selects one gets no slice.
+ * come from manifests, for which no cluster has made endpoints: a Service that selects one gets no slice.
  */
 function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
   const { services, pods, nodes, namespaces, hasIdle } = inputs;

@@ -39,9 +39,9 @@ interface PodEndpoint {
 }
 
 /**
- * The slices that the endpointslice controller makes from a Service's Pods (Reconcile in k8s.io/endpointslice): per
- * family one slice per set of port numbers, or an empty one. The controller fills slices in map order, 100 endpoints
- * each; here they are sorted by Pod name and unlimited. That order also decides which endpoints serve another zone.
+ * As the endpointslice controller (Reconcile in k8s.io/endpointslice): per family one slice per set of port numbers, or an empty one. The
+ * controller fills slices in map order, 100 endpoints each; here they are sorted by Pod name and unlimited. That order also decides which
+ * endpoints serve another zone.
  */
 export function makeSlices(
   service: Sourced<Service>,
@@ -125,7 +125,7 @@ function findPorts(service: Service, { spec }: Pod): readonly EndpointPort[] {
   });
 }
 
-/** The number of a Service's port in a Pod; undefined if no container has a port with its name. */
+/** Undefined if no container has a port with its name. */
 export function targetOf(
   { targetPort, protocol }: Pick<ServicePortSpec, 'targetPort' | 'protocol'>,
   { ports }: Pick<Pod['spec'], 'ports'>,

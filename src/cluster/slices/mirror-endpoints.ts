@@ -51,9 +51,9 @@ interface MirroredPort {
 }
 
 /**
- * The slices that the control plane mirrors from v1 Endpoints (pkg/controller/endpointslicemirroring), here one per
- * port and family. Skips objects whose labels or annotations say so, and Endpoints whose copies are in the input: the
- * mirroring controller's slices or, for a Service with a selector, any slice, since both come from the same Pods.
+ * The slices that the control plane mirrors from v1 Endpoints (pkg/controller/endpointslicemirroring), here one per port and family. Skips
+ * objects whose labels or annotations say so, and Endpoints whose copies are in the input: the mirroring controller's slices or, for a
+ * Service with a selector, any slice.
  */
 export function mirrorEndpoints({ services, endpoints, slices }: MirrorSources): MirroredSlices {
   if (endpoints.length === 0) return { slices: [], diagnostics: [] };
@@ -80,10 +80,7 @@ function isMirrored({ metadata }: Endpoints): boolean {
   return metadata.labels[skipMirrorLabel] !== 'true' && !Object.hasOwn(metadata.annotations, leaderAnnotation);
 }
 
-/**
- * The addresses of each port (RepackSubsets in pkg/api/v1/endpoints). A repeated address keeps its first node and host
- * name, at any port; it is not ready at a port if any mention there says so.
- */
+/** As RepackSubsets (pkg/api/v1/endpoints): a repeated address keeps its first node and host name, and is ready if all mentions are. */
 function repack({ subsets }: Endpoints): readonly MirroredPort[] {
   const first = new Map<string, Mention>();
   const ports = new Map<string, MirroredPort>();

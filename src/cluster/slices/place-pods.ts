@@ -1,4 +1,4 @@
-// Where Pods that nobody wrote down would be: the Nodes that admit them, and their addresses.
+// Nodes and addresses for assumed Pods.
 import {
   meetsRequirement,
   type LabelSelector,
@@ -20,18 +20,19 @@ export function daemonTolerations({ tolerations, hostNetwork }: PodSpec): readon
   return [...tolerations, ...added];
 }
 
-/** Whether a Node has what nodeSelector and required node affinity ask for. */
 export function suitsPods(node: Node, { nodeTerms }: Pick<PodSpec, 'nodeTerms'>): boolean {
   const terms = nodeTerms ?? [[]];
   return terms.some((term) => term.every((requirement) => hasRequired(node, requirement)));
 }
 
-/** A field counts as a label of its name. */
+/** Treats the field metadata.name as a label. */
 function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelSelector[number]): boolean {
   return meetsRequirement(requirement, { ...labels, 'metadata.name': name }) === true;
 }
 
-/** What of nodeSelector and required node affinity no Node has: "pool=web", with its first label; of a term that no Node has as a whole, all. */
+/**
+ * What no Node meets of nodeSelector and node affinity ("pool=web"), with its first label. A term that only fails as a whole comes whole.
+ */
 export function describeUnmet(
   nodes: readonly Node[],
   { nodeTerms = [] }: Pick<PodSpec, 'nodeTerms'>,
@@ -44,7 +45,7 @@ export function describeUnmet(
   return { words: [...new Set(words)].join(' or '), key: terms[0]?.[0]?.key ?? '' };
 }
 
-/** As kubectl takes it. */
+/** In kubectl's syntax. */
 function requirementWords({ key, operator, values }: LabelSelector[number]): string {
   switch (operator) {
     case 'Exists':
@@ -85,15 +86,14 @@ export interface Claim {
 /** Smallest block size to reserve per workload, in Pods; the first that fits is used. */
 const rooms = [16, 8, 4, 2, 1] as const;
 
-/** The number of Pods to reserve addresses for. */
 export function roomFor(replicas: number, least: number): number {
   return Math.max(least, 2 ** Math.ceil(Math.log2(Math.max(1, replicas))));
 }
 
 /**
- * Gives each Pod an address by its workload's name and its number. The first Pods of all workloads choose first, with
- * addresses reserved for future Pods: a further replica moves no other Pod, another workload rarely. Assigns nothing in
- * `taken`. Claims without an address are missing from the result.
+ * Gives each Pod an address by its workload's name and its number. The first Pods of all workloads choose first, with addresses reserved
+ * for future Pods: a further replica moves no other Pod, another workload rarely. Assigns nothing in `taken`; claims without an address are
+ * missing from the result.
  */
 export function choosePodAddresses(
   claimsWithRoom: (least: number) => readonly Claim[],

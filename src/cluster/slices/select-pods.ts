@@ -30,7 +30,6 @@ export function hasEndpoints({ object: { metadata } }: Sourced<Service>, given: 
 /** The key for all Pods of a namespace; no label has an empty name. */
 const noLabel = ['', ''] as const;
 
-/** Pods by namespace and label, to find a Service's Pods without scanning all. */
 class PodIndex {
   readonly #byLabel = new Map<string, Sourced<Pod>[]>();
 

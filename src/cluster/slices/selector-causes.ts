@@ -16,13 +16,12 @@ import { nameOfSelected } from './slice-warnings.ts';
 
 type Labels = ObjectMeta['labels'];
 
-/** A Pod, or a template of Pods. */
 interface Labelled {
   readonly namespace: string;
   readonly labels: Labels;
   /** "Deployment default/web". */
   readonly owner: string;
-  /** What a workload itself is labelled with, which its Pods do not get. */
+  /** The workload's own labels, which its Pods do not get. */
   readonly ownLabels?: Labels | undefined;
 }
 
@@ -31,18 +30,15 @@ interface CauseSources extends MakerSources {
   readonly workloads: readonly Sourced<Workload>[];
 }
 
-/** Of a Service whose selector no Pod has. */
+/** Why no Pod has a Service's selector. */
 interface SelectorCause {
   /** What the selector may be meant for. */
   readonly likely: Likely;
-  /** Whether it fits what an object of the input makes, or names such an object. */
+  /** Whether it matches or names an object of the input. */
   readonly isMeant: boolean;
 }
 
-/**
- * Tells the Services that were printed from a cluster with its Pods, as their address shows: the input has all Pods that these select.
- * `written`: before addresses were assigned.
- */
+/** Finds Services printed from a cluster with all its Pods, by their cluster IPs. `written`: before assignment. */
 export function findPrinted(
   pods: readonly Sourced<Pod>[],
   written: readonly Sourced<Service>[],
@@ -59,7 +55,7 @@ export function findPrinted(
 
 export type FindCause = (service: Service, isOfCluster: boolean) => SelectorCause;
 
-/** Returns a function that says why no Pod has a Service's selector, and what may make the Pods that the input lacks. */
+/** Explains why no Pod has a Service's selector, and what may make the Pods that the input lacks. */
 export function causeFinder(sources: CauseSources): FindCause {
   let known: ReturnType<typeof indexLabels> | undefined;
   return ({ metadata, spec }, isOfCluster) => {
@@ -110,7 +106,7 @@ function labelWords(label: readonly [string, string]): string {
   return label.join('=');
 }
 
-/** Whether a selector fits a template of an object, or names a custom resource or the domain of its kind. */
+/** Whether a selector matches an object's template, or names a custom resource or its kind's domain. */
 function isMeant(selector: Labels, { templates, name, group, isCustom }: PodMaker): boolean {
   const wanted = Object.entries(selector);
   if (templates.some((labels) => hasAll(labels, wanted))) return true;
@@ -122,14 +118,14 @@ function hasAll(labels: Labels, wanted: readonly (readonly [string, string])[]):
   return wanted.every(([key, value]) => labels[key] === value);
 }
 
-/** Whether the prefix of a label and an API group are of one domain: cnpg.io/cluster and postgresql.cnpg.io. */
+/** Whether a label's prefix and an API group share a domain: cnpg.io/cluster and postgresql.cnpg.io. */
 function isOfDomain(key: string, group: string): boolean {
   const prefix = key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
   const [own, other] = [prefix, group].map((each) => each.split('.').slice(-2).join('.'));
   return own !== '' && own === other;
 }
 
-/** Returns a function that names a Pod or workload with all labels of a selector, in whatever namespace. */
+/** Finds a Pod or workload with all labels of a selector, in any namespace. */
 function finderByLabels(all: readonly Labelled[]) {
   const single = all.flatMap((each) =>
     Object.entries(each.labels).map((label) => ({ key: labelWords(label), labelled: each })),
@@ -149,11 +145,11 @@ interface LabelOf {
 }
 
 interface LackedLabel extends LabelOf {
-  /** The workload has it itself, and its template lacks it. */
+  /** The workload itself has the label, but its template lacks it. */
   readonly isOnOwner: boolean;
 }
 
-/** Of Pods that have all labels of a selector but one: a label that differs from it in a letter or two, or the one they lack. */
+/** Among Pods with all but one of a selector's labels: a label that differs by a letter or two, or the missing one. */
 function findClosest(
   selector: Labels,
   all: readonly Labelled[],
@@ -175,12 +171,12 @@ function findClosest(
   return lacking ? { lacking } : {};
 }
 
-/** Whether the StatefulSet controller alone sets the label, so that no other program adds it. */
+/** Only the StatefulSet controller sets these labels. */
 function isOrdinal(key: string): boolean {
   return Object.hasOwn(ordinalLabels('', ''), key);
 }
 
-/** Two letters at most, and no other number: web-1 and web-2 are different things. */
+/** At most two letters, and no different number: web-1 and web-2 are different things. */
 function isMisspelled(text: string, meant: string): boolean {
   const [letters, others] = [text, meant].map((each) => each.replaceAll(/\d/g, ''));
   return letters !== others && findNearest(text, [meant], 2) !== undefined;
@@ -191,7 +187,7 @@ export interface MakerSources {
   readonly gateways: readonly Sourced<Gateway>[];
 }
 
-/** What may make Pods and Services that the input does not show. Controllers do for a Gateway, as for a custom resource. */
+/** What may make Pods and Services that the input does not show: custom resources, and Gateways through their controllers. */
 export function makersByNamespace({ podMakers, gateways }: MakerSources): ReadonlyMap<string, readonly PodMaker[]> {
   const ofGateways = gateways.map(({ object: { metadata } }): PodMaker => {
     const { name, namespace } = metadata;

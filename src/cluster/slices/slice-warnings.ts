@@ -153,16 +153,16 @@ export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
   return assumed && owner ? `${owner.kind} ${fullName({ namespace, name: owner.name })}` : `Pod ${fullName(metadata)}`;
 }
 
-/** What has no Pods although it is there, and what else a Service may be meant for. */
+/** Workloads without Pods, and what else a Service may be meant for. */
 export interface Idle {
-  /** The templates of workloads that are scaled down. */
+  /** Templates of scaled-down workloads. */
   readonly scaledDown: readonly Sourced<Pod>[];
   readonly pending: readonly Pending[];
   /** Why a Service may select no Pod. */
   readonly likelyOf: (service: Service) => Likely;
 }
 
-/** Services that select no Pod, or only what is scaled down or Pending. */
+/** Services that select no Pod, or only scaled-down or Pending ones. */
 export function describeUnselective(
   services: readonly Selecting[],
   { scaledDown, pending, likelyOf }: Idle,
@@ -186,20 +186,20 @@ export function describeUnselective(
   ).filter(({ pods }) => pods.length > 0);
   const known = new Set([...idle, ...unfit].map(({ label }) => label));
   const lost = without.filter(({ label }) => !known.has(label));
-  // Those of one cause are one finding: the first stands for all.
+  // Services with the same cause are one finding, at the first.
   const causes = lost.map((each) => ({ ...each, likely: likelyOf(each.service.object) }));
   const unmatched = [...groupBy(causes, ({ likely }) => JSON.stringify(likely)).values()].flatMap(describeUnmatched);
   return [...unmatched, ...scaled, ...pending.flatMap((each) => describePending(each, unfit)), ...empty];
 }
 
-/** Also of Services that have other endpoints. */
+/** Includes Services that have other endpoints. */
 function describePending({ owner, pods, wanted, place }: Pending, unfit: readonly Selecting[]): readonly Finding[] {
   const own = new Set(pods);
   const services = unfit.flatMap(({ label, pods: its }) => (its.some((pod) => own.has(pod)) ? label : []));
   return services.length === 0 ? [] : [diagnose('no-node-fits', { services, owner, wanted }, place)];
 }
 
-/** "app=web,tier=front", as kubectl takes it. */
+/** "app=web,tier=front", in kubectl's syntax. */
 export function selectorWords({ spec: { selector = {} } }: Service): string {
   return Object.entries(selector)
     .map((label) => label.join('='))

@@ -7,7 +7,6 @@ const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.
 
 const distributions: ReadonlySet<string> = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
 
-/** Adds the endpointslice controller's hints to the endpoints of one Service and family. */
 export function addHints(
   service: Service,
   endpoints: readonly SliceEndpoint[],
@@ -76,8 +75,8 @@ function milliOf(nano: bigint): number {
 }
 
 /**
- * The zone that each endpoint serves, in the order of `zones`, the endpoints' own; undefined if hints would do harm or
- * are unknown (TopologyCache.AddHints). Where the controller's choice depends on map order, takes the first by name.
+ * The zone that each endpoint serves, in the order of `zones`, the endpoints' own; undefined if hints would do harm or are unknown
+ * (TopologyCache.AddHints). Where the controller's choice depends on map order, takes the first by name.
  */
 function allocateZones(
   zones: readonly (string | undefined)[],
