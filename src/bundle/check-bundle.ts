@@ -15,7 +15,7 @@ import { bundleFileNames } from './state-files.ts';
 import { freshTexts, compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
 import { findBroken, readBundle, readBundleMeaning, type BundleMeaning, type BundleReading } from './read-bundle.ts';
 
-/** Checks manifest.json for values of the right shape that kpc would not write; one line each. */
+/** Finds values of the right shape that kpc would not write; one line each. */
 export function checkManifestValues(
   manifest: Manifest,
   lineOf: LocatedLines = (_, said) => `manifest.json: ${said}`,
@@ -38,7 +38,7 @@ export function checkManifestValues(
   return wrong.map(([name, must]) => lineOf(name.split('.'), `${name} must ${must}`));
 }
 
-/** Checks services.json for values of the right shape that no Service in a cluster has; one line each. */
+/** Finds values of the right shape that no cluster has; one line each. */
 export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'node'>): readonly string[] {
   const own = new Set([...node.hostAddresses, node.nodeIPs.ipv4, node.nodeIPs.ipv6]);
   return [
@@ -102,8 +102,8 @@ function checkStatuses({ servicePorts }: Cluster): readonly string[] {
 }
 
 /**
- * Reads a bundle that may come from an attacker. services.json and manifest.json must hold values of Kubernetes and kube-proxy, and every
- * other file must be, byte by byte, what compiling them gives: the compiler alone defines what a bundle may hold.
+ * Reads a bundle that may be an attacker's. services.json and manifest.json must hold values of Kubernetes and kube-proxy, and every other
+ * file must be, byte by byte, what compiling them gives: the compiler alone defines what a bundle may hold.
  */
 export function checkBundle(files: BundleFiles, compile: Compile): BundleReading {
   const meaning = readBundleMeaning(files);
@@ -169,7 +169,7 @@ function compareManifests(found: Manifest, fresh: Manifest, lineOf: LocatedLines
   ];
 }
 
-/** Reports how a file differs from what kpc writes: added lines, missing ones, or their order. */
+/** Reports added lines, missing ones, or a different order. */
 function compareFiles(name: string, found: string | undefined, fresh: string | undefined): readonly string[] {
   if (found === fresh) return [];
   if (found === undefined) return [`${name} is missing`];

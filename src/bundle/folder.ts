@@ -24,9 +24,9 @@ export function isBundleFile(name: string): boolean {
 type MakeFile<Text> = (path: string, text: Text, name: string) => Promise<void>;
 
 /**
- * Makes the folder hold exactly these files: writes beside it and renames, so no reader sees half a bundle, and
- * restores the old folder on failure. Refuses a folder with anything foreign to bundles: `-o` may name a home folder.
- * Works by descriptors, since another user's folder may get links in its place.
+ * Makes the folder hold exactly these files: writes beside it and renames, so no reader sees half a bundle, and restores the old folder on
+ * failure. Refuses a folder with foreign entries: `-o` may name a home folder. Works by descriptors, since another user's folder may get
+ * links in its place.
  */
 export async function replaceFolder<Text extends FileText>(
   folder: string,
@@ -145,15 +145,14 @@ export async function readFolder(
   );
 }
 
-/** Why a bundle is not read, in words after its name. */
+/** Follows the bundle's name. */
 export function describeTooLarge(most: number): string {
   return `it holds more than ${most / 2 ** 20} MB`;
 }
 
 /**
- * The bytes of a file of a folder. Refuses a link out of the folder: in a repository, it could make anyone who compares
- * print any file of theirs. The folder itself may be a link.
- * Test: bundle/hostile-folders.test.ts.
+ * Refuses a link out of the folder, which could make anyone who compares a repository print any file of theirs. The folder itself may be a
+ * link. Test: bundle/hostile-folders.test.ts.
  */
 export function readOwnFile(folder: string, name: string, most?: number): Buffer {
   const path = join(folder, name);
@@ -165,10 +164,7 @@ export function readOwnFile(folder: string, name: string, most?: number): Buffer
   });
 }
 
-/**
- * Entries that kpc did not write. Only regular files count as kpc's, and heads, Services' files of a golden and a
- * dump's network must hold what kpc writes: other programs may use the same names.
- */
+/** Entries that kpc did not write. Other programs may use the same names: only regular files count as kpc's, and some by their content. */
 function findStrangers(folder: string, entries: readonly Dirent[]): readonly string[] {
   const files = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
   const holds = (name: string, own: RegExp) => files.has(name) && own.test(readStart(join(folder, name)));

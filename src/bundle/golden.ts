@@ -24,10 +24,10 @@ import { findBroken, findConflicts, findTooLong, readServiceRanges, type BundleR
 import { readServices } from './services-file.ts';
 import { filesToRead } from './state-files.ts';
 
-/** The file for what does not depend on Services. */
+/** Holds what does not depend on Services. */
 export const goldenNodeFile = 'node.txt';
 
-/** The file of one Service. Neither name has a dot, so each has its own and none is node.txt. */
+/** Neither name has a dot, so each Service has its own file and none is node.txt. */
 function goldenServiceFile(namespace: string, name: string): string {
   return `${namespace}.${name}.txt`;
 }
@@ -55,9 +55,9 @@ interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serv
 const usualSettings = defaultSettings('ipvs');
 
 /**
- * Writes a bundle as files to keep in git: per Service its endpoints and its lines of each tool's file, one file for
- * the node, one for settings. A Service's file holds what the cluster would compile to without other Services: branches
- * that change two Services never touch the same file. Nothing counts, sums or names a version of kpc.
+ * Writes a bundle as files to keep in git: per Service its endpoints and its lines of each tool's file, one file for the node, one for
+ * settings. A Service's file holds what the cluster would compile to without other Services: branches that change two Services never touch
+ * the same file. Nothing counts, sums or names a version of kpc.
  */
 export function makeGolden(content: BundleContent, compile: Compile): BundleFiles {
   const { node, settings, families } = content;
@@ -116,10 +116,9 @@ function cutLines(text: string, known: ReadonlySet<string>): string {
   return kept.map((line) => `${line}\n`).join('');
 }
 
-/** The section with the addresses and ports that kpc chose. */
 const assignedSection = 'assigned.json';
 
-/** The section with the workloads of assumed endpoints, one a line. */
+/** One workload a line. */
 const assumedSection = 'assumed.json';
 
 function isBehind({ pods }: AssumedWorkload, { services, servicePorts }: Cluster): boolean {
@@ -134,7 +133,6 @@ function formatLines(values: readonly object[]): string {
   return values.map((value) => `${JSON.stringify(value)}\n`).join('');
 }
 
-/** Each non-empty text under a heading with its name. */
 function formatSections(sections: readonly (readonly [name: string, text: string])[]): string {
   return sections
     .filter(([, text]) => text !== '')
@@ -222,7 +220,7 @@ interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
   readonly assumed: readonly AssumedWorkload[];
 }
 
-/** Returns the problem as a string if the file is wrong. */
+/** A string is the problem. */
 function readPart(file: string, text: string): GoldenPart | string {
   const sections = parseSections(text);
   const reading = readServices(sections.get('services.json') ?? '');
@@ -243,7 +241,7 @@ function readPart(file: string, text: string): GoldenPart | string {
   return { service, servicePorts, healthChecks, assigned, assumed };
 }
 
-/** Returns the values of a section that has one per line, or the problem as a string. */
+/** Values of a section with one per line; a string is the problem. */
 function readLines<T>(
   sections: ReadonlyMap<string, string>,
   name: string,
@@ -254,7 +252,7 @@ function readLines<T>(
   return 'value' in reading ? reading.value : `its ${name} cannot be read: ${reading.wrong}`;
 }
 
-/** Returns the problem as a string if the head is wrong. */
+/** A string is the problem. */
 function readHead(text: string | undefined, kpcVersion: string): Manifest | string {
   const head = parseChecked(fieldsCheck, text ?? '');
   if ('wrong' in head) return `${goldenHead} cannot be read: ${head.wrong}`;

@@ -43,7 +43,6 @@ export type Compile = (
   families: readonly Family[],
 ) => KernelState;
 
-/** The content that a bundle of this manifest and services.json must have. */
 export function compileContent(manifest: Manifest, cluster: Cluster, compile: Compile): BundleContent {
   const { families, assigned, assumedEndpoints, kpcVersion } = manifest;
   const [settings, node] = [settingsOf(manifest), nodeOfBundle(manifest)];
@@ -66,14 +65,13 @@ export interface BundleTexts extends PartTexts {
   digest(name: BundleFileName, text: FileText): string;
 }
 
-/** Makes each text anew, for a single bundle. */
 export const freshTexts: BundleTexts = {
   each: (format) => format,
   writeServices: writeServicePieces,
   digest: (_, text) => hashHex(text),
 };
 
-/** Keeps texts and checksums that bundles of many nodes share. Bundles are the same without it. */
+/** Shares texts and checksums among the bundles of many nodes, which are the same without it. */
 export class BundleMemo implements BundleTexts {
   readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
   readonly #parts = new Map<unknown, (part: never) => string>();
@@ -150,7 +148,7 @@ function makeBundleOf<Text extends FileText>(
   return { manifest, files: new Map<string, string | Text>([['manifest.json', manifestText], ...files]) };
 }
 
-/** The text of one file; undefined if the mode or families lack it. */
+/** Undefined if the mode or families lack it. */
 export function formatFile(name: BundleFileName, content: BundleContent): string | undefined {
   const text = writeFile(name, content, freshTexts);
   return text === undefined ? undefined : joinText(text);

@@ -11,7 +11,6 @@ export const formatVersion = 1;
 /** A Service's health check node port. kube-proxy answers each family on its addresses with its number of endpoints. */
 export type HealthCheck = Shaped<typeof healthCheckSchema>;
 
-/** manifest.json: what the bundle is, for kpc-apply and for people. */
 export type Manifest = Shaped<typeof manifestSchema>;
 
 /** Throws a TypeError if malformed. */
@@ -52,14 +51,13 @@ export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'
   return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
 }
 
-/** The settings of a checked manifest, with its kube-proxy's release. */
+/** Adds its kube-proxy's release. */
 export function settingsOf({ settings, kubeProxyVersion }: Manifest): ProxySettings {
   const release = parseRelease(kubeProxyVersion);
   if (release === undefined) throw new TypeError(`manifest.json: no such kube-proxy: ${kubeProxyVersion}`);
   return { ...settings, release };
 }
 
-/** Writes settings as two fields of a manifest. */
 export function writeSettings(settings: ProxySettings): Pick<Manifest, 'kubeProxyVersion' | 'settings'> {
   const { release, ...written } = settings;
   return { kubeProxyVersion: kubeProxyVersions[release], settings: written };

@@ -22,7 +22,7 @@ export interface StoredBundle {
   readonly files?: BundleFiles | undefined;
 }
 
-/** A bundle or all its problems, a line each: no part of a broken one may be used. */
+/** No part of a broken bundle may be used. */
 export type BundleReading = { readonly kind: 'bundle'; readonly bundle: StoredBundle } | BrokenBundle;
 
 interface BrokenBundle {
@@ -40,7 +40,7 @@ export function findBroken(problems: readonly string[], manifest?: Manifest): Br
   return problems.length > 0 ? { kind: 'broken', problems, manifest } : undefined;
 }
 
-/** Reads a bundle's files (from readFolder): checks format version and checksums, then reads each back. */
+/** Checks format version and checksums of readFolder's files, then reads each back. */
 export function readBundle(files: BundleFiles): BundleReading {
   const meaning = readBundleMeaning(files);
   if ('kind' in meaning) return meaning;
@@ -48,7 +48,7 @@ export function readBundle(files: BundleFiles): BundleReading {
   return findBroken(problems) ?? { kind: 'bundle', bundle: { ...meaning, state } };
 }
 
-/** Reads manifest.json and services.json, from which other files follow, and checks format version and checksums. */
+/** Reads manifest.json and services.json, from which the rest follows; checks format version and checksums. */
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [golden] };
   const unfit = findBroken([...findTooLong(files), ...findConflicts(files, 'compile the bundle again')]);
@@ -64,7 +64,6 @@ export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBun
   return { kind: 'broken', problems: [...unlisted, ...('value' in services ? [] : services.problems)] };
 }
 
-/** A line on why the files, too long together, are not read. */
 export function findTooLong(files: BundleFiles): readonly string[] {
   const excess = findExcess([...files].map(([file, text]) => ({ file, text })));
   return excess ? [`${excess.at.file}: the bundle is ${describeBound(excess.of, excess.most)}`] : [];
@@ -87,12 +86,11 @@ function readServicesOf(files: BundleFiles): ReturnType<typeof readServices> {
   return { problems: ['services.json is missing, so the bundle does not say what it is for'] };
 }
 
-/** The ranges of cluster IPs that a manifest names. */
 export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'serviceCidrs'>): Cluster['serviceCidrs'] {
   return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: readNetwork(cidr), from })));
 }
 
-/** `version`: the manifest is of another format. */
+/** `version`: another format's. */
 function readManifest(text: string | undefined): ReturnType<typeof parseFile<Manifest>> | { readonly version: string } {
   if (text === undefined)
     return { problems: ['there is no manifest.json: this is not a bundle that kpc compile wrote'] };

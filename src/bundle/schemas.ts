@@ -1,4 +1,3 @@
-// The schemas of the files that a bundle holds, and of the signature of a pack.
 import {
   closed,
   textThat,
@@ -32,9 +31,7 @@ import type { BundleFileName } from './state-files.ts';
 import type { ServicePortSpec } from '../cluster/objects.ts';
 import { families, protocols } from '../kernel/family.ts';
 
-/** An address of either family, however it is written. */
 const addressSchema = textThat('an IP address', 'isAddress');
-/** An address with a prefix length. */
 const networkSchema = textThat('a CIDR', 'isNetwork');
 const nodeNameSchema = textThat("a node's name", 'isNodeName');
 const portSchema = wholeNumber(1, 65_535);

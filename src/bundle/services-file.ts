@@ -23,7 +23,7 @@ type EndpointRecord = Shaped<typeof endpointSchema>;
 
 type ServicePortRecord = Shaped<typeof servicePortSchema>;
 
-/** services.json: the compiled cluster, the same for all nodes. One line per Service, port and endpoint, for diffs. */
+/** The compiled cluster, the same for all nodes. One line per Service, port and endpoint, for diffs. */
 export function writeServices(cluster: Cluster): string {
   return writeServicePieces(cluster).join('');
 }
@@ -86,7 +86,6 @@ function addEndpoints(out: LongText, endpoints: readonly Endpoint[], tailOf: (en
   }
 }
 
-/** What follows an endpoint's address, up to the next one. */
 interface Tail {
   readonly end: string;
   readonly next: string;
@@ -115,7 +114,6 @@ function healthCheckRecord(check: ServiceHealthCheck): ServiceHealthCheck {
   return { namespace, service, family, port, readyEndpoints };
 }
 
-/** A Service port without its endpoints. */
 export function servicePortRecord(port: ServicePort): Omit<ServicePortRecord, 'endpoints'> {
   const { namespace, service, protocol, family, hasIgnoredExternalIPs } = port;
   return {

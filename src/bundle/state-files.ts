@@ -14,11 +14,10 @@ import { formatChain, writeTables as writeNftTables } from '../kernel/nftables/f
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 
 export interface PartTexts {
-  /** Formats a part: `format` itself, or one that keeps results. */
+  /** `format` itself, or one that keeps results. */
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string;
 }
 
-/** A file of kernel objects, in the form of the tool that reads it. */
 export interface StateFile {
   readonly kind: ObjectKind;
   /** What --print calls it. */
@@ -93,13 +92,12 @@ export type StateFileName = keyof typeof stateFiles;
 /** In the order of the manifest. */
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
 
-/** A file that a bundle may hold besides manifest.json. */
+/** Besides manifest.json. */
 export type BundleFileName = StateFileName | 'services.json' | typeof networkFile;
 
 /** In the order in which people should read them. */
 export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json', networkFile];
 
-/** Whether a file of a bundle holds a part of the kernel state. */
 export function isStateFile(name: string): boolean {
   return Object.hasOwn(stateFiles, name);
 }

@@ -29,8 +29,8 @@ export type NodeDifference =
   | { readonly kind: 'unreadable'; readonly reason: string };
 
 /**
- * A folder with a bundle folder per node. Equal files are hard links to one file; readers see plain files. A node's
- * folder is replaced whole, so after a kill the next run skips finished folders and writes the rest.
+ * A folder with a bundle folder per node. Equal files are hard links to one file. A node's folder is replaced whole, so after a kill the
+ * next run skips finished folders and writes the rest.
  */
 export class FleetFolder {
   readonly folder: string;
@@ -52,7 +52,7 @@ export class FleetFolder {
     return this.#paths;
   }
 
-  /** Makes the node's folder hold the bundle. With `inputs`, their SHA-256, only if those or the folder changed. */
+  /** With `inputs`, their SHA-256, writes only if they or the folder changed. */
   async write(node: string, make: () => NodeFiles, inputs?: string): Promise<WrittenNode | FolderProblem> {
     try {
       const { isBundle, hidden } = await (this.#found ??= this.#look());
@@ -81,7 +81,7 @@ export class FleetFolder {
     );
   }
 
-  /** Whether the folder holds what was last made of the inputs: a stamp vouches for the manifest, that for the rest. */
+  /** A stamp vouches for the manifest, and that for the rest. */
   async #isMadeOf(node: string, inputs: string): Promise<boolean> {
     const target = join(this.folder, node);
     try {
@@ -155,7 +155,7 @@ export class FleetFolder {
       : this.#holds(target, name, digest);
   }
 
-  /** Makes a file, as a link to one with the same content if possible. */
+  /** Links to a file with the same content if possible. */
   async #place(path: string, text: string, { digests }: NodeFiles, name: string): Promise<void> {
     const digest = digests[name as BundleFileName];
     const known = digest === undefined ? undefined : this.#paths.get(digest);
@@ -173,8 +173,7 @@ export class FleetFolder {
   async #look() {
     const entries = await this.#entries();
     return {
-      // A node may be called manifest.json, too: then it is a folder.
-      // Test: bundle/fleet/node-names.test.ts.
+      // A node may be called manifest.json, too: then it is a folder. Test: bundle/fleet/node-names.test.ts.
       isBundle: entries.some((entry) => heads.has(entry.name) && !entry.isDirectory()),
       hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')),
     };
@@ -228,10 +227,7 @@ function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
 }
 
-/**
- * The SHA-256 of all inputs of a node's bundle, from which the same program makes the same bundle. services.json has
- * all of Services and endpoints: kpc-apply compiles again from it, the node and the settings.
- */
+/** The SHA-256 of all that a node's bundle is made from by this program. services.json stands for all Services and endpoints. */
 export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {
   const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, assumed } = inputs;
   const services = texts.digest('services.json', texts.writeServices(cluster));

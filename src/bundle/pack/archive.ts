@@ -88,9 +88,9 @@ export function isGzip(bytes: Buffer): boolean {
 }
 
 /**
- * The files of an archive in order, each unpacked when requested, after `admit` accepts its name and size. Throws an
- * ArchiveError unless writeArchive would write it, up to compression choices. So no link, folder, path, owner, odd
- * header or non-UTF-8 text gets through, and all readers of tar find the same files.
+ * The files of an archive, each unpacked when requested, after `admit` accepts its name and size. Throws an ArchiveError unless
+ * writeArchive would write it, up to compression choices. So no link, folder, path, owner, odd header or non-UTF-8 text gets through, and
+ * all readers of tar find the same files.
  */
 export async function* readArchive(
   packed: Buffer,
@@ -134,7 +134,7 @@ class Unpacked {
     this.#engine.end(packed.subarray(gzipHead.length));
   }
 
-  /** The next bytes. Throws an ArchiveError if there are fewer. */
+  /** Throws an ArchiveError if there are fewer bytes. */
   async take(count: number): Promise<Buffer> {
     const taken = Buffer.allocUnsafe(count);
     let at = 0;

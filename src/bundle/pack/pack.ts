@@ -30,16 +30,15 @@ export function packFiles(files: BundleFiles): Buffer {
   return writeArchive(new Map(ordered));
 }
 
-/** Whether readPack would take the pack of these files. */
+/** Whether readPack accepts it. */
 export function isPackable(files: BundleFiles, pack: Buffer): boolean {
   const fits = [...largestOf].every(([name, most]) => Buffer.byteLength(files.get(name) ?? '') <= most);
   return fits && bytesOf(files) <= largestBundle && pack.length <= largestPack;
 }
 
 /**
- * The files of a pack, with its signature; undefined if gzip did not write it. `check` gets signature and manifest,
- * which has the SHA-256 of other files, before more is unpacked; what it throws ends the reading. Throws an
- * UnreadableFile for what packFiles would not write, and once sizes exceed what was signed.
+ * Undefined if gzip did not write it. `check` gets signature and manifest, which has the SHA-256 of other files, before more is unpacked;
+ * what it throws ends the reading. Throws an UnreadableFile for what packFiles would not write, and once sizes exceed what was signed.
  */
 export async function readPack(
   path: string,

@@ -15,7 +15,6 @@ const longestName = 2 ** 14;
 /** Line ends in kept files, with empty lines, which take a byte each. */
 const mostLineEnds = 10 * mostLines;
 
-/** A file of an archive: its path there, and its bytes if requested. */
 export interface TarFile {
   readonly path: string;
   readonly bytes: Buffer;
@@ -25,9 +24,9 @@ export interface TarFile {
 type Wants = (path: string, bytes: number) => boolean | 'stop';
 
 /**
- * Reads the regular files of a tar archive as GNU tar, BSD tar or Python writes it, gzipped or not. Writes nothing to
- * disk and skips links, devices and outside paths. `wants` gets each file's path and size first, and may end the
- * reading. Anything but an archive has no files. Throws an UnreadableFile for a damaged, cut-off or too large archive.
+ * Reads the regular files of a tar archive of GNU tar, BSD tar or Python, gzipped or not. Writes nothing to disk and skips links, devices
+ * and outside paths. `wants` gets each file's path and size first, and may end the reading. Anything but an archive has no files. Throws an
+ * UnreadableFile for a damaged, cut-off or too large archive.
  */
 export async function readTar(
   source: string,

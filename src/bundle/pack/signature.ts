@@ -44,7 +44,7 @@ export function signBundle(files: BundleFiles, key: KeyObject, serial: number): 
   return { keyId: id, serial, bytes, signature };
 }
 
-/** The files of a bundle with its signature, which comes first. */
+/** The signature comes first. */
 export function addSignature(files: BundleFiles, signature: Signature): BundleFiles {
   return new Map([[signatureFile, formatSignature(signature)], ...files]);
 }
@@ -76,13 +76,13 @@ export function readKeyFile<Keys>(file: string, read: (pem: string) => Keys | st
   }
 }
 
-/** The private key in a PEM file, or why there is none. */
+/** A string is why there is none. */
 export function readPrivateKey(pem: string): KeyObject | string {
   if (/-----BEGIN ENCRYPTED /.test(pem)) return 'the key has a passphrase, which kpc cannot ask for';
   return readKey(pem, 'private', createPrivateKey);
 }
 
-/** The public keys in a PEM file, or what is wrong. */
+/** A string is what is wrong. */
 export function readPublicKeys(pem: string): readonly TrustedKey[] | string {
   // Each PEM reader derives public keys from private ones. Those must not be on a node.
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem))
