@@ -32,7 +32,7 @@ export class TextBudget {
     this.#most = most;
   }
 
-  /** Adds a text. Returns the bound that the input then exceeds, if any. */
+  /** Returns the bound that the input now exceeds, if any. */
   add(text: string): Exceeded | undefined {
     const { lines, bytes } = this.#most;
     this.#bytes += text.length;
@@ -54,7 +54,6 @@ export class TextBudget {
   }
 }
 
-/** The first text with which the input exceeds its bounds, if any. */
 export function findExcess<T extends { readonly text: string }>(
   texts: Iterable<T>,
 ): (Exceeded & { readonly at: T }) | undefined {
@@ -74,10 +73,7 @@ export class TooLong extends Error {
   }
 }
 
-/**
- * As JSON.parse, for untrusted text: throws a TooLong for more values than the bound.
- * Test: architecture/json.test.ts.
- */
+/** As JSON.parse, for untrusted text: throws a TooLong for more values than the bound. Test: architecture/json.test.ts. */
 export function parseJson(text: string, most: number = mostItems): unknown {
   if (holdsMoreItems(text, most)) throw new TooLong({ of: 'values', most });
   return JSON.parse(text);
@@ -97,10 +93,10 @@ export function holdsMoreItems(text: string, most: number): boolean {
   return false;
 }
 
-/** What has a bound; `words`: words and signs of a YAML document that is not plain. */
+/** `words`: words and signs of a YAML document that is not plain. */
 export type Bounded = 'bytes' | 'lines' | 'values' | 'words';
 
-/** Describes an input with more, as a clause about it. */
+/** A clause about an input with more. */
 export function describeBound(of: Bounded, most: number): string {
   const places = {
     bytes: 'bytes of one input',

@@ -19,9 +19,8 @@ import { descriptors, hasDescriptors } from './system-paths.ts';
 const withoutEffect = 0o10000000;
 
 /**
- * What a path led to when it was looked up, wherever it leads by now. Held without opening it (O_PATH), which does not
- * affect a device or wait for a pipe: so it can be checked before it is opened by `path`. Without /proc, `path` is the
- * path itself, and must be checked again after opening.
+ * What a path led to when it was looked up, held without opening it (O_PATH): that does not affect a device or wait for a pipe, so it can
+ * be checked before it is opened by `path`. Without /proc, `path` is the path itself, and must be checked again after opening.
  * Test: base/read-file.test.ts.
  */
 export class HeldPath {
@@ -85,7 +84,6 @@ const kernelFileSystems: ReadonlySet<number> = new Set([
   0x19800202, // mqueue
 ]);
 
-/** A file, folder or link on a path, and who may change it. */
 export interface PathLevel {
   readonly path: string;
   readonly owner: number;
@@ -97,7 +95,7 @@ export interface PathLevel {
   readonly isReadOnly: boolean;
 }
 
-/** The levels of a path, the end first, and its target. */
+/** The end first. */
 export interface WalkedPath {
   readonly levels: readonly PathLevel[];
   /** Undefined if the path leads to nothing. */
@@ -108,8 +106,8 @@ export interface WalkedPath {
 const mostLinks = 40;
 
 /**
- * Follows a path by descriptors, folder by folder and link by link: whoever can replace a level decides what is at the
- * end. A relative path starts in `from`, which gets no level, or in the working folder. The caller closes the end.
+ * Follows a path by descriptors, folder by folder and link by link: whoever can replace a level decides what is at the end. A relative path
+ * starts in `from`, which gets no level, or in the working folder. The caller closes the end.
  */
 export function walkPath(path: string, from?: { readonly held: HeldPath; readonly path: string }): WalkedPath {
   const levels = new Map<string, PathLevel>();
@@ -183,7 +181,6 @@ function isOnReadOnly(path: string): boolean {
   }
 }
 
-/** The real path of what a path leads to. */
 export function realPathOf(path: string): string {
   const held = holdPath(path);
   try {

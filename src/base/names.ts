@@ -1,5 +1,3 @@
-// Names of files (without a file system), Kubernetes objects and interfaces, and the nearest name to a wrong one.
-
 /** The last part of a path: "a/b.yaml" → "b.yaml". These paths are names in messages: no file system is asked. */
 export function baseName(path: string): string {
   return partsOf(path).at(-1) ?? '';
@@ -33,10 +31,10 @@ function partsOf(path: string): readonly string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.');
 }
 
-/** A golden's file with its node and settings, by which a golden is recognised. */
+/** Marks a folder as a golden. */
 export const goldenHead = 'golden.json';
 
-/** A bundle's description, by which a bundle is recognised. */
+/** Marks a folder as a bundle. */
 export const bundleHead = 'manifest.json';
 
 export const networkFile = 'network.txt';

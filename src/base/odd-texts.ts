@@ -1,4 +1,4 @@
-/** A file's text, or why it has none, in words that follow "it". */
+/** `reason`: words that follow "it". */
 export type Decoded =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'none'; readonly reason: string; readonly isPacked?: boolean };
@@ -12,7 +12,6 @@ const packed: readonly (readonly [first: readonly number[], words: string])[] = 
   [[0x50, 0x4b, 0x03, 0x04], 'a zip archive: unpack it first'],
 ];
 
-/** Names the program that packed the bytes and how to unpack them, if known. */
 export function describePacked(bytes: Uint8Array): string | undefined {
   return packed.find(([first]) => first.every((byte, i) => bytes[i] === byte))?.[1];
 }
@@ -37,7 +36,7 @@ export function findConflict(text: string): number | undefined {
   return text.slice(0, from).split('\n').length;
 }
 
-/** Advice on a merge conflict, as a clause about the file. */
+/** A clause about the file. */
 export const conflictText =
   'Git left a merge conflict here: resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>';
 

@@ -1,4 +1,3 @@
-// Writes in folders that others may write to: holds the folder open, and replaces files whole.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -16,11 +15,7 @@ import { hasCode, renameInError, isSystemError } from './system-errors.ts';
 import { pathOfDescriptor } from './system-paths.ts';
 import { basename, dirname } from 'node:path';
 
-/**
- * An open folder. Its paths go through its descriptor, like openat(2), so nobody can replace it between two calls.
- * Without /proc they go by the folder's path.
- * Test: base/replace-file.test.ts.
- */
+/** Its paths go through its descriptor, so nobody can replace it between two calls (not without /proc). Test: base/replace-file.test.ts. */
 export class OpenFolder {
   readonly #descriptor: number;
   readonly #named: string;
@@ -35,7 +30,7 @@ export class OpenFolder {
     this.path = pathOfDescriptor(this.#descriptor) ?? path;
   }
 
-  /** The path of a file in it. The caller decides about following links there. */
+  /** The caller decides about following links there. */
   at(name: string): string {
     return `${this.path}/${name}`;
   }
@@ -81,9 +76,8 @@ export async function withFolder<T>(
 }
 
 /**
- * Removes a file, link or folder with its content, but nothing behind a link, even if another user replaces folders by
- * links meanwhile. A missing path is no error.
- * Test: base/remove-tree.test.ts.
+ * Removes a file, link or folder with its content, but nothing behind a link, even if another user replaces folders by links meanwhile. A
+ * missing path is no error. Test: base/remove-tree.test.ts.
  */
 export function removeTree(path: string): void {
   try {
@@ -114,9 +108,8 @@ export interface FileKind {
 }
 
 /**
- * Writes a file, replacing any other. Readers see it whole, and the folder may be another user's: writes under a new
- * name, by descriptor, then renames. Refuses to replace anything but a regular file, such as a device or a link.
- * Test: base/replace-file.test.ts.
+ * Writes a file whole, replacing any other, in a folder that may be another user's: writes under a new name, by descriptor, then renames.
+ * Refuses to replace anything but a regular file, such as a device or a link. Test: base/replace-file.test.ts.
  */
 export async function replaceFile(path: string, content: string | Uint8Array, kind: FileKind): Promise<void> {
   await withFolder(dirname(path), { isLink: 'followed' }, (folder) =>
@@ -171,10 +164,7 @@ function assertReplaceable(folder: OpenFolder, name: string): void {
 
 const abandonedMilliseconds = 10 * 60_000;
 
-/**
- * Removes what killed writers left in the folder.
- * Test: base/replace-file.test.ts.
- */
+/** Removes what killed writers left in the folder. Test: base/replace-file.test.ts. */
 function removeUnfinished(folder: OpenFolder): void {
   for (const name of readdirSync(folder.path)) {
     if (!/^\.kpc-[0-9a-f]{16}\.new$/.test(name)) continue;

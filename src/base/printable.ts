@@ -1,5 +1,3 @@
-// Printing texts safely: nothing a terminal obeys; counts, lists of words, columns.
-
 /** Characters that a terminal obeys, that reverse text, or that are invisible and so can hide differences. */
 export const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
@@ -7,8 +5,8 @@ export const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\
 const commandStart = /##([\w.-]*)\[/g;
 
 /**
- * Makes an outside text safe on a line: nothing that a terminal acts on, that reverses text, ends the line or is a CI
- * service's command: `::name::` at its start, `##[name]`, `##vso[name]` or `##teamcity[name]` anywhere.
+ * Makes an outside text safe on a line: nothing that a terminal acts on, reverses text, ends the line or commands a CI service (`::name::`
+ * at its start, `##[name]`, `##vso[name]` or `##teamcity[name]` anywhere).
  */
 export function printable(text: string): string {
   return disarm(text.replaceAll('\t', ' ').replace(unprintable, '·'));
@@ -57,7 +55,6 @@ export function escapeText(text: string): string {
   return quote(text).slice(1, -1);
 }
 
-/** A field's own name, with the index of a list item. */
 export function fieldName(path: readonly (string | number)[]): string {
   const last = path.at(-1);
   if (last === undefined) return 'the document';
@@ -79,7 +76,7 @@ function escapeBytes(character: string): string {
   return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 }
 
-/** A path as a shell word that is no flag. "-" stays: it is standard input. */
+/** Turns a path that looks like a flag into "./-x". "-" stays: it is standard input. */
 export function pathWord(path: string): string {
   return /^-./.test(path) ? `./${path}` : path;
 }
@@ -100,7 +97,7 @@ export function pluralOf(name: string): string {
   return [plural.replace(/s?$/, 's'), ...version].join('');
 }
 
-/** A share between 0 and 1 in words: "33.3%". */
+/** 0.333 → "33.3%". */
 export function percent(share: number): string {
   return `${Number((share * 100).toFixed(1))}%`;
 }
@@ -180,7 +177,7 @@ function shortList(items: readonly string[], shown: number): string {
   return `${items.slice(0, shown).join(', ')}${hidden > 0 ? `, +${hidden}` : ''}`;
 }
 
-/** The columns' widths: takes space from those that give way first, then from the widest. */
+/** Takes space from columns that give way first, then from the widest. */
 function fitColumns(
   wanted: readonly number[],
   { weights, first = [] }: TableForm,

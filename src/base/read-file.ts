@@ -19,7 +19,7 @@ export class UnreadableFile extends Error {
   }
 }
 
-/** Why a file was not read, in words that follow its name. */
+/** Words that follow the file's name. */
 export function describeUnread(error: unknown): string {
   if (error instanceof UnreadableFile) return error.reason;
   if (!(error instanceof Error)) return String(error);
@@ -75,8 +75,7 @@ const madeByKernel = 'the kernel makes it up while it is read: copy what it hold
 const largestKernelFile = 2 ** 24;
 
 /**
- * Reads a short file in /proc or /sys at once, which is safe. Throws an UnreadableFile for a long one: something else
- * may be mounted there.
+ * Reads a short file in /proc or /sys at once. Throws an UnreadableFile for a long one: something else may be mounted there.
  * Test: apply/real-networks.slow.test.ts.
  */
 export function readKernelFile(path: string): string {

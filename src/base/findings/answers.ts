@@ -12,9 +12,8 @@ const byGolden: Weighing<{ readonly golden: Golden | undefined }> = {
 };
 
 export const answerFindings = {
-  /** What an answer assumes. */
   'answer-assumes': row<Lists<'of'>>('note'),
-  /** What an answer leaves open: what was not compared, how many classes of packets are unknown on both sides, and why. */
+  /** What was not compared, how many classes of packets are unknown on both sides, and why. */
   'answer-lacks': row<Lists<'notCompared' | 'reasons'> & Numbers<'unknown'>>('note'),
   /** `golden` is undefined when comparing two sides, neither of which is the reference. */
   'service-differs': row<Texts<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(

@@ -1,6 +1,6 @@
 import { byProblem, row, warningIf, type Lists, type None, type Texts } from './rows.ts';
 
-/** Why a bundle, a golden or a fleet is not written into a folder. */
+/** Why nothing is written into a folder. */
 export type FolderFault =
   | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
   | { readonly kind: 'is-a-bundle' | 'is-a-golden' | 'is-no-golden' | 'is-a-file' }
@@ -8,7 +8,6 @@ export type FolderFault =
 
 export type FolderProblem = FolderFault & { readonly folder: string };
 
-/** Why a flag has no effect beside another. */
 export type IdleBeside =
   | 'whole-lists'
   | 'always-rules'
@@ -45,7 +44,6 @@ export interface IdleFlags {
       };
 }
 
-/** Requests that kpc cannot do with its input: words, flags, files. */
 export const callFindings = {
   'bad-call': byProblem<{
     // Missing arguments.
@@ -70,7 +68,6 @@ export const callFindings = {
     'stdin-of-two-sides': None;
     'stdin-of-cluster': None;
     'stdin-kept': None;
-    // Flags.
     'idle-flag': IdleFlags;
     'flag-alone': Texts<'flag' | 'without'>;
     'flag-of-other-action': Lists<'flags'> & Texts<'action'>;
@@ -78,13 +75,11 @@ export const callFindings = {
     'jobs-of-binary': None;
     /** The reason is its parser's. */
     value: Texts<'reason'>;
-    /** A command line that cannot be parsed. */
     usage: Texts<'reason'> & { readonly help?: string | undefined };
     // Changes of mode and release.
     'no-release': Texts<'release'>;
     'unknown-mode': Texts<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
     'same-mode': Texts<'mode'> & { readonly isNamed: boolean };
-    // Files.
     'no-such-file': Texts<'file' | 'mode'> & Lists<'families'>;
     'replaces-real': Texts<'folder'>;
     folder: { readonly wrong: FolderProblem };

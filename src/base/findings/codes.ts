@@ -23,7 +23,7 @@ const rows = {
   ...settingFindings,
 };
 
-/** The code of a finding: stable, and documented in docs/codes.md. */
+/** Stable, and documented in docs/codes.md. */
 export type FindingCode = keyof typeof rows;
 
 /** Codes of other tables, for valid input, that kpc lint has rules for. */
@@ -40,7 +40,7 @@ const alsoLinted = [
   'unloadable-range',
 ] as const satisfies readonly FindingCode[];
 
-/** The code of a finding of kpc lint, which docs/lint.md explains. */
+/** docs/lint.md explains it. */
 export type LintCode = keyof typeof lintFindings | (typeof alsoLinted)[number];
 
 export function isLintCode(code: FindingCode): code is LintCode {
@@ -57,7 +57,7 @@ export function severityOf<Code extends FindingCode>(code: Code, details: Argume
   return typeof severity === 'string' ? severity : severity.weigh(details);
 }
 
-/** How severe a code's findings can be, the worst first. */
+/** The worst first. */
 export function severitiesOf(code: FindingCode): readonly Severity[] {
   const { severity } = rows[code];
   return typeof severity === 'string' ? [severity] : severity.among;

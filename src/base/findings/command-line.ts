@@ -18,13 +18,12 @@ export interface NotShown {
   readonly of?: string | undefined;
 }
 
-/** An unknown name, and names spelled like it. */
+/** `near`: names spelled like it. */
 export interface Unknown {
   readonly name: string;
   readonly near: readonly string[];
 }
 
-/** Problems with kpc's own flags, kpc.yaml, and the packets of kpc trace and kpc test. */
 export const commandLineFindings = {
   'bad-expectation': byProblem<{
     nothing: None;

@@ -3,7 +3,7 @@ import type { GateFault } from '../../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { row, type By, type Lists, type None, type Numbers, type Texts } from './rows.ts';
 
-/** The mode after the change; undefined if unknown. */
+/** `to`: undefined if unknown. */
 interface After {
   readonly to: ProxyMode | undefined;
 }

@@ -3,8 +3,8 @@ import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { row, warningIf, type Texts } from './rows.ts';
 
 /**
- * A value of the input as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type.
- * `written`: a number as the file has it, if JavaScript would print it differently.
+ * A value as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type. `written`: a number as the file has
+ * it, if JavaScript would print it differently.
  */
 export type Found =
   | { readonly type: 'empty' | 'list' | 'mapping' }

@@ -115,14 +115,12 @@ export const fileFindings = {
     'no-table': Lists<'tables'>;
     'stray-lines': Numbers<'lines'>;
   }>('note'),
-  /** How an input was read, and what it does not show. */
   reading: byProblem<{
     dump: Texts<'text'>;
     'may-hold-more': Texts<'file'>;
     'manifests-left-out': { readonly error: Cited };
     'follows-release': Texts<'release'>;
     'two-releases': Texts<'from' | 'fromRelease' | 'to' | 'toRelease'>;
-    /** What an input was read as, in a sentence. */
     'read-as': Texts<'text'>;
     'taken-as-other': Texts<'text'>;
     'skipped-on-both': Lists<'services'>;

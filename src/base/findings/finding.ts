@@ -4,7 +4,7 @@ import type { Located, Place } from '../../kernel/place.ts';
 import { severityOf, type ArgumentsOf, type FindingCode } from './codes.ts';
 import type { Cited, Severity } from './rows.ts';
 
-/** A finding without its place: a stable, documented code and its arguments. */
+/** A stable, documented code and its arguments. */
 export type Fault<Code extends FindingCode = FindingCode> = {
   readonly [C in Code]: { readonly code: C; readonly arguments: ArgumentsOf<C> };
 }[Code];
@@ -14,7 +14,6 @@ export interface About {
   readonly name: string;
 }
 
-/** A packet that demonstrates a finding, and its outcome. */
 export interface Evidence {
   readonly from: 'pod' | 'node' | 'external';
   readonly to: Address;

@@ -9,7 +9,6 @@ export type OfService = Texts<'service'>;
 
 export type Asking = OfService & Texts<'field'>;
 
-/** A Service without an endpoint that takes connections. */
 export interface Unready extends Numbers<'endpoints'> {
   readonly publishes: boolean;
   /** What it selects, if it has no endpoints: "Deployment default/web". */

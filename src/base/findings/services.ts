@@ -29,7 +29,6 @@ export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
 
 export type Limited = Numbers<'count' | 'limit'>;
 
-/** What a selector may be meant to select. */
 export interface Likely {
   /** A label similar to one of its labels, and its workload. */
   readonly near?: Texts<'label' | 'owner'> | undefined;

@@ -4,7 +4,6 @@ import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Release } from '../../kube-proxy/releases.ts';
 import { row, ofCompiling, byProblem, severityBy, type None, type Texts, type Numbers, type Lists } from './rows.ts';
 
-/** A flag, or a field of the configuration, and what was written there. */
 export type WrittenSetting = Texts<'name' | 'value'>;
 
 /** `name` is undefined if the compiled mode is meant, not a flag or field. */

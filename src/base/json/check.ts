@@ -1,4 +1,3 @@
-// Checks values from JSON, and parses JSON files so that each fault has its line.
 import { parseJson, TooLong } from '../bounds.ts';
 import { quotePrintable } from '../printable.ts';
 import { findRepeatedKeys, locateInJson } from './locate.ts';
@@ -33,7 +32,7 @@ export interface Check<T = unknown> {
 
 export interface Fault {
   readonly problem: 'wrong' | 'missing' | 'unknown';
-  /** From the checked value. For an unknown field, the path of its object. */
+  /** For an unknown field, its object's path. */
   readonly path: readonly Step[];
   readonly check: Check;
   readonly expected: string;
@@ -58,16 +57,15 @@ export function findFaults(check: Check, value: unknown, most: number = Infinity
   return faults.found;
 }
 
-/** The typed value, or what is wrong with it. */
 export type Reading<T> = { readonly value: T } | { readonly wrong: string };
 
-/** Checks a value. `wrong` is its first fault with the field's path: "settings.ipvs.excludeCIDRs[0] must be a CIDR". */
+/** `wrong` is the first fault with its path: "settings.ipvs.excludeCIDRs[0] must be a CIDR". */
 export function readChecked<T>(check: Check<T>, value: unknown): Reading<T> {
   const [fault] = findFaults(check, value, 1);
   return fault === undefined ? { value: value as T } : { wrong: describeFault(fault) };
 }
 
-/** Parses and checks JSON. `wrong` never quotes text that is not JSON: it may be an unrelated file. */
+/** `wrong` never quotes text that is not JSON: it may be an unrelated file. */
 export function parseChecked<T>(check: Check<T>, content: string): Reading<T> {
   let value: unknown;
   try {
@@ -120,7 +118,6 @@ function explainFields(check: Check, object: Readonly<Record<string, unknown>>, 
   }
 }
 
-/** The check of the variant named by the tag; without one, the tag is wrong. */
 function variantFor(check: Check, object: Readonly<Record<string, unknown>>): Check {
   const { tag, variants } = check;
   if (tag === undefined || variants === undefined) return check;
@@ -171,7 +168,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 /** Most faults reported for one file. */
 const mostFaults = 50;
 
-/** Parses and checks JSON. `problems`: "manifest.json:3:14: node must be an object"; quotes no text that is not JSON. */
+/** `problems`: "manifest.json:3:14: node must be an object"; quotes no text that is not JSON. */
 export function parseFile<T>(
   check: Check<T>,
   file: string,
@@ -207,7 +204,7 @@ function describeAll(check: Check, value: unknown, text: string) {
   });
 }
 
-/** Writes lines about the values of a JSON text: "manifest.json:3:14: families must be …". */
+/** "manifest.json:3:14: families must be …". */
 export type LocatedLines = (path: readonly (string | number)[], said: string) => string;
 
 export function createLocatedLines(file: string, text: string): LocatedLines {

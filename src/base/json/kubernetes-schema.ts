@@ -16,12 +16,12 @@ function fieldsOf<P extends Schemas>(
 
 const closed = { additionalProperties: false } as const;
 
-/** An object or null. Other fields are faults. */
+/** Null or an object without other fields. */
 export function object<P extends Schemas>(fields: P): Schema<FieldsOf<P> | null> {
   return json.nullable(fieldsOf(fields, closed));
 }
 
-/** An object or null. Other fields are allowed. */
+/** Null or an object, perhaps with other fields. */
 export function openObject<P extends Schemas>(fields: P): Schema<FieldsOf<P> | null> {
   return json.nullable(fieldsOf(fields));
 }
@@ -30,12 +30,11 @@ export function item<P extends Schemas>(fields: P): Schema<FieldsOf<P>> {
   return fieldsOf(fields, closed);
 }
 
-/** An object in a list. Other fields are allowed. */
+/** Other fields are allowed. */
 export function openItem<P extends Schemas>(fields: P): Schema<FieldsOf<P>> {
   return fieldsOf(fields);
 }
 
-/** A list, or null for none. */
 export function list<T>(items: Schema<T>): Schema<readonly T[] | null> {
   return json.nullable(json.listOf(items, 'a list, each item after "- "'));
 }
@@ -50,7 +49,7 @@ export const flag = json.nullable(json.boolean);
 
 export const texts = list(json.text);
 
-/** A whole number between bounds (included), or null for none. */
+/** Bounds are included; null is none. */
 export function integer(least: number, most: number, expected: string): Schema<number | null> {
   return json.nullable(json.wholeNumber(least, most, expected));
 }
@@ -61,11 +60,10 @@ export const anyInteger = integer(-Infinity, Infinity, 'it must be a whole numbe
 /** Go's int32. */
 export const int32 = integer(-(2 ** 31), 2 ** 31 - 1, 'a whole number of 32 bits');
 
-/** How a duration is written. */
 export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
 
 /** Go's metav1.Duration. kube-proxy reads null as an empty string, and refuses that and bare numbers. */
 export const duration = json.textThat(expectedDuration, 'isDuration');
 
-/** A duration, or null for none (*metav1.Duration). */
+/** Go's *metav1.Duration; null is none. */
 export const optionalDuration = json.nullable(duration);

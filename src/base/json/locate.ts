@@ -1,8 +1,6 @@
-// Where the parts of a JSON text are.
-
 /**
- * The offset after the text in double quotes at `start`, with backslash escapes; undefined if it does not end. A loop, because a regular
- * expression remembers each choice, and V8 throws a RangeError for millions of characters. Test: a text in quotes may have any length.
+ * Undefined if the quoted text at `start` does not end. A loop, because a regular expression remembers each choice, and V8 throws a
+ * RangeError for millions of characters. Test: base/end-of-quoted.test.ts.
  */
 export function endOfQuoted(text: string, start: number): number | undefined {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
@@ -17,10 +15,9 @@ const backslash = 0x5c;
 
 export type PositionOf = 'value' | 'key';
 
-/** Finds the offset of a field, or of the nearest field above it that is written. */
+/** Falls back to the nearest field above it that is written. */
 export type FieldLocator = (path: readonly (string | number)[], of: PositionOf) => number;
 
-/** A key that repeats in one object, and the offset of its second occurrence. */
 export interface RepeatedKey {
   readonly second: number;
   times: number;
@@ -57,13 +54,13 @@ export function findRepeatedKeys(text: string, start: number, end: number): read
   return [...repeated];
 }
 
-/** The offsets of a field's key (none for a list item) and value. */
+/** A list item has no key. */
 interface Entry {
   readonly key: number;
   readonly value: number;
 }
 
-/** Finds offsets of fields in valid JSON at `start`, or of the nearest written field above. Scans once. */
+/** For valid JSON at `start`. Scans once. */
 export function locateInJson(text: string, start: number): FieldLocator {
   const known = new Map<number, Entries>();
   return (path, of) => {

@@ -3,14 +3,13 @@ import * as typebox from '@sinclair/typebox';
 import type { TSchema, TUnsafe } from '@sinclair/typebox';
 
 /**
- * A JSON Schema and the type it accepts. Further keywords: `expected`, completing "must be …" in an error; `passes`, a
- * predicate of src/checks/predicates.ts; `toPass`, completing "must be …" for that.
+ * A JSON Schema and the type it accepts. Further keywords: `expected`, completing "must be …" in an error; `passes`, a predicate of
+ * src/checks/predicates.ts; `toPass`, completing "must be …" for that.
  */
 export type Schema<T = unknown> = TUnsafe<T>;
 
 export type Shaped<S extends TSchema> = S['static'];
 
-/** One object type of an intersection of them. */
 type Flat<T> = { readonly [K in keyof T]: T[K] };
 
 export type Schemas = Readonly<Record<string, Schema>>;
@@ -19,12 +18,11 @@ export function worded<T>(expected: string, schema: Schema<T>): Schema<T> {
   return { ...schema, expected, description: expected };
 }
 
-/** Adds a description for readers of the schema. */
 export function about<T>(description: string, schema: Schema<T>): Schema<T> {
   return { ...schema, description };
 }
 
-/** Names a schema, so that each published one defines it once. */
+/** Each published schema defines it once. */
 export function named<T>($id: string, schema: Schema<T>): Schema<T> {
   return { ...schema, $id };
 }
@@ -123,7 +121,7 @@ export function objectOf(fields: Schemas): Schema {
   return objectWith(fields, { expected: 'an object' });
 }
 
-/** The schema, with no unknown fields in any of its objects. */
+/** Allows no unknown fields in any of its objects. */
 export function closed<T>(schema: Schema<T>): Schema<T> {
   return closeAll(schema) as Schema<T>;
 }
