@@ -28,9 +28,8 @@ import {
 const largeClusterEndpoints = 1000;
 
 /**
- * What kube-proxy in iptables mode programs: tables filter and nat, and route_localnet if node ports listen on
- * 127.0.0.1. Chains without a fixed order in kube-proxy use the cluster's order. Omits kube-proxy's optional nfacct
- * rules. `memo`: for runs that compile one cluster for many nodes.
+ * Tables filter and nat, and route_localnet if node ports listen on 127.0.0.1. Chains without a fixed order in kube-proxy use the
+ * cluster's. Omits kube-proxy's optional nfacct rules. `memo`: for runs that compile one cluster for many nodes.
  */
 export function compileIptables(
   cluster: Cluster,
@@ -50,7 +49,7 @@ export function compileIptables(
   };
 }
 
-/** Keeps what was made of Service ports on one node for later nodes. Results are the same without it. */
+/** Reuses one node's results for later nodes; results are the same without it. */
 export class IptablesMemo {
   readonly traffic = new PlanMemo();
   readonly plans = new ContextMemo<TrafficPlan, ServicePortPlan>();

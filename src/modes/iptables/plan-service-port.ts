@@ -37,7 +37,7 @@ function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endp
   return targets.filter(({ endpoint }) => wanted.has(endpoint));
 }
 
-/** Names of the chains that a Service port may have. Chains that spread packets are keyed by policy. */
+/** Chains that spread packets are keyed by policy. */
 type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
 /** The names of a Service port's chains: a prefix, and a hash of its label and protocol (kube-proxy's portProtoHash). */

@@ -1,4 +1,3 @@
-// The arguments of iptables that several chains share, and the rules that masquerade.
 import type { Protocol, Family } from '../../kernel/family.ts';
 import type { RuleArg, Rule } from '../../kernel/iptables/iptables.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
@@ -56,7 +55,7 @@ export interface MasqueradeRules {
   readonly forward: readonly Rule[];
 }
 
-/** The rules for a mark, as kube-proxy's iptables and ipvs proxiers write them. */
+/** As kube-proxy's iptables and ipvs proxiers write them. */
 export function masqueradeRules({ mark: value }: Pick<MasqueradePlan, 'mark'>): MasqueradeRules {
   const marked = { kind: 'mark', value, mask: value } as const;
   return {

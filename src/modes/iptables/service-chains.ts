@@ -120,7 +120,6 @@ function firewallChain(
   return { name: chains.firewall, rules, origin };
 }
 
-/** Masquerades packets to the cluster IP if their answers must come back by this node. */
 function masqueradeInternalRules(traffic: TrafficPlan, { masquerade: { toClusterIPs } }: ChainContext): Rule[] {
   const match = matchClusterIP(traffic);
   const { origin } = traffic.clusterIP;
@@ -189,7 +188,7 @@ function endpointArgs(context: ChainContext, about: string, ...args: readonly Ru
   return context.endpointComments ? [comment(about), ...args] : args;
 }
 
-/** At index n: the match for one of n packets, from 0 (unused) to `most`. */
+/** From 0 (unused) to `most`. */
 export function makeChances(most: number): Chances {
   return Array.from({ length: most + 1 }, (_, count) => ({ kind: 'statistic', probability: formatChance(count) }));
 }
@@ -238,7 +237,7 @@ export function captureNodePortRules({ traffic, chains }: ServicePortPlan): read
 const verdicts = { reject, drop } as const;
 const reasons = { 'no-endpoints': 'has no endpoints', 'no-local-endpoints': 'has no local endpoints' } as const;
 
-/** How table filter refuses packets without an endpoint; undefined if there are endpoints. */
+/** Undefined if there are endpoints. */
 function refusalWords({ port }: TrafficPlan, { refusal }: TrafficPath) {
   return refusal && { about: `${port.label} ${reasons[refusal.reason]}`, verdict: verdicts[refusal.answer] };
 }
@@ -251,10 +250,7 @@ export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rul
   return [{ args, origin: traffic.clusterIP.origin }];
 }
 
-/**
- * filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port without an endpoint. What the
- * external chain sent on has another destination by then.
- */
+/** filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port that the external chain did not redirect. */
 export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule[] {
   const { nodePort } = traffic;
   const refusal = refusalWords(traffic, traffic.external);

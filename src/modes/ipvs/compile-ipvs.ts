@@ -23,10 +23,7 @@ import {
 } from './plan-service-port.ts';
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
-/**
- * What kube-proxy in IPVS mode programs. Of Service ports that claim one address, port and protocol, the first in the
- * cluster's order gets the virtual server. `memo`: for runs that compile one cluster for many nodes.
- */
+/** Of Service ports that claim one address, port and protocol, the first gets the virtual server. `memo`: for many nodes of one cluster. */
 export function compileIpvs(
   cluster: Cluster,
   node: NodeContext,
@@ -49,7 +46,7 @@ export function compileIpvs(
   };
 }
 
-/** Keeps what was made of Service ports on one node for later nodes. Results are the same without it. */
+/** Reuses one node's results for later nodes; results are the same without it. */
 export class IpvsMemo {
   readonly traffic = new PlanMemo();
   readonly internal = new ContextMemo<TrafficPlan, ServicePortPlan>();

@@ -27,7 +27,7 @@ export interface FamilyNode {
   readonly own: ReadonlySet<string>;
 }
 
-/** What one Service port adds to the kernel, before ports are merged. */
+/** Before ports are merged. */
 export interface ServicePortPlan {
   /** In kube-proxy's order: of two with the same address and port, the later wins. */
   readonly virtualServers: readonly VirtualServer[];
@@ -38,7 +38,7 @@ export interface ServicePortPlan {
 
 type SetMember = readonly [SetId, SetEntry];
 
-/** Plans a Service port that only has a cluster IP. Nodes with the same traffic plan can only differ in the scheduler. */
+/** Nodes with the same traffic plan can only differ in the scheduler. */
 export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePortPlan {
   const realServers = makeRealServers(servedBy(traffic, traffic.internal), traffic.port);
   return {
@@ -48,7 +48,7 @@ export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePo
   };
 }
 
-/** Plans any Service port on one node, in the order of kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go). */
+/** In the order of kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go). */
 export function planServicePort(traffic: TrafficPlan, on: FamilyNode): ServicePortPlan {
   const { port, nodePort } = traffic;
   const internal = makeRealServers(servedBy(traffic, traffic.internal), port);
@@ -83,7 +83,6 @@ function clusterIPMembers(traffic: TrafficPlan): SetMember[] {
   return [...hairpinMembers(traffic), ['clusterIP', clusterIP], bindingOf(clusterIP)];
 }
 
-/** An external address of a Service port, other than the node's own. */
 interface Portal {
   readonly at: ServiceAddress;
   readonly members: readonly SetMember[];

@@ -125,7 +125,6 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
   };
 }
 
-/** Masquerades traffic to cluster IPs that does not come from the node's pods. */
 function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput): Rule {
   const match = matchSet('clusterIP', family);
   switch (toClusterIPs.kind) {
@@ -211,7 +210,7 @@ export function noMembers(): SetMembers {
   return Object.fromEntries(setIds.map((id) => [id, []])) as unknown as SetMembers;
 }
 
-/** All sets of a family. kube-proxy also creates empty ones. */
+/** kube-proxy also creates empty sets. */
 export function makeSets(members: SetMembers, family: Family): readonly IpSet[] {
   return setIds.map((id) => makeSet(id, members[id], family));
 }

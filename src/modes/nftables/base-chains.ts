@@ -159,7 +159,6 @@ export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behavio
   return namesLocalhost(nodePorts, behaviours) ? ['UDP', 'SCTP'] : ['TCP', 'UDP', 'SCTP'];
 }
 
-/** The chains that count and reject packets to node ports on localhost. */
 function localhostChains(rejected: readonly Protocol[]): readonly NftChain[] {
   return rejected.map((protocol) => {
     const { chain, counter } = localhostRejection(protocol);

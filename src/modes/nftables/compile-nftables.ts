@@ -17,10 +17,7 @@ import { addressTypes, addressValue } from './rule-parts.ts';
 import { serviceObjects, type PlacedElement, type ServiceContext, type ServiceObjects } from './service-objects.ts';
 import { diagnose, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 
-/**
- * What kube-proxy in nftables mode programs: one table per family. Service ports' chains and sets follow the cluster's
- * order, elements their keys. `memo`: for runs that compile one cluster for many nodes.
- */
+/** One table per family. Service ports' chains and sets follow the cluster's order, elements their keys. `memo`: for many nodes. */
 export function compileNftables(
   cluster: Cluster,
   node: NodeContext,
@@ -33,7 +30,7 @@ export function compileNftables(
   return { ...emptyState, nftables: families.map(compile) };
 }
 
-/** Keeps what was made of Service ports on one node for later nodes. Results are the same without it. */
+/** Reuses one node's results for later nodes; results are the same without it. */
 export class NftablesMemo {
   readonly traffic = new PlanMemo();
   readonly objects = new ContextMemo<TrafficPlan, ServiceObjects>();
@@ -123,7 +120,7 @@ function resolveClaims(elements: readonly Element[]): readonly Element[] {
   return kept;
 }
 
-/** The sets and maps that every node has, in nft's listing order. */
+/** In nft's listing order. */
 function sharedSets(
   family: Family,
   elements: ReadonlyMap<string, readonly Element[]>,

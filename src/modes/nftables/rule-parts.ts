@@ -30,7 +30,6 @@ function fieldsOf(protocol: 'ip' | 'ip6'): FamilyFields {
 /** `meta l4proto . th dport`: the key of maps of node ports. */
 export const nodePortKey: Selector = [l4proto, destinationPort];
 
-/** nft's address type of each family. */
 export const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
 
 export function rule(expressions: readonly Expression[], comment?: string): NftRule {
@@ -55,7 +54,6 @@ export function matches(field: Field, right: Right): Expression & { readonly kin
   return { kind: 'match', left: [field], right };
 }
 
-/** Matches any other value of the field. */
 export function excludes(field: Field, right: Right): Expression {
   return { kind: 'match', left: [field], negated: true, right };
 }
@@ -91,12 +89,11 @@ export function setMasqueradeMark({ mark }: MasqueradePlan): Expression {
   return { kind: 'set-mark', operation: 'or', value: mark };
 }
 
-/** Packets with this mark are masqueraded when they leave the node. */
 export function markForMasquerade(masquerade: MasqueradePlan, behaviours: Behaviours): Expression {
   return behaviours.has('inline-masquerade') ? setMasqueradeMark(masquerade) : jump(nftChains.markForMasquerade);
 }
 
-/** Matches clients whose packets to cluster IPs are masqueraded; undefined if there are none. */
+/** Undefined if there are none. */
 export function masqueradedClients(
   { toClusterIPs }: MasqueradePlan,
   fields: FamilyFields,

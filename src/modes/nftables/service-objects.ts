@@ -46,7 +46,6 @@ import { localhostRejection, maxNftComment, nftChains, nftPrefixes, nftSets } fr
 
 export interface ServiceContext {
   readonly masquerade: MasqueradePlan;
-  /** Whether the node's own address is in a firewall's source ranges. */
   readonly nodeIsAdmitted: boolean;
   /** The protocols whose node ports are rejected on localhost. */
   readonly rejectedOnLocalhost: readonly Protocol[];
@@ -55,7 +54,6 @@ export interface ServiceContext {
 
 type ElementSet = Exclude<(typeof nftSets)[keyof typeof nftSets], typeof nftSets.nodePortIPs>;
 
-/** An element in a set or map that all Service ports share. */
 export interface PlacedElement {
   readonly set: ElementSet;
   readonly element: Element;
@@ -73,7 +71,7 @@ interface ChainedEndpoint extends EndpointNames {
   readonly endpoint: Endpoint;
 }
 
-/** The chains of a Service port, in use or not. Chains that choose an endpoint are keyed by policy: see nftPrefixes. */
+/** Whether or not in use. Chains that choose an endpoint are keyed by policy: see nftPrefixes. */
 type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
 interface EndpointNames {
@@ -251,7 +249,6 @@ function affinitySet(
   };
 }
 
-/** The elements of a Service port in the shared sets and maps. */
 function serviceElements(
   plan: TrafficPlan,
   names: ServiceChainNames,
@@ -284,8 +281,7 @@ function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context:
 }
 
 /**
- * Adds elements of external and load balancer IPs. Under policy Local without local endpoints, an address may be in
- * both maps: packets of the node and its pods are sent on, others dropped.
+ * Under policy Local without local endpoints, an address may be in both maps: packets of the node and its pods pass, others are dropped.
  */
 function addExternal(
   plan: TrafficPlan,
@@ -336,7 +332,7 @@ function send(
   return place(set, { key, value: { kind: 'goto', chain }, origin });
 }
 
-/** Refuses packets, with the Service port's name as the element's comment. */
+/** The element's comment names the Service port. */
 function refuse(
   set: ElementSet,
   { port }: TrafficPlan,

@@ -20,7 +20,7 @@ import { accept, comment, destinationPort, protocolArgs, toNode } from '../iptab
 /** Above the usual node ports, and above Linux's ports for outgoing connections (net.ipv4.ip_local_port_range). */
 const usualRange: PortRange = { first: 61000, last: 65535 };
 
-/** Whether kube-proxy in userspace mode serves a Service port: only IPv4 with TCP or UDP. */
+/** Only IPv4 with TCP or UDP. */
 function isServed({ family, protocol }: Pick<ServicePort, 'family' | 'protocol'>): boolean {
   const { families, protocols } = modeFacts.userspace;
   return families.includes(family) && protocols.includes(protocol);
@@ -50,7 +50,7 @@ export function assignProxyPorts(
   return assigned;
 }
 
-/** Reports settings that kube-proxy in userspace mode does not have, and Service ports that it does not serve. */
+/** Reports settings and Service ports that userspace mode does not support. */
 export function checkProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { portRange: { first, last } = usualRange, bindAddress }: ProxySettings,
@@ -91,10 +91,7 @@ interface Proxy {
 /** kube-proxy's --udp-timeout, in seconds. */
 const usualIdle = 0.25;
 
-/**
- * What kube-proxy in userspace mode programs: the chains of userspace/proxier.go, and its own proxy ports. Ignores
- * policies, source ranges, hints and masquerading. Service ports are in the cluster's order.
- */
+/** The chains of userspace/proxier.go, and its own proxy ports. Ignores policies, source ranges, hints and masquerading. */
 export function compileUserspace(cluster: Cluster, node: NodeContext, settings: ProxySettings): KernelState {
   const proxyPorts = assignProxyPorts(cluster, settings.portRange);
   const proxy = { address: parseAddress(settings.bindAddress), hostAddress: node.nodeIPs.ipv4 };
