@@ -1,5 +1,5 @@
-// What JSON Schema has no keyword for. A schema names a predicate of this module, and the checks that scripts/checks-module.mjs makes of
-// the schemas import it. Those of texts get texts; the others get what the rest of the schema accepts.
+// What JSON Schema has no keyword for: schemas name these predicates, and the checks made by scripts/checks-module.mjs import them. Those
+// of texts get texts; the others get what the rest of the schema accepts.
 import { parseDuration } from '../base/duration.ts';
 import { isObject } from '../base/json/check.ts';
 import { isName } from '../base/names.ts';
@@ -12,7 +12,6 @@ import { parseRelease } from '../kube-proxy/releases.ts';
 
 export { isInterfaceName, isInterfacePrefix } from '../base/names.ts';
 
-/** An address of either family, however it is written. */
 export function isAddress(text: string): boolean {
   return parseAddress(text) !== undefined;
 }
@@ -25,7 +24,6 @@ export function isClusterIP(text: string): boolean {
   return text === 'None' || isAddressOrNothing(text);
 }
 
-/** An address with a prefix length. */
 export function isNetwork(text: string): boolean {
   return parseNetwork(text) !== undefined;
 }
@@ -94,17 +92,14 @@ export function hasFilePattern({ filePattern }: { readonly filePattern?: string 
   return /^[^=,]+$/.test(filePattern ?? '');
 }
 
-/** kube-proxy takes vmodule of text logs alone. */
+/** kube-proxy allows vmodule for text logs only. */
 export function isLogging(
   logging: { readonly format?: string | null; readonly vmodule?: readonly unknown[] | null } | null,
 ): boolean {
   return logging?.format !== 'json' || (logging.vmodule ?? []).length === 0;
 }
 
-/**
- * A way back writes these files: whatever a snapshot says, they are kernel settings of the network.
- * Test: apply/damaged-state.test.ts.
- */
+/** A rollback writes these files, so only the network's kernel settings are accepted. Test: apply/damaged-state.test.ts. */
 export function hasSettingPaths(settings: unknown): boolean {
   return !isObject(settings) || Object.keys(settings).every(isSettingPath);
 }

@@ -1,4 +1,4 @@
-// What kpc checks, under the names that its check has in #checks.
+// The schemas whose checks are in #checks, under the same names.
 import { listOf, mapOf, anything, objectOf, wholeNumber } from '../base/json/schema.ts';
 import { assignedSchema, assumedSchema } from '../bundle/schemas.ts';
 
@@ -6,14 +6,13 @@ export { manifestSchema as manifest } from '../bundle/schemas.ts';
 export { servicesSchema as services } from '../bundle/schemas.ts';
 export { signatureSchema as signature } from '../bundle/schemas.ts';
 
-/** Any object. */
 export const fields = mapOf(anything);
 /** A manifest of any version of the format. */
 export const anyManifest = objectOf({ formatVersion: wholeNumber(1) });
 export const assignedLines = listOf(assignedSchema);
 export const assumedLines = listOf(assumedSchema);
 
-// Files of the state folder.
+// State folder.
 export {
   balancerRecordSchema as balancerRecord,
   bootSchema as boot,
@@ -28,7 +27,7 @@ export {
   unconfirmedSchema as unconfirmed,
 } from '../apply/state/schemas.ts';
 
-// Objects of Kubernetes, by kind, and files that kpc reads in the same way.
+// Kubernetes objects by kind, and files read in the same way.
 export { autoscalerSchema as Autoscaler } from '../input/objects/shapes/node.ts';
 export { endpointsSchema as Endpoints } from '../input/objects/shapes/service.ts';
 export { endpointSliceSchema as EndpointSlice } from '../input/objects/shapes/service.ts';

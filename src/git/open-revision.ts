@@ -5,7 +5,6 @@ import { largestFile, UnreadableFile } from '../base/read-file.ts';
 import { withSlashes } from '../base/system-paths.ts';
 import type { FileTree, TreeEntry } from '../input/files/file-tree.ts';
 
-/** Reads which folders and files a revision of the working folder's repository has. */
 export function openRevision(revision: string): RevisionTree | FileProblem {
   const where = runGit(['rev-parse', '--is-inside-work-tree', '--show-prefix']);
   if ('problem' in where) {
@@ -29,7 +28,6 @@ export function isRevision(word: string): boolean {
   return findTree(word) !== undefined;
 }
 
-/** The id of a revision's tree. */
 function findTree(revision: string): string | undefined {
   // A leading dash is an option; names of branches, tags and commits have no control characters.
   if (!/^[^-\p{Cc}][^\p{Cc}]{0,250}$/u.test(revision)) return undefined;
@@ -42,8 +40,8 @@ function findTree(revision: string): string | undefined {
 const mostLinks = 40;
 
 /**
- * The folders and files of a commit, without checking it out. Links are followed only inside the commit. In
- * REVISION:PATH, PATH counts from the top of the repository or, with "./" or "../", from the working folder, as in git.
+ * A commit's files, without checking it out. Links are followed only inside it. In REVISION:PATH, PATH counts from the top of the
+ * repository or, with "./" or "../", from the working folder, as in git.
  */
 export class RevisionTree implements FileTree {
   readonly #revision: string;

@@ -1,4 +1,3 @@
-// Paths in revisions, REVISION:PATH, and the trees that they lead to.
 import { existsSync } from 'node:fs';
 import { hasDrive, withSlashes } from '../base/system-paths.ts';
 import { isAbsolute, join, relative, resolve } from 'node:path';
@@ -13,7 +12,7 @@ export function revisionOf(word: string): string | undefined {
   return revision;
 }
 
-/** Returns a function that finds paths in the working folder's repository, also for REVISION:PATH. */
+/** Finds paths in the working folder's repository, also for REVISION:PATH. */
 export function repositoryPaths(): (file: string) => string | undefined {
   const top = findRepository('.');
   return (file) => {
@@ -32,7 +31,6 @@ export interface OpenTrees {
   readonly faults: ReadonlyMap<string, Finding>;
 }
 
-/** Opens the revision of each REVISION:PATH once. */
 export async function openTrees(paths: readonly string[]): Promise<OpenTrees> {
   const trees = new Map<string, FileTree>();
   const faults = new Map<string, Finding>();

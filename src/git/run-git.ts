@@ -1,8 +1,7 @@
-// Runs git without hooks and network, in bounded time, to list and read a tree's objects.
+// Runs git without hooks and network, in bounded time.
 import { largestFile } from '../base/read-file.ts';
 import { run, type ProgramProblem } from '../programs/run-program.ts';
 
-/** Why git printed nothing usable. */
 export interface GitFailure {
   readonly problem: ProgramProblem;
   /** git's own message; '' if it did not finish. */
@@ -13,9 +12,8 @@ export interface GitFailure {
 const limits = { mostBytes: largestFile, longestRun: 60_000 };
 
 /**
- * Override the repository's settings, which may be hostile. kpc calls only rev-parse, ls-tree and cat-file, which run
- * no hooks, filters or pagers. A fetch for a partial clone could still run a program, so no protocol is allowed. A bare
- * repository inside the working tree, which a clone can bring, is not used.
+ * Override the repository's settings, which may be hostile. kpc calls only rev-parse, ls-tree and cat-file, which run no hooks, filters or
+ * pagers. A fetch for a partial clone could still run a program, so no protocol is allowed, nor a bare repository inside the working tree.
  */
 const settings = ['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'safe.bareRepository=explicit'];
 
@@ -29,7 +27,6 @@ const environment = {
   LC_ALL: 'C',
 };
 
-/** What git prints in the working folder. */
 export function runGit(words: readonly string[], input = ''): Buffer | GitFailure {
   const options = settings.flatMap((each) => ['-c', each]);
   const user = { ...process.env, ...environment };
@@ -61,13 +58,11 @@ function kindOf(mode: string): GitObject['kind'] {
   return mode === '040000' ? 'folder' : 'other';
 }
 
-/** Most bytes of a listing; the largest repositories have a tenth. A few objects can stand for any number of files. */
+/** The largest repositories have a tenth. A few objects can stand for any number of files. */
 const largestListing = 2 ** 28;
 
-/** The most files and folders. */
 const mostEntries = 1_000_000;
 
-/** Deepest nesting of folders. */
 const mostLevels = 200;
 
 /** All entries of a tree, by path; '' is the tree itself. */
@@ -89,10 +84,9 @@ export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFail
   return objects;
 }
 
-/** Most bytes of files read at once. */
 const largestBatch = 2 ** 29;
 
-/** The contents of blobs by id; one larger than kpc reads has none. */
+/** A blob larger than kpc reads has none. */
 export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 'too-large'> | GitFailure {
   const sizes = runGit(['cat-file', '--batch-check=%(objectname) %(objectsize)'], linesOf(ids));
   if (!Buffer.isBuffer(sizes)) return sizes;

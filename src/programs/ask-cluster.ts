@@ -1,7 +1,7 @@
 import { resources, type ObjectLists } from '../input/objects/kinds.ts';
 import { mostSaid, type ProgramCall, type ProgramFailure, runProgram } from './run-program.ts';
 
-/** What kube-proxy reads: its rules depend on nothing else. */
+/** kube-proxy's rules depend on nothing else. */
 const ofRules: ReadonlySet<string> = new Set(['services', 'slices', 'nodes', 'serviceCidrs']);
 
 /** The group of a resource; '' for core. */
@@ -10,14 +10,12 @@ function groupOf(resource: string): string {
   return dot === -1 ? '' : resource.slice(dot + 1);
 }
 
-/** Objects that the cluster may have and that could not be read. */
 export interface UnreadResource {
   /** "pods", or "servicecidrs.networking.k8s.io". */
   readonly name: string;
   readonly list: keyof ObjectLists | 'kube-proxy';
 }
 
-/** What was printed and what it lacks, or the failed call. */
 export type Answer =
   | { readonly kind: 'printed'; readonly text: string; readonly unread: readonly UnreadResource[] }
   | { readonly kind: 'failed'; readonly call: ProgramCall; readonly failure: ProgramFailure };
@@ -35,7 +33,7 @@ export class Cluster {
     this.#show = show;
   }
 
-  /** The objects that kpc reads and kube-proxy's ConfigMap, as JSON values. `unread`: what may not be listed. */
+  /** The objects that kpc reads and kube-proxy's ConfigMap, as JSON. `unread`: what may not be listed. */
   async readObjects(use: ClusterUse): Promise<Answer> {
     const known = await this.#call('api-resources', '--verbs=list', '-o', 'name');
     const served = new Set(textOf(known).trim().split(/\s+/));
@@ -83,7 +81,7 @@ export class Cluster {
     return printed.kind === 'printed' && removed.kind === 'failed' ? removed : printed;
   }
 
-  /** What a pod printed, once it has ended. A dump needs its beginning and end. */
+  /** Waits for its end: a dump needs its beginning and end. */
   async #readPod(pod: string): Promise<Answer> {
     const ended = '--for=jsonpath={.status.phase}=Succeeded';
     const waited = await this.#call('wait', `pod/${pod}`, ended, `--timeout=${longestDump}s`);
@@ -121,7 +119,6 @@ const dumpScript = [
   `echo "${lastLine}"`,
 ].join('; ');
 
-/** The failure of a call that did not print a whole dump. */
 function cutOff(printed: string): ProgramFailure {
   const lines = printed.split('\n').filter((line) => line !== firstLine);
   const said = `it printed no whole dump of the node, but: ${(lines[0] ?? '').slice(0, mostSaid)}`;

@@ -38,7 +38,7 @@ export function renderInputs(sources: readonly string[], values: readonly string
   return { files, diagnostics, others };
 }
 
-/** What renders an input: a folder with a Chart.yaml or kustomization, or such a file. */
+/** For a folder with a Chart.yaml or kustomization, or such a file. */
 function findCall(source: string, values: readonly string[]): ProgramCall | undefined {
   if (source === '-' || !disk.exists(source)) return undefined;
   const folder = disk.isFolder(source) ? source : dirname(source);

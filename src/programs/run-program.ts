@@ -5,10 +5,9 @@ import { hasCode } from '../base/system-errors.ts';
 import { shellWord } from '../base/printable.ts';
 import { absoluteFolders } from '../base/system-paths.ts';
 
-/** A program of the PATH and its arguments, which no shell sees. */
+/** No shell is involved. */
 export type ProgramCall = readonly [tool: string, ...words: string[]];
 
-/** Why a call's output is unusable. */
 export type ProgramProblem = 'no-program' | 'too-large' | 'too-slow' | 'failed';
 
 export interface ProgramFailure {
@@ -20,7 +19,6 @@ export interface ProgramFailure {
   readonly printed: string;
 }
 
-/** A program's input and limits. */
 export interface Limits {
   /** '' by default: a program cannot wait for an answer. */
   readonly input?: string;
@@ -32,7 +30,6 @@ export interface Limits {
   readonly longestRun: number;
 }
 
-/** Most characters shown of a program's message. */
 export const mostSaid = 500;
 
 /** Runs a program to its end. `said` has its errors, up to `mostLines` lines. */
@@ -79,7 +76,7 @@ export function runProgram(call: ProgramCall): string | ProgramFailure {
   return Buffer.isBuffer(printed) ? printed.toString() : printed;
 }
 
-/** The call as a shell takes it. */
+/** As shell words. */
 export function callWords(call: ProgramCall): string {
   return call.map(shellWord).join(' ');
 }

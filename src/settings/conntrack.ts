@@ -2,10 +2,10 @@ import { duration, optionalDuration } from '../base/json/kubernetes-schema.ts';
 import { amountSetting, secondsSetting, switchSetting } from './kinds.ts';
 import type { Requirement } from './setting.ts';
 
-/** Seconds. The longest timeout that a kernel can hold: one that counts 100 ticks a second. Others hold less. */
+/** Seconds: the longest that a kernel with 100 ticks a second can hold. Others hold less. */
 const mostSeconds = 21_474_836;
 
-/** Fewer connections per core than this make a node deaf rather than safe. */
+/** With fewer connections per core, a node would refuse too much. */
 const leastPerCore = 1024;
 
 /** kube-proxy from 1.36 on sets no higher limit for a whole node. Older ones multiply unbounded. */
@@ -59,7 +59,7 @@ export const conntrack = {
   udpStreamTimeout: timeoutSetting('udp-timeout-stream', 'udpStreamTimeout', 'timeout of UDP connections with replies'),
 };
 
-/** Without a usual value, it leaves the kernel's own, and its field may not be null. */
+/** Without a default, it leaves the kernel's own, and its field may not be null. */
 function timeoutSetting<const F extends string>(flag: F, name: string, help: string, usual = 0) {
   const schema = usual === 0 ? duration : optionalDuration;
   const row = { usual, must };

@@ -10,13 +10,10 @@ export const featureGatesFlag = proxyFlag(
   "kube-proxy's feature gates, such as AllowServiceExternalIPs=false",
   { rank: 2 },
 );
-/** A gate that is null counts as off. */
+/** Null counts as off. */
 export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));
 
-/**
- * Set if a feature gate changes the release's default behaviour; a bundle records only such gates. Gates are read
- * before all settings (src/input/configuration/read-settings.ts), because other behaviours depend on them.
- */
+/** Set if a feature gate changes the release's default; a bundle records only such gates. Gates are read first: others depend on them. */
 function gatedSetting<T>(stored: Schema<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {
   return setting({
     flags: [featureGatesFlag],

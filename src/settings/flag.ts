@@ -1,6 +1,6 @@
 import type { IdleBeside } from '../base/findings/calls.ts';
 
-/** The kinds of flags, with the values that the command line gives them. */
+/** The command line's values by kind of flag. */
 export interface FlagValues {
   on: boolean;
   /** No value: "--no-assume" switches "assume" off. */
@@ -14,7 +14,7 @@ export interface FlagValues {
   optional: string | true;
   /** A text with commas between the items, or a list of such texts. */
   list: string | readonly string[];
-  /** Codes of findings; kpc.yaml may say of which Service, and why. */
+  /** Codes of findings; kpc.yaml may add a Service and a reason. */
   codes: readonly string[];
 }
 
@@ -42,30 +42,30 @@ export interface FlagFacts {
   /** Help lists kube-proxy's flags by rank, the lowest first, then in the order of the settings. */
   readonly rank?: number;
   readonly isHidden?: boolean;
-  /** The values are paths, relative to kpc.yaml's folder there. What is at a path to write is replaced. */
+  /** Paths, relative to kpc.yaml's folder there. A written one is replaced. */
   readonly path?: 'read' | 'written';
   readonly choices?: readonly string[];
   readonly usual?: unknown;
   /** Reads one value of the flag, and throws for a wrong one. */
   readonly parse?: (written: string) => unknown;
-  /** The keys of flags that it cannot be given with. */
+  /** Flags it cannot be combined with. */
   readonly rivals?: readonly string[];
   readonly needs?: FlagNeed;
   readonly idle?: readonly Idle[];
-  /** Only a node's programming and its changes depend on it, no Service or packet. */
+  /** Affects only a node's programming and its changes, no Service or packet. */
   readonly isOfNode?: boolean;
   /** Not allowed in kpc.yaml: it selects one, or runs other programs. */
   readonly isOfCall?: boolean;
 }
 
-/** The input that a flag is about. */
+/** The input that a flag applies to. */
 type FlagNeed =
   | 'manifests'
-  /** Manifests; and where packets are sent, anything. */
+  /** Manifests; or anything, if packets are traced. */
   | 'manifests-or-packets'
-  /** Manifests; and where the flows of a node are followed through a change to manifests. */
+  /** Manifests; or a node, if its flows are followed through a change to manifests. */
   | 'manifests-or-flows'
-  /** Manifests and bundles, to select a node of. */
+  /** Manifests and bundles with several nodes. */
   | 'nodes'
   /** It names the input. */
   | 'none';
@@ -76,7 +76,6 @@ type Idle = {
   readonly value?: string;
 } & ({ readonly without: string } | { readonly beside: string; readonly why: IdleBeside });
 
-/** The options that these flags make, by their keys. */
 export type OptionsOf<Row extends Flag> = {
   readonly [Each in Row as Each['key']]?: FlagValues[Each['kind']] | undefined;
 };
@@ -91,7 +90,7 @@ type KeyOf<Usage extends string> = Usage extends `${string}--${infer Name} ${str
     ? CamelCase<Name>
     : never;
 
-/** Makes a row. `usage` as in help: "-o, --out <folder>", with brackets for an optional value. */
+/** `usage` as in help: "-o, --out <folder>", with brackets for an optional value. */
 export function flagRow<Kind extends FlagKind, const Usage extends string>(
   kind: Kind,
   usage: Usage,

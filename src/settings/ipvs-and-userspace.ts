@@ -1,4 +1,3 @@
-// Settings that only IPVS mode or only userspace mode reads.
 import { parseDuration } from '../base/duration.ts';
 import { aNetwork } from '../base/findings/fields.ts';
 import { duration, expectedDuration, text, texts } from '../base/json/kubernetes-schema.ts';
@@ -20,7 +19,7 @@ import {
 } from './setting.ts';
 import { parsePort, type PortRange } from '../kernel/ports-and-marks.ts';
 
-/** The settings of IPVS mode. A timeout of 0 leaves the kernel's own timeout as it is. */
+/** A timeout of 0 leaves the kernel's as it is. */
 export const ipvs = {
   scheduler: plainSetting({
     flag: proxyFlag('text', '--ipvs-scheduler <name>', joinWords(schedulers, 'or')),
@@ -86,7 +85,7 @@ function readTimeout(written: Given<string>, source: SettingSource): number | un
   return refuseValue(source, written, expected, { ignoredIn: ignoredUnlessIn('ipvs', source) });
 }
 
-/** The ports for a kube-proxy in userspace mode; by default any free one. */
+/** For a kube-proxy in userspace mode; by default any free port. */
 export const portRange = plainSetting<PortRange | undefined, 'proxyPortRange', 'text', string | null>({
   flag: proxyFlag('text', '--proxy-port-range <ports>', 'ports for connections to Services, in userspace mode'),
   field: proxyField('portRange', text),

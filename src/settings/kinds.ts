@@ -27,9 +27,9 @@ export function switchSetting<const U extends Usage>(usage: U, help: string, nam
   });
 }
 
-/** Reads a switch. Reports anything but true or false, and returns undefined. */
+/** Reports anything but true or false, and returns undefined. */
 export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
-  // Users of the library may give anything.
+  // Library users may pass anything.
   const isOn = readSwitch(String(value));
   if (isOn === undefined) {
     refuseValue(source, { name, value: String(value), path: undefined }, 'true or false');
@@ -45,7 +45,6 @@ interface NumberRow {
 
 const mostInt32 = 2 ** 31 - 1;
 
-/** A number of things. */
 export function amountSetting<const U extends Usage>(usage: U, help: string, name: string, { usual, must }: NumberRow) {
   return plainSetting({
     flag: proxyFlag('text', usage, help, { isOfNode: true }),
@@ -57,7 +56,7 @@ export function amountSetting<const U extends Usage>(usage: U, help: string, nam
   });
 }
 
-/** Reads a number from 0 on; reports others and returns undefined. Library users may give any number. */
+/** From 0 up; reports others and returns undefined. Library users may pass any number. */
 export function readNumber(written: Given<string | number>, source: SettingSource, most: number): number | undefined {
   const { name } = written;
   const value = String(written.value);
@@ -65,7 +64,6 @@ export function readNumber(written: Given<string | number>, source: SettingSourc
   return refuseValue(source, { name, value, path: undefined }, `a number from 0 to ${most}`);
 }
 
-/** A time, in seconds. */
 export function secondsSetting<const U extends Usage>(
   usage: U,
   help: string,

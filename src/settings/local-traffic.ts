@@ -46,12 +46,11 @@ const variants = {
 };
 const storedDetectLocal = variantOf('mode', variants);
 
-/** How kube-proxy recognises the traffic of the node's own Pods. */
 type DetectLocal = Shaped<typeof storedDetectLocal>;
 
 const detectLocalModes = Object.keys(variants) as readonly DetectLocal['mode'][];
 
-/** How kube-proxy recognises local traffic; the default is ClusterCIDR. */
+/** Defaults to ClusterCIDR. */
 export const detectLocal = setting({
   flags: [modeFlag, interfaces.BridgeInterface.flag, interfaces.InterfaceNamePrefix.flag],
   fields: [modeField, interfaces.BridgeInterface.field, interfaces.InterfaceNamePrefix.field],

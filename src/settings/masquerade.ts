@@ -4,7 +4,7 @@ import { modeFacts, type ModeFacts } from '../kube-proxy/modes.ts';
 import { readNumber, readSwitchOf } from './kinds.ts';
 import { given, ignoredUnlessIn, proxyField, proxyFlag, refuse, setting, type SettingSource } from './setting.ts';
 
-/** The sections of the configuration that hold masquerade settings. Each mode reads one of them. */
+/** Each mode reads one of these sections. */
 type Section = ModeFacts['masqueradeSection'];
 
 const allFlag = proxyFlag('switch', '--masquerade-all [bool]', 'masquerade all traffic to cluster IPs', { rank: -1 });
@@ -39,8 +39,7 @@ const bitFields = {
 } satisfies Record<Section, unknown>;
 
 /**
- * The mark's bit. kube-proxy checks --iptables-masquerade-bit in all modes but uses it only in those that read section
- * iptables, and checks section nftables only in nftables mode.
+ * kube-proxy checks --iptables-masquerade-bit in all modes but uses it only with section iptables; it checks nftables' only in that mode.
  */
 export const masqueradeBit = setting({
   flags: [bitFlag],

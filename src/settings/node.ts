@@ -1,4 +1,3 @@
-// The node: the mode of its kube-proxy, its name and address, and where its node ports listen.
 import { anAddress, nameForms, aNetwork } from '../base/findings/fields.ts';
 import { text, texts } from '../base/json/kubernetes-schema.ts';
 import { oneOf, textThat, listOf, text as storedText } from '../base/json/schema.ts';
@@ -42,7 +41,7 @@ export const mode = plainSetting({
   stored: oneOf(...proxyModes),
 });
 
-/** '' if it is not set. Trimmed and in lower case, as kube-proxy reads it (GetHostname of component-helpers). */
+/** '' if unset. Trimmed and in lower case, as kube-proxy reads it (GetHostname of component-helpers). */
 export const hostnameOverride = plainSetting({
   flag: proxyFlag('text', '--hostname-override <name>', 'the name that kube-proxy uses for the node', { rank: 3 }),
   field: proxyField('hostnameOverride', text),
@@ -56,7 +55,7 @@ export const hostnameOverride = plainSetting({
   stored: textThat("a node's name", 'isNodeName'),
 });
 
-/** '' if it is not set. The unspecified addresses (0.0.0.0, ::) count as not set. */
+/** '' if unset. The unspecified addresses (0.0.0.0, ::) count as unset. */
 export const bindAddress = plainSetting({
   flag: proxyFlag('text', '--bind-address <ip>', "the node's own address, instead of the Node object's", { rank: 1 }),
   field: proxyField('bindAddress', text),

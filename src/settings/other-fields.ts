@@ -47,7 +47,6 @@ function periodsOf(section: string, usualLeast: number) {
   return { usual, least, usualLeast };
 }
 
-/** The section whose periods count in a mode. */
 const periodsIn: { readonly [M in ProxyMode]: (typeof periods)[keyof typeof periods] } = {
   ...periods,
   userspace: periods.iptables,

@@ -9,7 +9,7 @@ export interface Setting<T, F extends Flag = Flag> {
   readonly flags: readonly F[];
   readonly fields: readonly Field[];
   defaultIn(mode: ProxyMode): T;
-  /** Reads the flag, else the configuration, and reports what is wrong; undefined for the default. */
+  /** From the flag, else the configuration; reports what is wrong. Undefined means the default. */
   read(source: SettingSource): T | undefined;
   /** Its shape in a bundle's manifest.json. */
   readonly stored: Schema<T>;
@@ -23,7 +23,6 @@ export interface Requirement<T> {
   isMet(value: T, settings: object): boolean;
 }
 
-/** Where settings come from, and their mode and release. */
 export interface SettingSource {
   readonly mode: ProxyMode;
   readonly release: Release;
@@ -88,12 +87,11 @@ export interface Given<T> {
   readonly path: SettingPath | undefined;
 }
 
-/** Infers the types of a row. */
 export function setting<T, F extends Flag = never>(row: Setting<T, F>): Setting<T, F> {
   return row;
 }
 
-/** A row with one flag and one field; the flag wins. `read` is called if either is set. */
+/** One flag and one field; the flag wins. `read` is called if either is set. */
 export function plainSetting<T, N extends string, K extends FlagKind, V>({
   flag,
   field,
@@ -103,7 +101,7 @@ export function plainSetting<T, N extends string, K extends FlagKind, V>({
 }: Omit<Setting<T>, 'flags' | 'fields' | 'read'> & {
   readonly flag: Flag<N, K>;
   readonly field: Field<V>;
-  /** Whether an empty text counts as not set. */
+  /** Whether an empty text counts as unset. */
   readonly skipsEmpty?: boolean;
   read(written: Given<ReadValues[K] | NonNullable<V>>, source: SettingSource): T | undefined;
 }): Setting<T, Flag<N, K>> {
@@ -118,7 +116,7 @@ export function plainSetting<T, N extends string, K extends FlagKind, V>({
   });
 }
 
-/** The flag's value if given, else the field's; undefined if neither is set. */
+/** The flag's value, else the field's; undefined if neither is set. */
 export function given<K extends FlagKind, V>(
   source: SettingSource,
   flag: Flag<string, K>,
@@ -146,7 +144,6 @@ export function refuse<Code extends FindingCode>(
   source.report({ ...faultOf(code, details), path });
 }
 
-/** Reports a text that the setting does not accept, and what it accepts. */
 export function refuseValue(
   source: Pick<SettingSource, 'report'>,
   { name, value, path }: Given<string>,
@@ -162,7 +159,6 @@ export function ignoredUnlessIn(mode: ProxyMode, source: SettingSource): ProxyMo
   return source.mode === mode ? undefined : source.mode;
 }
 
-/** The items of a list, each with its place. */
 export function itemsOf({ value, name, path }: Given<readonly string[]>): readonly Given<string>[] {
   return value.map((item, i) => ({ value: item, name, path: path && [...path, i] }));
 }

@@ -48,7 +48,7 @@ type ValueOf<Row> = Row extends { readonly stored: Schema<infer T> } ? T : Value
 
 type Flat<T> = { readonly [K in keyof T]: T[K] };
 
-/** The settings, with kube-proxy's defaults filled in. Durations are in seconds. */
+/** Durations are in seconds. */
 export type SettingValues = ValuesOf<Table>;
 
 type RowsIn<Rows> = {
@@ -59,7 +59,7 @@ type AllFlags = RowsIn<Table>['flags'][number];
 
 export type ProxyFlags = OptionsOf<AllFlags>;
 
-/** The rows, each with its path of names: ['ipvs', 'scheduler']. */
+/** Each with its path of names: ['ipvs', 'scheduler']. */
 export function listSettings(): readonly { readonly path: readonly string[]; readonly row: AnySetting }[] {
   const listed: { readonly path: readonly string[]; readonly row: AnySetting }[] = [];
   mapSettings((row, path) => listed.push({ path, row }));
@@ -161,7 +161,7 @@ export const configuredSections: readonly string[] = [
   ...new Set(fields.flatMap(({ path }) => (path.length > 1 ? path.slice(0, 1) : []))),
 ];
 
-/** The schemas of the settings in a configuration section; '' for those outside. */
+/** '' for those outside any section. */
 export function fieldsInSection(section: string): Schemas {
   const own = fields.filter(({ path }) => (path.length > 1 ? path[0] : '') === section);
   return Object.fromEntries(own.map((field) => [lastName(field), field.schema]));
