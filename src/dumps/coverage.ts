@@ -6,13 +6,11 @@ import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-po
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { setFamily } from '../kube-proxy/ipvs-objects.ts';
 
-/** Kinds that a side may show for a single family or table. */
 const kindsInParts = { iptables: true, nftables: true } satisfies { readonly [K in ObjectKind]?: true };
 
-/** Kinds that a side shows entirely or not at all. */
+/** Shown entirely or not at all. */
 type WholeKind = Exclude<ObjectKind, keyof typeof kindsInParts>;
 
-/** How much a side shows of each kind of objects. */
 export interface Shown extends Readonly<Record<WholeKind, boolean>> {
   readonly iptables: Readonly<Record<Family, readonly TableName[]>>;
   readonly nftables: readonly Family[];
@@ -97,12 +95,11 @@ function cutRules(iptables: FamilyTables, shown: Shown['iptables']): FamilyTable
 
 export const workingTables: readonly TableName[] = ['nat', 'filter'];
 
-/** The names of families whose nftables tables are unknown. */
 export function lackingNftables({ nftables }: Pick<Coverage, 'nftables'>): readonly string[] {
   return families.filter((family) => !nftables.includes(family)).map((family) => familyNames[family]);
 }
 
-/** Whether anything is known of a kernel: a listing of flows alone shows nothing. */
+/** A listing of flows alone shows nothing. */
 export function showsAnything(coverage: Coverage): boolean {
   const { iptables, nftables, excerpts = [] } = coverage;
   const parts = [...Object.values(iptables), nftables, excerpts];
@@ -123,7 +120,7 @@ export function showsServices(coverage: Coverage, mode: ProxyMode, family: Famil
   return modeFacts[mode].serviceKinds.every((kind) => shown[kind]);
 }
 
-/** Finds where node ports listen by a dump's state. Partial lists do not show where nothing listens. */
+/** Partial lists do not show where nothing listens. */
 export function findDumpListeners(
   state: KernelState,
   { virtualServers }: Pick<Coverage, 'virtualServers'>,

@@ -24,11 +24,11 @@ import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import { RuleListings, type Variant } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
-/** The kind of a dump file: the tool that printed it. */
+/** The tool that printed a dump file. */
 export type DumpFileKind =
   Exclude<ReadableKind, 'rules'> | 'ip6tables -L' | 'iptables-save' | 'ip6tables-save' | 'iptables -S' | 'ip6tables -S';
 
-/** What was taken from a node, by kpc-apply dump or by hand. */
+/** Taken from a node, by kpc-apply dump or by hand. */
 export interface Dump {
   readonly state: KernelState;
   readonly coverage: Coverage;
@@ -36,7 +36,6 @@ export interface Dump {
   /** What ip route and ip rule print. */
   readonly routes: KnownRoutes;
   readonly log: ProxyLog | undefined;
-  /** Each output that was read, and its file. */
   readonly files: readonly { readonly name: string; readonly kind: DumpFileKind }[];
   readonly faults: readonly DumpFault[];
   readonly doubts: readonly Doubt[];
@@ -70,7 +69,7 @@ type ForeignDoubt =
   /** iptables-save reports legacy tables that the dump does not have. */
   | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family };
 
-/** An nftables table of another program or of iptables, or kube-proxy's if it is dormant. */
+/** Another program's or iptables', or kube-proxy's if it is dormant. */
 export interface OtherTable {
   /** "inet firewalld". */
   readonly table: string;
@@ -80,12 +79,11 @@ export interface OtherTable {
   readonly hooked: readonly HookedInterfaces[];
 }
 
-/** Whether a doubt is about rules that are not kube-proxy's. */
 export function isForeign(doubt: Doubt): doubt is ForeignDoubt {
   return doubt.kind === 'other-table' || doubt.kind === 'other-variant' || doubt.kind === 'legacy-tables';
 }
 
-/** A sentence for each output from another node or time than the first of its kind, which answers do not use. */
+/** A sentence for each unused output, from another node or time than the first of its kind. */
 export function describeSkipped(doubts: readonly Doubt[]): readonly string[] {
   return doubts.flatMap((doubt) =>
     doubt.kind === 'second-listing'
@@ -96,10 +94,9 @@ export function describeSkipped(doubts: readonly Doubt[]): readonly string[] {
   );
 }
 
-/** Interfaces where chains of nftables see incoming or outgoing packets: hooks ingress and egress. */
+/** Seen by chains with hooks ingress or egress. */
 export interface HookedInterfaces {
   readonly end: 'input' | 'output';
-  /** Whether the rules that see them are among those read. */
   readonly isRead: boolean;
   /** Names; a trailing `*` matches any further characters. */
   readonly interfaces: readonly string[];
@@ -112,14 +109,13 @@ export function sorted(texts: readonly string[]): string {
   return texts.toSorted().join('\n');
 }
 
-/** Where an output was printed: its file, its first line, and its kind. */
 export interface Printed {
   readonly file: string;
   readonly line: number;
   readonly kind: DumpFileKind;
 }
 
-/** A dump under construction: what was taken so far, and diagnostics. If something was dumped twice, the first counts. */
+/** If something was dumped twice, the first counts. */
 export class DumpDraft {
   readonly sets = new Listed<IpSet>(
     ({ name }) => `set ${name}`,
@@ -166,7 +162,7 @@ export class DumpDraft {
   /** By text, so that the same fault in a file is reported once. */
   readonly #faults = new Map<string, DumpFault>();
   readonly #doubts: Doubt[] = [];
-  /** By reason and file: the number of lines after the first. */
+  /** By reason and file: lines after the first. */
   readonly #unread = new Map<string, { more: number }>();
   #host: string | undefined;
   readonly #log = new ProxyLog();
@@ -186,7 +182,7 @@ export class DumpDraft {
     return true;
   }
 
-  /** Reports an output from another node or time, and records that answers do not use it. */
+  /** Records that answers do not use it. */
   #skip(file: string, output: string, differences: readonly string[], line: number): void {
     this.fault(file, 'second-listing', { output, differences }, line);
     const isKnown = this.#doubts.some(
@@ -195,7 +191,7 @@ export class DumpDraft {
     if (!isKnown) this.doubt({ file, kind: 'second-listing', output });
   }
 
-  /** Reports why an output is not read, or not fully; `reason` is a clause about it. */
+  /** `reason`: a clause about the output. */
   refuse(file: string, line: number, output: string, reason: string): void {
     this.fault(file, 'unread-output', { output, reason, isAll: false }, line);
   }
@@ -234,7 +230,7 @@ export class DumpDraft {
     if (first && !isKnown) this.doubt({ file, kind: 'unread', output, line: first.line + offset, rules });
   }
 
-  /** Takes what an output lists; returns whether it did. Reports one of another node or time: states must not mix. */
+  /** Returns whether it took the output. Reports one of another node or time: states must not mix. */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
     if (differences.length > 0) this.#skip(file, kind, differences, line);
@@ -280,13 +276,13 @@ export class DumpDraft {
     });
   }
 
-  /** Takes routes or routing rules. Returns the unreadable lines. */
+  /** Returns the unreadable lines. */
   readRoutes(output: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     this.file(file, kind);
     return this.#routes.read(output, kind, file);
   }
 
-  /** Reads the log of one pod or node, in one file or several. Skips a log without a line that kpc knows, as another program's. */
+  /** One pod's or node's log, in one file or several. Skips a log without a known line, as another program's. */
   readLog(file: string, text: string, firstLine: number): void {
     const other = this.#log.read(file, text, firstLine);
     if (!this.#log.isKnown) return;
@@ -296,12 +292,12 @@ export class DumpDraft {
     this.fault(file, 'second-listing', { output: 'kube-proxy log', differences }, other.line);
   }
 
-  /** The rules of one family, which counts as given from then on. */
+  /** The family counts as given from then on. */
   rulesOf(family: Family): RuleListings {
     return (this.#rules[family] ??= new RuleListings());
   }
 
-  /** Adds the rules of one family, like RuleListings.add. Returns whether they were taken; if not, reports it. */
+  /** Like RuleListings.add; returns false and reports rules that were not taken. */
   addRules(
     family: Family,
     tables: Tables,
@@ -315,7 +311,7 @@ export class DumpDraft {
     return differences.length === 0;
   }
 
-  /** Records the place of an nftables table in its listing: tables are listed in order of creation. */
+  /** nft lists tables in order of creation. */
   place(seenBy: readonly Family[], name: string, listing: string): void {
     for (const family of seenBy) {
       const key = `${family} ${name}`;
@@ -323,7 +319,7 @@ export class DumpDraft {
     }
   }
 
-  /** Adds nftables tables, or parts of them. `isRuleset`: nft was asked for all tables. */
+  /** Or parts of them. `isRuleset`: nft was asked for all tables. */
   addNftables(tables: readonly NftTable[], isRuleset: boolean): void {
     for (const table of tables) {
       const key = `${table.family} ${table.name}`;
@@ -333,7 +329,7 @@ export class DumpDraft {
     this.#isRuleset ||= isRuleset;
   }
 
-  /** Adds another program's table, or a part: nft prints a single chain or map inside its table. */
+  /** Or a part: nft prints a single chain or map inside its table. */
   addOtherTable({ table, tables, hooked }: OtherTable): void {
     const known = this.#otherTables.get(table);
     const both = known && known.tables && tables ? mergeFamilies(known.tables, tables) : undefined;
@@ -422,7 +418,6 @@ export class DumpDraft {
     return nat?.chains.has(baseChains.services) === true && !natHooks.every((name) => nat.chains.has(name));
   }
 
-  /** Whether all of kube-proxy's nftables objects are known. */
   #showsNftables(family: Family): boolean {
     const own = [...this.#nftables.values()].filter((table) => table.family === family && isKubeProxyTable(table.name));
     if (this.nftParts.has(family) || this.#lacksHooks(family)) return false;
@@ -434,7 +429,6 @@ export class DumpDraft {
 /** Built-in chains of table nat from which kube-proxy jumps in every mode that writes iptables rules. */
 const natHooks = ['PREROUTING', 'OUTPUT', 'POSTROUTING'];
 
-/** What a tool lists, in full or in part. */
 export class Listed<T> {
   readonly #items = new Map<string, T>();
   readonly #keyOf: (item: T) => string;
@@ -487,10 +481,9 @@ function listedLinks(): Listed<Link> {
   );
 }
 
-/** A chain, set or map, and its content as text. */
 export type RuleText = readonly [name: string, text: () => string];
 
-/** Completes a program's tables, one for each family whose packets they see. */
+/** One table per family whose packets it sees. */
 function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): readonly NftTable[] {
   const isOf = ({ family }: NftTable, other: NftTable): boolean => other.family === family;
   return [

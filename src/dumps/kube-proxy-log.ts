@@ -5,7 +5,6 @@ import { parseChecked } from '../base/json/check.ts';
 import { linesOf } from '../kernel/lines.ts';
 import { findKnownLine, type Fact, type KnownProblem } from '../kube-proxy/log-lines.ts';
 
-/** Log lines that report one problem. */
 export interface LogFinding {
   readonly problem: KnownProblem;
   readonly at: LogPlace;
@@ -27,7 +26,7 @@ interface Entry {
   /** The text after the message, including further lines. */
   detail: string;
   readonly line: number;
-  /** Whether the message is constant and the error follows it. */
+  /** Whether the error follows a constant message. */
   readonly isStructured: boolean;
 }
 
@@ -59,10 +58,9 @@ export const continuesLogLine = new RegExp(`^${sourceOf(wrapper)}[ \\t]`);
 
 const podOfFile = /kube-system-(kube-proxy-[^/]{1,253}?)(?:-previous)?$/;
 
-/** Most characters to keep after a message. */
 const longestDetail = 2000;
 
-/** What a kube-proxy log says, as far as kpc knows its lines. Read in one piece or several. */
+/** Read in one piece or several. */
 export class ProxyLog {
   lines = 0;
   firstTime: string | undefined;
@@ -84,7 +82,7 @@ export class ProxyLog {
   /** The pod or node of the lines, if they name it. */
   #source: string | undefined;
 
-  /** Reads lines from number `firstLine`, of the first line's pod or node. Returns the first line of another. */
+  /** Reads lines of the first line's pod or node, numbered from `firstLine`. Returns the first line of another. */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
     let entry: Entry | undefined;
     let foreign: { readonly line: number; readonly from: string } | undefined;
@@ -157,7 +155,7 @@ const ownSelector = /(?:!|%21)service\.kubernetes\.io(?:\/|%2F)(?:headless|servi
 /** Problems of any program that calls an API server, or ends with an error. */
 const sharedProblems: ReadonlySet<string> = new Set(['ended', 'watch']);
 
-/** Reads the first line of an entry; undefined for any other line. */
+/** Undefined unless the line begins an entry. */
 function readEntry(line: string, number: number): Entry | undefined {
   const [header, severity, time] = klogHeader.exec(line) ?? [];
   if (header === undefined || severity === undefined || time === undefined) return readJsonEntry(line, number);

@@ -7,15 +7,15 @@ interface Recogniser {
   /** Lines of any output that continue this one once begun; by default none. */
   readonly continues?: RegExp;
   /**
-   * Words in a list of addresses, instead of `continues`: a line with one, or with a piece of an address, may be a
-   * damaged line of the list. Other lines (a log, a date, a separator) do not end the list.
+   * Words in a list of addresses, instead of `continues`: a line with one, or with a piece of an address, may be a damaged line of the
+   * list. Other lines, such as logs or separators, do not end the list.
    */
   readonly words?: RegExp;
   /** Matches raw lines that continue an output that has begun, whatever else they look like. */
   readonly holds?: RegExp;
   /** The part of a line that appears once in a listing: the name of a table, set, virtual server or link. */
   readonly once?: RegExp;
-  /** Why it is refused, if it is, and what to print instead: a clause about the output. */
+  /** A clause on why the output is refused, and what to print instead. */
   readonly refusal?: string;
 }
 
@@ -35,7 +35,6 @@ function route(rest: RegExp): RegExp {
   );
 }
 
-/** A route of a kind without a link. */
 const forbidden = /^(?:throw|unreachable|prohibit|blackhole) (?:default|[\da-fA-F]*[.:][\da-fA-F.:]*(?:\/\d{1,3})?)\s/;
 
 const listInstead = 'print ipvsadm -Ln or ipvsadm -Sn instead';
@@ -145,16 +144,15 @@ const readable = {
   'nft list ruleset': { starts: [] },
 } satisfies Record<string, Recogniser>;
 
-/** An output that kpc reads, by its command: 'ipvsadm -Ln'. */
+/** By command: 'ipvsadm -Ln'. */
 export type ReadableKind = keyof typeof readable;
 
-/** An output that kpc recognises; some are refused. */
+/** Some are refused. */
 export type OutputKind = ReadableKind | keyof typeof refused;
 
 /** An IPv4 or IPv6 address or what is left of one, and the end of a line that a terminal wrapped. */
 const pieceOfAddress = /\d\.\d{1,3}\.\d|::|(?:[\da-f]{1,4}:){3}|^[\d\s]+$/i;
 
-/** Whether a line may continue an output. */
 export function mayContinue(kind: OutputKind, line: string): boolean {
   const { continues, words } = recognisers[kind];
   return continues?.test(line) ?? (words !== undefined && (words.test(line) || pieceOfAddress.test(line)));
@@ -164,7 +162,7 @@ export function isReadable(kind: OutputKind): kind is ReadableKind {
   return recognisers[kind].refusal === undefined;
 }
 
-/** All kinds of output, in the order tried. A new one needs a row in one table and a case in read-dump.ts. */
+/** In the order tried. A new one needs a row in one table and a case in read-dump.ts. */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
 export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

@@ -26,17 +26,17 @@ const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^sysctl/i, 'sysctl'],
 ];
 
-/** The tool that printed a file with this name; undefined if it is not a dump file. */
+/** By name; undefined if it is not a dump file's. */
 export function expectDumpFile(name: string): DumpFileKind | undefined {
   return namePatterns.find(([pattern]) => pattern.test(name))?.[1];
 }
 
-/** Whether the name alone shows a dump file: "ipset-save". */
+/** Whether the name alone shows it: "ipset-save". */
 export function isDumpFileName(name: string): boolean {
   return /^((ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?|nft[-_.](list[-_.])?ruleset(\.(txt|json|nft))?)$/i.test(name);
 }
 
-/** Reads the files of a dump, skipping those that name and content show not to be one. Takes any text. */
+/** Skips files that name and content show not to be a dump's. Takes any text. */
 export function readDump(texts: ReadonlyMap<string, string>): Dump {
   const draft = new DumpDraft();
   // An iptables -L list shows less than iptables-save, whose output is taken first.
@@ -73,7 +73,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
 }
 
-/** Whether a text ends in mid-line, in its last output or outside any. Nothing shows what a list with a cut end lacks. */
+/** In its last output or outside any. Nothing shows what a list with a cut end lacks. */
 function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
   if (text.endsWith('\n')) return false;
   const lines = countLines(text);
@@ -105,7 +105,7 @@ function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   return others.map((output) => (output === saved ? { ...saved, text } : output));
 }
 
-/** Reads a file without output: a tool with nothing to print prints nothing. */
+/** An empty file: a tool with nothing to print prints nothing. */
 function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
   const isEmpty = !hasContent(text);
   if (!isEmpty || !mayBeEmpty.has(kind)) {
@@ -208,8 +208,7 @@ function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip
 const endsBare = /(?:^|\n)(?:-A [^\n]*|(?:TCP|UDP|SCTP)[ \t][^\n]*)$/;
 
 /**
- * Whether these are all virtual servers of a node. Such a list begins right after its command or, without one, with its
- * titles; a single virtual server is a part, unless the file's name says otherwise.
+ * Whether these are all virtual servers of a node: after a command or titles, or several. The file's name may promise a whole list, too.
  */
 function isWholeList({ kind, text, command }: ToolOutput, file: string): boolean {
   if (command !== undefined && command.tool !== 'other') return true;

@@ -1,4 +1,3 @@
-// Reads what ip prints for people: addresses, routes and routing rules.
 import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
 import { makeLinkAddress, type Link, type LinkAddress } from '../kernel/link/link.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../kernel/lines.ts';
@@ -25,8 +24,8 @@ interface DraftLink {
 }
 
 /**
- * Reads `ip addr` text: a block per link, a line per address (-o), or columns (-br); of blocks also what grep leaves,
- * if a line names its link. Takes any text; addresses it cannot read are in `unread`.
+ * Reads `ip addr` text: a block per link, a line per address (-o), or columns (-br); also what grep leaves of blocks, if a line names its
+ * link. Takes any text; addresses it cannot read are in `unread`.
  */
 export function parseIpAddrText(text: string): {
   readonly links: readonly Link[];
@@ -101,7 +100,6 @@ function scopeOf(word: string): string | undefined {
   return isLinkLocal(address) ? 'link' : undefined;
 }
 
-/** A dump's routes for each family. */
 export type KnownRoutes = { readonly [F in Family]?: Routes };
 
 export type RoutingKind = Extract<ReadableKind, 'ip route' | 'ip -j route' | 'ip rule' | 'ip -j rule'>;
@@ -120,11 +118,11 @@ interface Drafted {
   readonly answers: RouteAnswer[];
 }
 
-/** A dump's routes while its files are read. Merges what is listed both as text and as JSON. */
+/** Merges what is listed both as text and as JSON. */
 export class DraftedRoutes {
   readonly #drafts: { [F in Family]?: Drafted } = {};
 
-  /** Takes what an output lists. Returns the unreadable lines. */
+  /** Returns the unreadable lines. */
   read({ text, command, isPart }: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     const named = /(?:^|[-_./])(?:ip)?v?6(?:[-_.]|$)/.test(file) ? ('ipv6' as const) : undefined;
     const family = command?.routing?.family ?? named;

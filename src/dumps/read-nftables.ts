@@ -10,7 +10,7 @@ import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
 
-/** Reads one table that nft printed, if it is kube-proxy's: for tables made by iptables, iptables-save shows more. */
+/** Takes only kube-proxy's: for tables made by iptables, iptables-save shows more. */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text: printed, command, firstLine, isCutOff } = output;
   const at = { file, line: firstLine, kind: nftList } as const;
@@ -97,7 +97,7 @@ function withoutCutLine(text: string): string {
   return text.endsWith('\n\n') ? text : text.slice(0, text.trimEnd().lastIndexOf('\n') + 1);
 }
 
-/** Rules and elements of tables, without the clients that rules added. */
+/** Without the clients that rules added. */
 function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
   return tables.flatMap(({ family, name: table, chains, sets }) => {
     const where = isKubeProxyTable(table) ? family : `${family} ${table}`;
@@ -140,14 +140,13 @@ function nameOf(family: string, name: string): string {
   return family === 'inet' || family === 'netdev' ? `${family} ${name}` : name;
 }
 
-/** The families whose packets an nftables table sees. */
 function familiesOf(family: string): readonly Family[] {
   return family === 'inet' ? families : families.filter((each) => nftFamily[each] === family);
 }
 
 /**
- * Another program's table, such as "inet firewalld", as packets see it: family inet sees both. Unreadable parts of
- * rules become unknown expressions; if more is unreadable, returns no tables, and those lines.
+ * Another program's table, such as "inet firewalld", as packets see it: family inet sees both. Unreadable parts of rules become unknown
+ * expressions; if more is unreadable, there are no tables, only those lines.
  */
 function readOtherTable(
   family: string,
@@ -168,7 +167,7 @@ function readOtherTable(
 const deviceHook =
   /\btype \w+ hook (?<hook>ingress|egress) devices? (?<rest>[^;\n]*);?[ \t]*(?<policy>policy \w+;)?(?<idle>\s*\})?/g;
 
-/** The interfaces where a table's chains see packets, except chains that let everything pass. */
+/** Except those of chains that let everything pass. */
 function findHooked(text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
   return [...text.matchAll(deviceHook)].flatMap(({ groups = {} }): readonly HookedInterfaces[] => {
@@ -190,7 +189,6 @@ function isHarmless(line: string, reason: string): boolean {
   return reason === 'not a part of a table' && /^\s*flags (?:owner|persist)/.test(line);
 }
 
-/** Tables where iptables keeps its rules. */
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
 
 /** A rule with nothing after its counter: nft omits xt targets such as DNAT in any family but the first that it lists. */

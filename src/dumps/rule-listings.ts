@@ -3,10 +3,10 @@ import { tableNames, type Chain, type TableName, type Tables } from '../kernel/i
 import { jumpChain } from '../kernel/state.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 
-/** Variants of iptables: the kernel runs the rules of both. */
+/** The kernel runs the rules of both. */
 export type Variant = 'legacy' | 'nft';
 
-/** One variant's table, from one listing or several parts. */
+/** From one listing or several parts. */
 interface ListedTable {
   /** Undefined until a listing says. */
   variant: Variant | undefined;
@@ -20,7 +20,6 @@ interface Given {
   readonly isWhole: boolean;
 }
 
-/** A table that was listed before, and the chains in which a listing differs from it. */
 interface Match {
   readonly known: ListedTable;
   readonly differences: readonly string[];
@@ -52,8 +51,8 @@ export class RuleListings {
   }
 
   /**
-   * The table that a listing repeats or completes, and the differences. If only one of two names its variant, both
-   * count as it, unless that is legacy and they differ: whoever prints iptables-legacy by name also has iptables-nft.
+   * The table that a listing repeats or completes, and the differences. If only one names its variant, both count as it, unless it is
+   * legacy and they differ: whoever prints iptables-legacy by name also has iptables-nft.
    */
   #match(name: TableName, given: Given): Partial<Match> {
     const listed = (this.#listed.get(name) ?? []).map((known) => {
@@ -88,7 +87,6 @@ export class RuleListings {
     return tablesOf([...this.#listed].flatMap(([name, listed]) => nameTable(name, mainOf(name, listed))));
   }
 
-  /** Tables of the other variant. */
   get others(): Tables {
     return tablesOf(
       [...this.#listed].flatMap(([name, listed]) => {
@@ -118,8 +116,8 @@ export class RuleListings {
   }
 
   /**
-   * The complete tables. kube-proxy uses nat and filter: if only one is there, with its chains or jumps to them, the
-   * other was not printed. `lacksLegacy`: the dump lacks existing legacy tables, which may hold kube-proxy's chains.
+   * kube-proxy uses nat and filter: if only one is there, with its chains or jumps to them, the other was not printed. `lacksLegacy`: the
+   * dump lacks existing legacy tables, which may hold kube-proxy's chains.
    */
   wholeTables(lacksLegacy: boolean): readonly TableName[] {
     const { tables } = this;
@@ -176,7 +174,6 @@ function mergeParts(known: Chain | undefined, part: Chain): Chain {
   return { ...known, rules: [...known.rules, ...part.rules.filter((rule) => !rules.has(ruleMeaning(rule)))] };
 }
 
-/** Whether kube-proxy makes a chain of this name in that table. */
 export function isOwnChain(table: TableName, chain: string): boolean {
   const kind = classifyChain(table, chain);
   return kind === 'service' || kind === 'fixed';
@@ -186,7 +183,7 @@ function hasOwnChains(table: TableName, chains: ReadonlyMap<string, Chain> | und
   return [...(chains?.keys() ?? [])].some((name) => isOwnChain(table, name));
 }
 
-/** Whether rules jump to kube-proxy's chains, present or not. */
+/** Whether or not these are present. */
 export function jumpsToOwn(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
   return [...chains.values()].some(({ rules }) => rules.some((rule) => isOwnChain(table, jumpChain(rule) ?? '')));
 }

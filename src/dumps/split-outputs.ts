@@ -14,15 +14,13 @@ interface Command {
   readonly variant?: 'legacy' | 'nft' | undefined;
   /** Whether it prints only a part: one chain, one set, what grep found. */
   readonly isPart: boolean;
-  /** For ip: the families whose addresses it prints for all links. */
+  /** For ip: families whose addresses it prints for all links. */
   readonly allAddresses?: readonly Family[] | undefined;
-  /** For ip route and ip rule: what it asks for. */
   readonly routing?: RoutesAsked | undefined;
-  /** The name of the machine it ran on, without domain; undefined if unknown. */
+  /** Without domain; undefined if unknown. */
   readonly host: string | undefined;
 }
 
-/** The output of one tool, in a text that may hold several. */
 export interface ToolOutput {
   readonly kind: OutputKind;
   /** Its first line in the text, from 1. */
@@ -36,7 +34,6 @@ export interface ToolOutput {
   readonly isCutOff: boolean;
 }
 
-/** A printed or pasted text, split by tool. */
 export interface SplitText {
   readonly outputs: readonly ToolOutput[];
   /** Numbers of lines that belong to no tool, and are not messages of a shell, ssh or kubectl either. */
@@ -59,7 +56,7 @@ interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'>
   readonly once: Set<string>;
 }
 
-/** Most characters before a text's first output; a text with more is not a dump. */
+/** A text with more characters before its first output is not a dump. */
 const longestPreface = 1 << 16;
 
 /** Whether a text holds a tool's output that shows a node's kernel. */
@@ -67,7 +64,7 @@ export function holdsOutput(text: string): boolean {
   return new Splitter(text.slice(0, longestPreface).replace(/^\ufeff/, '')).run(true);
 }
 
-/** Splits a text into outputs. Takes any text; one without outputs has no strays either. */
+/** Takes any text; one without outputs has no strays either. */
 export function splitOutputs(text: string): SplitText {
   const splitter = new Splitter(text.replace(/^\ufeff/, ''));
   if (!holdsOutput(text) || !splitter.run()) return { outputs: [], strays: [] };
@@ -96,7 +93,7 @@ class Splitter {
     this.#text = text;
   }
 
-  /** Reads the lines, or only up to the first output. Returns whether there is any. */
+  /** Returns whether there is any output. */
   run(isFirstOnly = false): boolean {
     let [at, next] = [0, 0];
     for (const raw of savedLines(this.#text, plain)) {
@@ -114,7 +111,7 @@ class Splitter {
     return this.drafts.length > 0;
   }
 
-  /** The current line and as many after it as decide what they are. */
+  /** Enough lines to decide what the current one is. */
   #ahead(count: number): readonly string[] {
     return this.#text
       .slice(this.#start, this.#start + longestAhead)
@@ -345,7 +342,7 @@ const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 
 const unknownCommand: Command = { tool: 'other', table: undefined, isPart: false, host: undefined };
 
-/** The command on a line, also after a prompt or in a title, or Ansible's for a host; undefined for any other line. */
+/** After a prompt or in a title, or Ansible's for a host; undefined for any other line. */
 function readCommand(line: string, above: Command | undefined): Command | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
   if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: readHost(line) };
@@ -398,7 +395,6 @@ const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
 const chatter =
   /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,}(?: (?:START|END) logs for container |$)|Total Number of Rules: \d+$|cpu=\d+ |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
 
-/** Whether a line belongs to no tool that kpc reads, and can be ignored. */
 function isChatter(line: string): boolean {
   return chatter.test(line);
 }
@@ -407,7 +403,7 @@ function isChatter(line: string): boolean {
 const prefix =
   /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?|(?:\d{1,7}(?:[:-]\s?|\s{1,4})|[\w./-]{1,200}:(?:\d{1,7}:)?)(?=-{1,2}[A-Za-z]|\*[a-z]|:[^\s:]{1,64} (?:ACCEPT|DROP|-)(?: |$)|\[\d{1,20}:\d{1,20}\] |COMMIT$))/;
 
-/** A line without what a log, a mail or grep puts before it; undefined if there is no such prefix. */
+/** Undefined if there is no such prefix. */
 function takePrefix(line: string): string | undefined {
   const found = prefix.exec(line)?.[0];
   return found ? line.slice(found.length).trim() : undefined;
