@@ -21,10 +21,7 @@ import {
 
 type Chains = ReadonlyMap<string, Chain>;
 
-/**
- * Reads Service ports back from the rules of iptables mode: by what the rules do, named by kube-proxy's comments. `whole`: the
- * families whose table nat, with the endpoints and addresses, is complete.
- */
+/** Reads Service ports back from what iptables mode's rules do, named by comments. `whole`: families with a complete table nat. */
 export function decompileIptables(state: KernelState, whole: readonly Family[] = families): readonly DecompiledPort[] {
   return families.flatMap((family) =>
     new RulesReader(state.iptables[family] ?? {}, family, whole.includes(family)).read(),
@@ -81,7 +78,6 @@ class RulesReader {
       });
   }
 
-  /** Finds the Service port of a rule in KUBE-SERVICES, KUBE-NODEPORTS and the like. */
   #draftOf({ label, leadsTo, address, port, protocol }: ReadRule): PortDraft | undefined {
     // The label of a Service port without a name.
     const place = address === undefined ? `node port ${port}` : joinHostPort(address.text, port ?? 0);
@@ -154,7 +150,6 @@ class RulesReader {
     if (draft) draft.hasFirewall = true;
   }
 
-  /** Finds the Service port by the hash in the chain's name, or by a comment. */
   #readServiceChain(chain: Chain, showsCaptures: boolean): void {
     const { kind, hash } = serviceChain(chain.name) ?? {};
     if (kind === undefined || hash === undefined) return;
@@ -214,7 +209,7 @@ function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusa
   return places > 0 || nodePort !== undefined || healthCheckNodePort !== undefined;
 }
 
-/** Parses the name of a Service port's chain; undefined for endpoint chains and others. */
+/** Undefined for endpoint chains and others. */
 function serviceChain(name: string | undefined): ReturnType<typeof parseServiceChain> {
   const parsed = name === undefined ? undefined : parseServiceChain(name);
   return parsed?.kind === 'endpoint' ? undefined : parsed;
@@ -235,7 +230,6 @@ export function readRule(rule: Rule) {
     comment: find(rule, 'comment')?.text ?? '',
     label: labelInComment(rule),
     jumpsTo,
-    /** The chain of a Service port that it jumps to. */
     leadsTo: serviceChain(jumpsTo),
     marks,
     address: destination && singleAddress(destination),
@@ -308,10 +302,7 @@ function commentedEndpoint(comment: string): DraftEndpoint | undefined {
   return named === undefined ? undefined : endpointNamed(named);
 }
 
-/**
- * Finds the endpoint from the chain's rule for packets that come from it: iptables-save cannot print the target of rules that
- * another version of iptables wrote.
- */
+/** From the chain's rule for packets from the endpoint: iptables-save cannot print rules' targets of another iptables version. */
 function sourceOf(chain: Chain | undefined): DraftEndpoint | undefined {
   const range = chain?.rules.map((rule) => findPlain(rule, 'source')).find((arg) => arg !== undefined)?.range;
   const address = range && singleAddress(range);

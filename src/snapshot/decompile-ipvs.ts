@@ -21,7 +21,7 @@ import {
 import { clientsOfRule } from './decompile-iptables.ts';
 import { endpointAt, nodePortPlace, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
-/** Where a virtual server listens. A node port has no address of its own; a bitmap of ports shows none at all. */
+/** A node port has no address of its own; a bitmap of ports shows none at all. */
 interface Listener {
   readonly family: Family;
   readonly protocol: Protocol;
@@ -31,10 +31,10 @@ interface Listener {
 }
 
 /**
- * Reads Service ports back from virtual servers and sets. Neither has names: unless something else shows them, each address and
- * port counts by itself, and the virtual servers of a node port, on all the node's addresses, count as one. The internal policy
- * would only show in the endpoints, which may be few for other reasons, so it is left out; the external one is unknown without
- * the sets. If only some virtual servers were printed, missing real servers may exist too.
+ * Reads Service ports back from virtual servers and sets, which have no names: unless something else shows them, each address and port
+ * counts by itself, and the virtual servers of a node port, on all the node's addresses, count as one. Leaves out the internal policy,
+ * which would only show in the endpoints; the external one is unknown without the sets. If only some virtual servers were printed, real
+ * servers may be missing too.
  */
 export function decompileIpvs(
   state: KernelState,
@@ -74,7 +74,6 @@ export function decompileIpvs(
 
 const addressSets: ReadonlySet<SetId> = new Set(openSets);
 
-/** The set that lists addresses of a kind. */
 const setsByKind: { readonly [K in PortAddress['kind']]: SetId | undefined } = {
   'cluster-ip': 'clusterIP',
   'load-balancer-ip': 'loadBalancer',
@@ -82,7 +81,7 @@ const setsByKind: { readonly [K in PortAddress['kind']]: SetId | undefined } = {
   unknown: undefined,
 };
 
-/** Reads virtual servers, using what kube-proxy's sets and their rules show about addresses and ports. */
+/** Uses what kube-proxy's sets and their rules show about addresses and ports. */
 class ServersReader {
   /** A Service port has a virtual server for each of its addresses, and one for its node port on each node address. */
   readonly drafts = new Map<string, PortDraft>();
@@ -137,7 +136,6 @@ class ServersReader {
     else if (isLocal && onNode && taking.every((endpoint) => !onNode.has(endpoint))) draft.goesToAll = true;
   }
 
-  /** Reads where a virtual server listens, even if only sets show it, and whether its policy is Local, if they show that. */
   readListener(
     listener: Listener,
     label: string | undefined,

@@ -19,7 +19,7 @@ import {
   type MarkedSource,
 } from './decompiled-port.ts';
 
-/** Reads Service ports back from kube-proxy's tables, whose chains are named after them. `whole`: the families whose table is complete. */
+/** Reads Service ports back from kube-proxy's tables, by the chains' names. `whole`: families with a complete table. */
 export function decompileNftables(
   state: KernelState,
   owners: Owners,
@@ -167,7 +167,7 @@ class TableReader {
     return drawn.every((name) => this.#endpointOf(name).length > 0);
   }
 
-  /** The endpoint of an endpoint chain; if the chain is missing, by its name. */
+  /** If the chain is missing, by its name. */
   #endpointOf(name: string): readonly DraftEndpoint[] {
     const chain = this.#table.chains.get(name);
     const [endpoint] = chain ? endpointsOf(chain) : [];
@@ -195,7 +195,7 @@ function masqueradedIn(chain: NftChain | undefined): MasqueradedClients | undefi
   return chain?.rules.map(clientsOfNftRule).find((each) => each !== undefined);
 }
 
-/** The clients whose packets a rule marks for masquerading; undefined if it marks none. */
+/** Undefined if the rule marks none. */
 function clientsOfNftRule({ expressions }: NftRule): MasqueradedClients | undefined {
   const marks = expressions.some(
     (each) =>
@@ -206,7 +206,7 @@ function clientsOfNftRule({ expressions }: NftRule): MasqueradedClients | undefi
   return marks ? markedClients(from ?? { isFromNode: false }) : undefined;
 }
 
-/** The source that a match tests for; undefined if it tests something else. */
+/** Undefined if the match tests something else. */
 function sourceAsked({ left: [field], right, negated }: Match): MarkedSource | undefined {
   const isExcluded = negated === true;
   if (field?.name.startsWith('fib ')) return { isFromNode: true };
@@ -222,7 +222,7 @@ function sourceAsked({ left: [field], right, negated }: Match): MarkedSource | u
 
 type Match = Expression & { readonly kind: 'match' };
 
-/** The values on the right side of a match; none for a named set. */
+/** None for a named set. */
 function valuesOf(right: Right): readonly string[] {
   if (right.kind === 'set') return [];
   return (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value]));

@@ -5,7 +5,7 @@ import { baseChains } from '../kube-proxy/chain-names.ts';
 import { find, readRule } from './decompile-iptables.ts';
 import { endpointAt, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
-/** Reads Service ports back from the rules of userspace mode, named by their comments; the balancer shows their endpoints. */
+/** Names come from the rules' comments, endpoints from the balancer. */
 export function decompileUserspace({ iptables, proxyPorts }: KernelState): readonly DecompiledPort[] {
   const served = new Map(proxyPorts.map((port) => [`${port.protocol} ${port.port}`, port]));
   const drafts = new Map<string, PortDraft>();

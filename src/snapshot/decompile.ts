@@ -16,7 +16,6 @@ import { decompileNftables } from './decompile-nftables.ts';
 import { decompileUserspace } from './decompile-userspace.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 
-/** What a state shows of its Services. */
 export interface ShownServices {
   readonly mode: ProxyMode | undefined;
   /** Sorted by name, then family. */
@@ -37,9 +36,9 @@ interface Leftovers {
 }
 
 /**
- * Reads Services back from a kernel's state. Names come from kube-proxy's comments in iptables and userspace mode, and from chain
- * names in nftables mode; IPVS mode only shows addresses. Leftovers of another mode are separate. `weighServer`: whether a
- * virtual server is kube-proxy's. `coverage`: what is fully known.
+ * Names come from kube-proxy's comments in iptables and userspace mode, and from chain names in nftables mode; IPVS mode only shows
+ * addresses. Leftovers of another mode are separate. `weighServer`: whether a virtual server is kube-proxy's. `coverage`: what is fully
+ * known.
  */
 export function decompile(
   state: KernelState,
@@ -83,7 +82,7 @@ function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] 
   return ports.toSorted((a, b) => compareText(key(a), key(b)));
 }
 
-/** A line for each kind of leftovers from another mode; empty if there are none. */
+/** One line per kind. */
 export function describeLeftovers({ chains, virtualServers, sets, addresses }: Leftovers): readonly string[] {
   const counted = (names: readonly string[], one: string, more?: string, where = ''): readonly string[] =>
     names.length === 0 ? [] : [`${count(names.length, one, more)}${where} (${nameSome(names)})`];

@@ -5,11 +5,10 @@ import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../
 import type { Address } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 
-/** A Service port as shown by a kernel, and what its objects do with packets to it. */
+/** A Service port as a kernel shows it, and what happens to its packets. */
 export interface DecompiledPort extends ShownPort {
   /** Undefined if nothing shows them, for example if there are only sets. */
   readonly endpoints: readonly DecompiledEndpoint[] | undefined;
-  /** What happens to traffic without an endpoint. */
   readonly fallback: 'no-endpoints' | 'local-drops' | 'local-to-all' | undefined;
   readonly masquerade: Masquerade | undefined;
   /** In userspace mode, the port where kube-proxy itself accepts connections. */
@@ -33,10 +32,10 @@ type DecompiledEndpoint = NonNullable<ShownPort['endpoints']>[number] & {
   readonly at?: readonly string[] | undefined;
 };
 
-/** A node port, among the places where a Service port listens. */
+/** Stands for a node port among the places where a Service port listens. */
 export const nodePortPlace = 'node port';
 
-/** Where packets come from that a rule marks for masquerading. */
+/** Senders whose packets a rule marks for masquerading. */
 export interface MarkedSource {
   readonly isFromNode: boolean;
   /** The sender that it matches or excludes: one client, or the node's pods. */
@@ -58,24 +57,24 @@ function readLabel(label: string): Pick<ShownPort, 'namespace' | 'service' | 'po
   return { namespace, service, portName: service === undefined ? undefined : portName };
 }
 
-/** An endpoint, taken from a rule's target or from a comment. */
+/** From a rule's target or a comment. */
 export type DraftEndpoint = Pick<DecompiledEndpoint, 'label' | 'address' | 'port'>;
 
 export function endpointAt(socket: SocketAddress): DraftEndpoint {
   return { label: formatSocketAddress(socket), ...socket };
 }
 
-/** The endpoint at an address, on any port. */
+/** On any port. */
 export function endpointOn(address: Address): DraftEndpoint {
   return { label: address.text, address, port: undefined };
 }
 
-/** The endpoint in a text "ip:port", unless addresses were replaced by names before pasting. */
+/** From "ip:port", unless names replaced addresses before pasting. */
 export function endpointNamed(label: string): DraftEndpoint {
   return { label, ...(parseSocketAddress(label) ?? { address: undefined, port: undefined }) };
 }
 
-/** A Service port under construction, while a kernel's objects are read. */
+/** A Service port under construction. */
 export class PortDraft {
   readonly label: string;
   readonly family: Family;
@@ -95,7 +94,6 @@ export class PortDraft {
   /** Whether packets from outside the source ranges are dropped, even if the ranges are not shown. */
   hasFirewall = false;
   readonly sourceRanges = new Set<string>();
-  /** What happens to packets without an endpoint. */
   readonly refusals = new Set<'reject' | 'drop'>();
   /** Whether packets without an endpoint on the node go to all endpoints. */
   goesToAll = false;
@@ -106,7 +104,6 @@ export class PortDraft {
     DraftEndpoint & Pick<DecompiledEndpoint, 'draining' | 'at'> & { readonly takes: Set<TrafficPolicy> }
   >();
   showsEndpoints = false;
-  /** Whether there may be addresses that are not shown. */
   hidesAddresses = false;
   proxyPort: number | undefined;
 
@@ -116,7 +113,7 @@ export class PortDraft {
     this.protocol = protocol;
   }
 
-  /** Adds an address. A kind that one rule has shown stays. */
+  /** A kind that one rule has shown stays. */
   addAddress(kind: PortAddress['kind'], address: Address, port: number | undefined): void {
     const known = this.addresses.get(address.text);
     if (!known || known.kind === 'unknown') this.addresses.set(address.text, { kind, address });

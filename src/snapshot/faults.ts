@@ -1,4 +1,3 @@
-// What is wrong on a node, as a snapshot shows it: endpoints of a Service port, and jumps of kube-proxy's that something removed.
 import { mayBeUnseen } from '../base/findings/services.ts';
 import { count, joinWords } from '../base/printable.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
@@ -10,7 +9,6 @@ import { findMissingJumps, type MissingJump } from '../kube-proxy/missing-jumps.
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import { nftChains, nftTableName } from '../kube-proxy/nft-table.ts';
 
-/** Faults in the endpoints of a Service port that the input shows. */
 export function faultsOf(port: ShownPort, side: Snapshot): readonly PortFault[] {
   if (side.kind === 'dump') return [];
   return side.faultsOf(serviceName(port)).filter((fault) => {
@@ -54,7 +52,7 @@ export function faultWords(fault: PortFault): string {
   }
 }
 
-/** A clause on why a Service port has no ready endpoint; undefined if unknown. */
+/** A clause; undefined if unknown. */
 export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefined {
   const fault = faultsOf(port, side).find(({ code }) => code !== 'undeclared-port');
   if (fault) return faultWords(fault);
@@ -65,12 +63,10 @@ export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefin
     : `none of its ${count(endpoints.length, 'endpoint')} is ready`;
 }
 
-/** Why they are missing, and what to do. */
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
 
 /**
- * Jumps missing from a node although the Services' rules that need them are there: kube-proxy makes each (iptablesJumpChains in
- * iptables/proxier.go, nftablesJumpChains), so something removed it.
+ * Jumps missing although their target is there: kube-proxy makes each (iptablesJumpChains, nftablesJumpChains), so something removed it.
  */
 export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
   const translates = !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');
@@ -79,7 +75,7 @@ export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): 
   );
 }
 
-/** A sentence saying that kube-proxy's table of a family is dormant, and what to do; undefined if it is not. */
+/** A sentence with what to do, if kube-proxy's table of a family is dormant. */
 export function dormantCause({ doubts }: Snapshot, family: Family): string | undefined {
   const table = `${nftFamily[family]} ${nftTableName}`;
   return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table)
@@ -87,7 +83,7 @@ export function dormantCause({ doubts }: Snapshot, family: Family): string | und
     : undefined;
 }
 
-/** Jumps that an incomplete listing lacks: they may or may not exist. */
+/** Jumps missing from an incomplete listing: they may exist. */
 export function findUnshownJumps(side: Snapshot, mode: ProxyMode): readonly MissingJump[] {
   return families.flatMap((family) => missingJumps(side, mode, family).filter((jump) => !isRead(side, jump)));
 }
@@ -96,7 +92,6 @@ function missingJumps({ kind, state }: Snapshot, mode: ProxyMode, family: Family
   return kind === 'dump' ? findMissingJumps(state, mode, family) : [];
 }
 
-/** Whether all rules of its chain are known. */
 function isRead({ coverage }: Snapshot, jump: MissingJump): boolean {
   if (jump.tool === 'nftables') return jump.hasChain || coverage.nftables.includes(jump.family);
   return coverage.iptables[jump.family].includes(jump.table);
@@ -113,7 +108,6 @@ export function unshownJumpWords({ from, to }: Pick<MissingJump, 'from' | 'to'>)
   return `nothing in the dump jumps from ${from} to ${to}, so it is not known whether packets reach the rules there`;
 }
 
-/** The command that prints the rules of a jump's chain. */
 export function jumpCommand({ tool, family }: Pick<MissingJump, 'tool' | 'family'>): string {
   return tool === 'nftables' ? 'nft list ruleset' : family === 'ipv4' ? 'iptables-save' : 'ip6tables-save';
 }
@@ -123,7 +117,7 @@ export function entryOf(jump: MissingJump): string {
   return jump.tool === 'nftables' ? (jump.chain.base?.hook ?? '') : jump.from.toLowerCase();
 }
 
-/** What kpc does not see, and without which a Service port has no endpoint, as ", unless …"; else ''. */
+/** ", unless …" with what kpc does not see and without which a Service port has no endpoint; else ''. */
 export function unlessUnseen(faults: readonly PortFault[]): string {
   for (const { code, arguments: details } of faults) {
     if (code !== 'selects-nothing' || !mayBeUnseen(details)) continue;

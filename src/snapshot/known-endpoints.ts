@@ -9,7 +9,7 @@ interface KnownEndpoint {
   readonly isLocal: boolean | undefined;
 }
 
-/** The endpoints of a snapshot's Service ports, one for each address and port, and whether they are on its node. */
+/** One for each address and port. */
 export class KnownEndpoints {
   readonly #index: AddressIndex;
   readonly #node: string;
@@ -23,12 +23,11 @@ export class KnownEndpoints {
     return this.#index.endpointsAt(address).length > 0;
   }
 
-  /** Whether the address is a Service's own. */
   isOfService(address: string): boolean {
     return this.#index.servicesAt(address).length > 0;
   }
 
-  /** Whether the endpoint is on this node; undefined if unknown. */
+  /** Undefined if unknown. */
   isLocal({ address, port }: Pick<Endpoint<undefined>, 'address' | 'port'>): boolean | undefined {
     return address && this.at(address.text).find((each) => each.port === port)?.isLocal;
   }

@@ -8,7 +8,6 @@ import { emptyState, type KernelState } from '../kernel/state.ts';
 import { weighEvidence, type Evidence } from '../kube-proxy/evidence.ts';
 import { findNodePortServers } from '../kube-proxy/ipvs-objects.ts';
 
-/** What virtual servers are judged by: a dump's state, or a compiled one. */
 interface Judged {
   readonly kind: 'manifests' | 'bundle' | 'dump';
   readonly state: KernelState;
@@ -16,10 +15,7 @@ interface Judged {
   readonly settings: ProxySettings | undefined;
 }
 
-/**
- * Decides which virtual servers are kube-proxy's, using both sides of a comparison. Those that a side was compiled to are; those
- * in --ipvs-exclude-cidrs are not. Evidence in the dumps decides the rest.
- */
+/** Decides which virtual servers are kube-proxy's: those a side compiled, none in --ipvs-exclude-cidrs; evidence decides the rest. */
 export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualServer) => Evidence {
   const sides = [from, to];
   const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
@@ -47,10 +43,7 @@ export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualS
   };
 }
 
-/**
- * Labels virtual servers with their Service port, because IPVS stores no names: those of a cluster's Services, and those on the
- * Services' node ports in a state.
- */
+/** Labels virtual servers with their Service port, because IPVS stores no names: a cluster's, and those on node ports in a state. */
 export function nameServers({ virtualServers, sets, links }: KernelState, cluster: Cluster): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };
   const isNodePort = findNodePortServers(state);

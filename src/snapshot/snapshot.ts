@@ -33,10 +33,10 @@ import { decompile, type ShownServices } from './decompile.ts';
 import { KnownEndpoints } from './known-endpoints.ts';
 import { nameServers, weighServersOfSides } from './server-owners.ts';
 
-/** What kpc knows about one node, from compiled manifests, a bundle or golden, or a dump. */
+/** One node, from compiled manifests, a bundle or golden, or a dump. */
 export type Snapshot = CompiledSnapshot | DumpedSnapshot;
 
-/** The manifests beside a state, which name senders, policies and ways to Services. */
+/** Manifests beside a state, which name senders, policies and ways to Services. */
 export type SnapshotObjects = {
   readonly [List in SnapshotList]: readonly ObjectLists[List][number][];
 } & {
@@ -59,7 +59,7 @@ const noObjects: SnapshotObjects = {
   unread: new Set(),
 };
 
-/** A fault in the endpoints of Service ports that the input shows. */
+/** In the endpoints of Service ports that the input shows. */
 export type PortFault = Extract<Finding, { readonly code: (typeof portFaultCodes)[number] }>;
 
 const portFaultCodes = [
@@ -83,7 +83,6 @@ function servicesOf(fault: PortFault): readonly string[] {
   return 'services' in fault.arguments ? fault.arguments.services : [fault.arguments.service];
 }
 
-/** Values that kpc chose because the input lacks them. */
 interface AssumedValues {
   readonly services: readonly AssignedService[];
   /** Addresses of Pods that are not in the input. */
@@ -93,7 +92,7 @@ interface AssumedValues {
   readonly mode: boolean;
 }
 
-/** The facts of any snapshot. Functions are called once, on first use. */
+/** Functions are called once, on first use. */
 interface Facts {
   /** The user's name for it: a path, or "-". */
   readonly name: string;
@@ -107,11 +106,10 @@ interface Facts {
   readonly objects?: SnapshotObjects | undefined;
   /** Assumed Pods, which packets may come from. */
   readonly assumedPods?: SnapshotObjects['pods'] | undefined;
-  /** Already known, for a state that was changed since. */
+  /** For a state changed since. */
   readonly owners?: Owners | undefined;
 }
 
-/** What a node's state is compiled from, and what that depended on. */
 interface CompiledFacts extends Facts {
   readonly kind: 'manifests' | 'bundle';
   readonly cluster: Cluster;
@@ -123,7 +121,6 @@ interface CompiledFacts extends Facts {
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
   /** The networks assumed for clusterCIDR, if the input does not say. */
   readonly assumedClusterCIDRs?: readonly string[] | undefined;
-  /** Why Service ports have no endpoints, or may have none. */
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
   /** The Nodes that were assumed; this may be one of them. */
   readonly assumedNodes?: readonly string[] | undefined;
@@ -131,10 +128,9 @@ interface CompiledFacts extends Facts {
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
   /** Whether nothing named the mode. */
   readonly isModeAssumed?: boolean | undefined;
-  /** Flags and values for what the other side of a comparison decided: with them, this snapshot can be reproduced alone. */
+  /** The other side's decisions as flags and values: with them, this snapshot can be reproduced alone. */
   readonly taken?: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
-  /** Whether the state is exactly what the Services compile to. */
   readonly isAsCompiled: boolean;
   /** Compiles for other Services or another node. */
   readonly compile: (cluster: Cluster, node?: NodeContext) => KernelState;
@@ -144,19 +140,17 @@ interface DumpedFacts extends Facts {
   readonly coverage: Coverage;
   /** Files that may have held more than kpc read. */
   readonly doubts: readonly Doubt[];
-  /** What a kube-proxy log says. */
   readonly log?: ProxyLog | undefined;
-  /** The node's own addresses; undefined if the dump does not show them. */
+  /** Undefined if the dump does not show them. */
   readonly hostAddresses?: readonly Address[] | undefined;
   /** Services from manifests beside the dump, to name the dump's contents. */
   readonly named?: Cluster | undefined;
-  /** The release of these manifests, by which flows are followed through the change to their Services. */
+  /** The release of these manifests, for which flows are followed through the change to their Services. */
   readonly release?: Release | undefined;
-  /** Already known, for a state that was changed since. */
+  /** For a state changed since. */
   readonly reached?: ShownServices | undefined;
 }
 
-/** What both kinds share. */
 abstract class Known<Own extends Facts> {
   readonly name: string;
   readonly flows: readonly TrackedFlow[] | undefined;
@@ -191,7 +185,6 @@ abstract class Known<Own extends Facts> {
     return (this.#labels ??= this.facts.labels?.());
   }
 
-  /** What the items of the state belong to. */
   get owners(): Owners {
     const { labels, state } = this;
     return (this.#owners ??= findOwners(labels ? [labels, state] : [state]));
@@ -199,18 +192,15 @@ abstract class Known<Own extends Facts> {
 
   abstract readonly shown: ShownServices;
   abstract readonly ports: readonly ShownPort[];
-  /** Of its Service ports. */
   abstract readonly addresses: AddressIndex;
   /** '' if no node is named. */
   abstract readonly nodeName: string;
 
-  /** What the state shows of a Service port. */
   shownPort(label: string, family: Family): DecompiledPort | undefined {
     this.#shown ??= new Map(this.shown.ports.map((port) => [`${port.family} ${port.label}`, port]));
     return this.#shown.get(`${family} ${label}`);
   }
 
-  /** The addresses of the links in the state. */
   get heldAddresses(): ReadonlySet<string> {
     return (this.#held ??= new Set(
       this.state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)),
@@ -252,7 +242,7 @@ abstract class Known<Own extends Facts> {
   }
 }
 
-/** A node whose state kpc compiled, now or when it wrote a bundle. It shows all that kube-proxy programs. */
+/** Shows all that kube-proxy programs. */
 export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly kind: 'manifests' | 'bundle';
   readonly coverage = coverAll();
@@ -304,7 +294,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return this.#infos.get(service);
   }
 
-  /** Faults in the endpoints of a Service, by "namespace/name". */
+  /** By "namespace/name". */
   faultsOf(service: string): readonly PortFault[] {
     this.#faults ??= faultsByService(this.facts.portFaults?.() ?? []);
     return this.#faults.get(service) ?? [];
@@ -356,12 +346,12 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return others.flatMap((name) => (name === this.nodeName ? [] : (this.onNode(name) ?? [])));
   }
 
-  /** The same input on another Node of it, given or assumed; undefined if there is none of that name. */
+  /** Given or assumed; undefined if there is none of that name. */
   onNode(name: string): CompiledSnapshot | undefined {
     return this.facts.onNode?.(name);
   }
 
-  /** The same Services, compiled for a node with other addresses. */
+  /** For a node with other addresses. */
   on(node: NodeContext): CompiledSnapshot {
     return new CompiledSnapshot({ ...this.facts, node, state: () => this.compile(this.cluster, node) });
   }
@@ -379,7 +369,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   }
 }
 
-/** A node read from tools' output, which does not show the Services it was made for. */
+/** Tools' output does not show the Services that the state was made for. */
 export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly kind = 'dump';
   readonly families = bothFamilies;
@@ -410,7 +400,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     this.release = facts.release;
   }
 
-  /** The Services that its state shows, and leftovers of another mode. */
+  /** Includes leftovers of another mode. */
   get shown(): ShownServices {
     return (this.#shown ??= decompile(this.state, this.owners, weighServersOfSides(this, this), this.coverage));
   }
@@ -440,7 +430,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return this.state.links.filter(({ name }) => name !== serviceLink);
   }
 
-  /** The same node, with the Services of a release's manifests, which name what it shows. */
+  /** Uses the Services of a release's manifests as names for what it shows. */
   namedBy(named: Cluster, release: Release): DumpedSnapshot {
     return this.with({ named, release, labels: () => nameServers(this.state, named) });
   }
@@ -449,13 +439,13 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return new DumpedSnapshot({ ...this.facts, state: () => this.state, labels: () => this.labels, ...changes });
   }
 
-  /** The same node, completed by what another side shows; its Services stay those that were read. */
+  /** Completed by what another side shows; its Services stay those that were read. */
   completedBy(state: KernelState, coverage: Coverage): DumpedSnapshot {
     return this.with({ state: () => state, coverage, owners: this.owners, reached: this.#all });
   }
 }
 
-/** A snapshot's state with other programs' tables, and with kube-proxy's if they are dormant. */
+/** With other programs' tables, and with kube-proxy's if they are dormant. */
 export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'doubts'>): KernelState {
   const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? (doubt.tables ?? []) : []));
   if (others.length === 0) return state;

@@ -9,11 +9,11 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 
-/** What kpc wrote into a folder: the bundle or golden of one node, or of many; `example` is one of them. */
+/** `example`: one of a fleet's bundles or goldens. */
 export type FolderContent =
   { readonly kind: 'bundle' | 'golden' | 'other' } | { readonly kind: 'fleet'; readonly example: string };
 
-/** Determines from the names in a folder what it holds. Throws if it cannot be read. */
+/** Goes by names alone. Throws if the folder cannot be read. */
 export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   if (holdsFile(folder, goldenHead, tree)) return { kind: 'golden' };
   if (holdsFile(folder, 'manifest.json', tree)) return { kind: 'bundle' };
@@ -25,13 +25,13 @@ export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   return example === undefined ? { kind: 'other' } : { kind: 'fleet', example };
 }
 
-/** Whether a folder holds a file of that name. A fleet's node may be called manifest.json or golden.json, which is then a folder. */
+/** A fleet's node may be called manifest.json or golden.json, which is then a folder. */
 function holdsFile(folder: string, name: string, tree: FileTree): boolean {
   const path = tree.join(folder, name);
   return tree.exists(path) && !tree.isFolder(path);
 }
 
-/** Why the bundle or bundles cannot be compared with a folder; undefined if they can. */
+/** Undefined if it can be compared with. */
 export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = disk): Finding | undefined {
   const refuse = (problem: 'missing' | 'no-bundle' | 'one-node' | 'revision') =>
     diagnose('nothing-to-check', { folder, problem });
@@ -59,12 +59,12 @@ function isBundle(folder: string, tree: FileTree): boolean {
   return tree.list(folder).filter(({ name }) => isBundleFile(name)).length > 1;
 }
 
-/** Whether kpc compile wrote the manifest.json. A Kubernetes manifest may have that name, and a dump has one too. */
+/** Whether kpc compile wrote it. A Kubernetes manifest may have that name, and a dump has one too. */
 function isWritten(manifest: JsonObject | undefined): boolean {
   return manifest?.['formatVersion'] !== undefined && manifest['dumped'] !== true;
 }
 
-/** The manifest.json of a folder; undefined if it is missing or not a JSON object. */
+/** Undefined if it is missing or not a JSON object. */
 function readManifest(folder: string, tree: FileTree): JsonObject | undefined {
   try {
     const manifest = parseJson(tree.read(tree.join(folder, 'manifest.json')).toString('utf8'));
@@ -76,7 +76,6 @@ function readManifest(folder: string, tree: FileTree): JsonObject | undefined {
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** How a folder differs from the bundle that would be written to it. */
 export type CheckResult =
   | { readonly kind: 'same' }
   | {
@@ -93,7 +92,7 @@ export type CheckResult =
     }
   | { readonly kind: 'unreadable'; readonly reason: string };
 
-/** Compares the bundle or golden in a folder (old) with a fresh one (new). */
+/** Compares the folder (old) with a fresh bundle or golden (new). */
 export async function checkBundle(folder: string, fresh: BundleFiles, tree: FileTree = disk): Promise<CheckResult> {
   let present: BundleFiles;
   let strangers: readonly string[];

@@ -6,16 +6,14 @@ import { parseHostLinks, type LoadedInputs } from '../open/load-texts.ts';
 import { readNames, recogniseInputs, type SideOptions } from './read-side.ts';
 import { loadInputs, readHostText } from './read-texts.ts';
 
-/** How to open paths, apart from how to compile manifests. */
 interface OpenOptions extends SideOptions {
   readonly allNodes?: boolean | undefined;
-  /** Whether flows listed beside manifests are added to them: the flows say what exists, the manifests where the next packet goes. */
+  /** Adds flows listed beside manifests: they say what exists, the manifests where the next packet goes. */
   readonly addsFlows?: boolean;
-  /** What to call the manifests as a whole. */
+  /** The manifests' name as a whole. */
   readonly name?: string;
 }
 
-/** Paths that were opened. */
 export interface OpenedPaths extends Opened {
   readonly kind: Recognised['kind'];
   /** The first path that is not manifests. */
@@ -24,7 +22,7 @@ export interface OpenedPaths extends Opened {
   readonly leftOut: Finding | undefined;
 }
 
-/** Opens paths together: manifests, a bundle, or a dump with manifests beside it. */
+/** Opens manifests, a bundle, or a dump with manifests beside it. */
 export async function openPaths(options: OpenOptions): Promise<OpenedPaths> {
   const { file = [], addsFlows = false } = options;
   const input = await recogniseInputs(file, options);
@@ -46,7 +44,7 @@ async function openFiles(options: OpenOptions): Promise<OpenedPaths> {
   return { ...opened, kind: 'manifests', path: undefined, leftOut: undefined };
 }
 
-/** Opens a dump with the addresses in the options, and with objects from the manifests beside it or in its support bundle. */
+/** With the addresses in the options, and objects from manifests beside it or in its support bundle. */
 async function openDump(
   { beside, manifests: texts, ...input }: Recognised & { readonly kind: 'dump' },
   options: OpenOptions,
@@ -71,13 +69,11 @@ async function openDump(
   return { reading: { ...said(whole, diagnostics), files }, leftOut: undefined };
 }
 
-/** Manifests as one side of two that were read. */
 export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster'> {
-  /** Compiles them: what no flag sets, such as the mode, comes from the other side, and `dualStackAs` is as in the options. */
+  /** What no flag sets, such as the mode, comes from the other side. `dualStackAs` is as in the options. */
   readonly compile: (dualStackAs: string | undefined) => Reading;
 }
 
-/** Reads manifests as one side. */
 export async function readManifestSide(
   path: string,
   { side: other }: Recognised,

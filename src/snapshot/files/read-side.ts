@@ -21,15 +21,13 @@ import { expectDumpFile, isDumpFileName, readDump } from '../../dumps/read-dump.
 import { holdsOutput } from '../../dumps/split-outputs.ts';
 import type { Dump } from '../../dumps/dump.ts';
 
-/** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {
   readonly node?: string | undefined;
 }
 
-/** Needed to read a path: the node, which selects a bundle in a fleet's folder, and standard input. */
+/** The node selects a bundle in a fleet's folder. */
 type SideContext = Pick<SideOptions, 'node' | 'readStdin'>;
 
-/** A path whose kind is being determined. */
 interface Source {
   readonly path: string;
   readonly tree: FileTree;
@@ -38,10 +36,7 @@ interface Source {
   readonly context: SideContext;
 }
 
-/**
- * The kinds of input in the order in which they are tried; no other place knows them. Manifests are whatever matches none. A row
- * returns undefined if the path is not of its kind.
- */
+/** The kinds of input, in the order tried; no other place knows them. Manifests are the rest. A row returns undefined for another kind. */
 const kindsOfInput: readonly ((source: Source) => Promise<Recognised | undefined>)[] = [
   async ({ path, tree, isFolder }) => (isFolder ? readStoredFolder(path, tree) : undefined),
   readPack,
@@ -49,7 +44,7 @@ const kindsOfInput: readonly ((source: Source) => Promise<Recognised | undefined
   readOneOfMany,
 ];
 
-/** Determines what a path is; it may be in a git revision. */
+/** The path may be in a git revision. */
 export async function readStoredSide(path: string, context: SideContext = {}): Promise<Recognised> {
   const { trees, faults } = await openTrees([path]);
   const fault = faults.get(path);
@@ -69,7 +64,7 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
   }
 }
 
-/** The bundle or golden in a folder; undefined if there is none. */
+/** Undefined if there is none. */
 async function readStoredFolder(path: string, tree: FileTree): Promise<Recognised | undefined> {
   switch (lookInto(path, tree).kind) {
     case 'bundle':
@@ -82,7 +77,7 @@ async function readStoredFolder(path: string, tree: FileTree): Promise<Recognise
   }
 }
 
-/** The bundle in an archive; undefined if it is not an archive, or holds something else. */
+/** Undefined if it is not an archive, or holds something else. */
 async function readPack({ path, tree, isFolder }: Source): Promise<Recognised | undefined> {
   if (isFolder || !/\.(?:tgz|tar\.gz)$/.test(path)) return undefined;
   const { beginsPack, largestPack, unpack } = await import('../../bundle/pack/pack.ts');
@@ -91,7 +86,7 @@ async function readPack({ path, tree, isFolder }: Source): Promise<Recognised | 
   return packed && sideOfBundle(path, packed);
 }
 
-/** The named node's bundle in a fleet's folder. Unreadable if there is none, or if the folder holds several dumps. */
+/** The named node's bundle of a fleet. Unreadable if there is none, or if the folder holds several dumps. */
 async function readOneOfMany({ path, tree, isFolder, context }: Source): Promise<Recognised | undefined> {
   if (!isFolder || listFolder(path, [], tree).files.length > 0) return undefined;
   const { node } = context;
@@ -110,7 +105,7 @@ async function readOneOfMany({ path, tree, isFolder, context }: Source): Promise
   return undefined;
 }
 
-/** Reads the output taken from one node, in one or several files; undefined if none holds a tool's output. */
+/** Output taken from one node, in one or several files; undefined if none holds a tool's output. */
 async function readStoredDump(
   paths: readonly string[],
   { readStdin }: SideContext,
@@ -141,7 +136,7 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
   return { ...(whole ?? dump ?? manifests), beside };
 }
 
-/** The error for manifests named together with something else; undefined if all may be manifests. */
+/** Undefined if all may be manifests. */
 export async function describeNoManifests(
   paths: readonly string[],
   context: SideContext,
@@ -160,10 +155,7 @@ async function readUnlessManifests(path: string, context: SideContext): Promise<
   return isNamed ? manifests : readStoredSide(path, context);
 }
 
-/**
- * Reads the Services in manifests, which name a dump's contents, and the other objects. `cluster` is undefined if they have
- * errors. Ignores other diagnostics.
- */
+/** The Services in manifests, which name a dump's contents, and other objects. `cluster` is undefined after an error. */
 export async function readNames(options: FileOptions) {
   const { diagnostics: all, files, inputs: objects, settings, cluster: found } = await loadInputs(options);
   const diagnostics = all.filter(isError);
@@ -171,7 +163,6 @@ export async function readNames(options: FileOptions) {
   return { cluster, release: settings.release, objects, diagnostics, files };
 }
 
-/** A named or found file that may belong to a dump. */
 interface FoundFile {
   /** Its name in messages. */
   readonly name: string;
@@ -182,7 +173,6 @@ interface FoundFile {
   readonly isManifest?: boolean;
 }
 
-/** Files taken from one node, and diagnostics about them. */
 interface DumpFiles {
   readonly dump: Dump;
   readonly diagnostics: readonly Finding[];
@@ -191,8 +181,8 @@ interface DumpFiles {
 }
 
 /**
- * Reads what was taken from one node: folders, single files, and - for stdin; `diagnostics` is about the files. Undefined if none
- * of them is, or should be, the output of a tool.
+ * Reads files taken from one node: folders, single files, and - for stdin. `diagnostics` is about the files. Undefined if none of them is,
+ * or should be, the output of a tool.
  */
 async function readDumpFiles(
   sources: readonly string[],

@@ -20,10 +20,9 @@ import { isName } from '../../base/names.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Hosts } from '../open/compile.ts';
 
-/** Options shared by all commands that compile manifests: what to read, and how to compile it. */
+/** What to read, and how to compile it. */
 export interface FileOptions extends InputOptions {
   readonly file?: readonly string[];
-  /** Manifests that were already read. */
   readonly texts?: readonly TextFile[] | undefined;
   readonly exclude?: readonly string[] | undefined;
   /** Whether to render charts and kustomizations. */
@@ -40,13 +39,13 @@ export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
   return loadTexts(await readInputs(options), options);
 }
 
-/** Loads again what was loaded with options that differ only in what kube-proxy is told. */
+/** `options` may differ only in what kube-proxy is told. */
 export async function loadUnder(options: FileOptions, loaded: LoadedInputs): Promise<LoadedInputs> {
   const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });
   return loaded.under(options, config);
 }
 
-/** Reads all files named in the options without checking their content. */
+/** Does not check the content. */
 async function readInputs(options: FileOptions): Promise<InputTexts> {
   const { file: named = [], texts = [], exclude, config, hostAddresses } = options;
   const rendered = await renderNamed(named, options);

@@ -10,7 +10,6 @@ export interface SupportFile {
   readonly bytes: Uint8Array;
 }
 
-/** Most bytes of a bundle's files to keep. */
 const largestBundle = 2 ** 28;
 /** Most files and folders of a bundle to look at: sosreports have some ten thousand. */
 const mostEntries = 200_000;
@@ -31,7 +30,7 @@ export async function readSupportFiles(path: string, isFolder: boolean): Promise
   return files.length > 0 ? files : undefined;
 }
 
-/** Adds up sizes, and throws once they exceed the limit. */
+/** Throws once the sum exceeds the limit. */
 function limited(path: string): (bytes: number) => void {
   let total = 0;
   return (bytes) => {
@@ -70,7 +69,7 @@ function readBundleFolder(root: string): readonly SupportFile[] {
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** The result; undefined if the file or folder has vanished since it was listed. */
+/** Undefined if the file or folder has vanished since it was listed. */
 function unlessGone<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -80,7 +79,6 @@ function unlessGone<T>(read: () => T): T | undefined {
   }
 }
 
-/** Whether a file is a gzipped or plain archive; undefined if neither. */
 function formOf(path: string): 'packed' | 'plain' | undefined {
   // A pipe can only be read once.
   if (!statSync(path).isFile()) return undefined;
@@ -89,7 +87,7 @@ function formOf(path: string): 'packed' | 'plain' | undefined {
   return start.toString('latin1', 257) === 'ustar' ? 'plain' : undefined;
 }
 
-/** The path of an archive's first file; undefined if it is not an archive or cannot be read. */
+/** Undefined if it is not an archive or cannot be read. */
 export async function firstOfArchive(path: string): Promise<string | undefined> {
   const form = formOf(path);
   if (!form) return undefined;

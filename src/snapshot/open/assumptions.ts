@@ -11,8 +11,8 @@ import type { FoundSlices } from '../../cluster/slices/find-slices.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
 
 /**
- * The cluster assumed for manifests from git, unless they or a flag say otherwise: kubeadm's networks and node ports, and
- * addresses that no network uses (RFC 5737, RFC 3849).
+ * The cluster assumed for manifests from git, unless they or a flag say otherwise: kubeadm's networks and node ports, and addresses that no
+ * network uses (RFC 5737, RFC 3849).
  */
 const assumedCluster = {
   ipv4: { services: '10.96.0.0/12', pods: '10.244.0.0/16', balancers: '192.0.2.0/24', nodes: '198.51.100.0/24' },
@@ -28,42 +28,40 @@ const assumedNodes = ['node-1', 'node-2'] as const;
 
 const nodePrefix = { ipv4: 24, ipv6: 64 } as const;
 
-/** Replacements for what the input lacks. */
 export interface Assumptions {
   readonly ranges: AssignmentRanges;
   /** Pod networks for Nodes that do not state theirs. */
   readonly podNetworks: readonly Network[];
-  /** The families of the cluster. */
   readonly families: readonly Family[];
   /** Why it has both, if no flag and no network says so. */
   readonly dualStack: DualStack | undefined;
   /** Empty if the input shows which nodes exist. */
   readonly nodes: readonly Sourced<Node>[];
-  /** The networks by which kube-proxy recognises Pods of assumed Nodes, as kubeadm configures them; empty if others are configured. */
+  /** kubeadm's networks by which kube-proxy recognises Pods of assumed Nodes; empty if others are configured. */
   readonly clusterCIDRs: readonly string[];
 }
 
-/** What a call says of the cluster that is assumed. */
+/** What the caller says about the assumed cluster. */
 export interface AskedCluster {
   readonly node?: string | readonly string[] | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /** The other side of a comparison, if its cluster has both families: so has the cluster that is assumed. */
+  /** Names the other side of a comparison, if its cluster has both families: the assumed cluster then has too. */
   readonly dualStackAs?: string | undefined;
 }
 
-/** What flags and configurations say of the cluster. */
+/** Facts from flags and configurations. */
 interface ToldFacts {
   readonly settings: ProxySettings;
   /** Whether they say how kube-proxy recognises Pods. */
   readonly isConfigured: boolean;
   readonly ranges: AssignmentRanges;
-  /** Of --assume-endpoints. */
+  /** From --assume-endpoints. */
   readonly podNetworks: readonly Network[];
 }
 
 /**
- * What to assume about the cluster, beyond the ranges in flags and configurations and the Pod networks of --assume-endpoints. It
- * depends only on the input, so it is the same in every run.
+ * What to assume beyond the ranges in flags and configurations and the Pod networks of --assume-endpoints. Depends only on the input, so it
+ * is the same in every run.
  */
 export function assumeCluster(
   inputs: Inputs,
@@ -98,8 +96,8 @@ export function assumeCluster(
 }
 
 /**
- * The families of the cluster, which decide those of its Nodes and of each PreferDualStack Service: as the Services' networks or a flag
- * say. Else those of the Pods' networks, IPv4 if there are none, and both if any Service needs the other or the other side has both.
+ * The cluster's families, also of its Nodes and of each PreferDualStack Service: those of the Services' networks or a flag. Else those of
+ * the Pods' networks, IPv4 if there are none, and both if any Service needs the other or the other side has both.
  */
 function familiesOf(
   { services, serviceCidrs, nodes }: Inputs,
@@ -127,7 +125,7 @@ function familiesAmong(networks: readonly Network[]): readonly Family[] {
   return bothFamilies.filter((family) => networks.some((network) => network.family === family));
 }
 
-/** Whether the API server takes the Service only in a cluster with this family. */
+/** Whether the API server accepts the Service only in a cluster with this family. */
 function needsFamily({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Service, family: Family): boolean {
   return (
     ipFamilies.includes(familyNames[family]) ||
@@ -214,7 +212,6 @@ function partOf(networks: readonly Network[], family: Family, at: number): strin
   return contains(network, start) ? `${start.text}/${length}` : undefined;
 }
 
-/** Whether the input lacks anything of a cluster. */
 export function isUsed({ nodes }: Assumptions, { assigned, assumedEndpoints = [] }: WhatIsAssumed): boolean {
   return nodes.length + assigned.length + assumedEndpoints.length > 0;
 }

@@ -30,19 +30,13 @@ export interface CheckedNodes {
 
 type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings' | 'cluster'>;
 
-/**
- * Faults in compiling for these nodes: if the input has Nodes, every name must be one of theirs, and kube-proxy must be able to
- * start there.
- */
+/** If the input has Nodes, every name must be one of theirs, and kube-proxy must be able to start there. */
 export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonly Finding[] {
   const unknown = findUnknown(flag, known);
   return unknown.length > 0 ? unknown : [...checkLocalDetection(names, known), ...findTakenAddresses(known)];
 }
 
-/**
- * Node addresses that IPVS mode puts on every node's kube-ipvs0 because Services have them too: all other nodes then treat them
- * as their own.
- */
+/** Node addresses that Services have too: IPVS mode puts them on every node's kube-ipvs0, and the other nodes treat them as their own. */
 function findTakenAddresses({ nodes, cluster, settings }: Known): readonly Finding[] {
   if (!modeFacts[settings.mode].kinds.has('links')) return [];
   const owners = new Map(
@@ -75,10 +69,7 @@ function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: K
   return [diagnose('unknown-node', { flag: by, names: unknown, known: [...nodes.keys()].sort() })];
 }
 
-/**
- * Checks how these nodes detect local traffic: an error if kube-proxy would not start there (NewNodeManager and checkBadIPConfig
- * in cmd/kube-proxy/app/server.go), a warning if it would complain.
- */
+/** An error if kube-proxy would not start (NewNodeManager, checkBadIPConfig in cmd/kube-proxy/app/server.go), else a warning. */
 function checkLocalDetection(names: readonly string[], known: Known): readonly Finding[] {
   const { mode } = known.settings.detectLocal;
   if (mode === 'NodeCIDR') return checkNodeCIDRs(names, known);
@@ -122,7 +113,7 @@ function areAllOfOther(cidrs: readonly string[], family: Family): boolean {
   return cidrs.length > 0 && cidrs.every((cidr) => (parseNetwork(cidr)?.family ?? family) !== family);
 }
 
-/** Warns of results for a node that may surprise the user. */
+/** Warns of results that may surprise the user. */
 export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly Finding[] {
   const { nodes, settings, hostAddresses } = prepared;
   const node = describeNode(nodeName, nodes.get(nodeName), hostAddresses, settings);
@@ -136,7 +127,7 @@ export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly
   return [diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps })];
 }
 
-/** Warns if --nodeport-addresses includes none of the addresses that the node is known to have. */
+/** Warns if --nodeport-addresses includes no known address of the node. */
 function findUnreachableNodePorts(
   node: NodeContext,
   { cluster, settings }: Prepared,
@@ -162,7 +153,6 @@ function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Fam
   return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
 }
 
-/** Whether kube-proxy itself listens for node ports on localhost, as nodePortAddresses asks. */
 function listensOnLocalhost(settings: ProxySettings, networks: NodePortNetworks): boolean {
   const name = 'localhost-node-ports';
   const behaviours = behavioursOf(settings.release, gatesOfSettings(settings));
@@ -184,7 +174,7 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
   }
 }
 
-/** The node ports for which kube-proxy itself listens on localhost. No rule does that, so a bundle does not serve them. */
+/** No rule makes kube-proxy listen on localhost, so a bundle does not serve these node ports. */
 export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Finding[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
@@ -194,7 +184,7 @@ export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot)
   return describeListeners(ports, false);
 }
 
-/** One warning for all nodes that have endpoints for such a node port. */
+/** One warning for all nodes with endpoints for such a node port. */
 export function describeListenersOfNodes({ cluster, settings }: Prepared): readonly Finding[] {
   const named = new Set(
     families.filter((family) =>

@@ -20,14 +20,13 @@ import {
 } from '../../kube-proxy/releases.ts';
 import { modeFromWords } from '../../kube-proxy/modes.ts';
 
-/** A Kubernetes release, its kube-proxy's behaviours, and the manifests compiled for it. */
 interface ReleaseSide {
   readonly release: Release;
   readonly does: Behaviours;
   readonly side: CompiledSnapshot;
 }
 
-/** Compiles the same manifests for two releases, and reports each difference with the behaviour that causes it, and what was compared. */
+/** Reports each difference with the behaviour that causes it, and what was compared. */
 export function compareReleases(
   loaded: LoadedInputs,
   name: string,
@@ -74,7 +73,6 @@ function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[]
     : [];
 }
 
-/** Explains one behaviour in which two releases differ. */
 function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): ServiceReason {
   const { before, after, pullRequests, samePackets }: BehaviourChange = behaviourChanges[behaviour];
   const [old, wanted] = from.does.has(behaviour) ? [after, before] : [before, after];
@@ -108,7 +106,6 @@ function findCauses(
   return causes;
 }
 
-/** The manifests for the release they were loaded for and for another, with diagnostics. */
 export function openReleases(
   loaded: LoadedInputs,
   options: { readonly node?: string | undefined },
@@ -124,7 +121,7 @@ export function openReleases(
   return { diagnostics, pair: from && to && { nodeName, from, to } };
 }
 
-/** Determines the two releases: the one loaded for, and the one that `toFlag` names; undefined if one is unknown. */
+/** Undefined if one is unknown. */
 function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: string, toFlag: string) {
   const { version } = loaded;
   const wanted = parseVersionChoice(toVersion, toFlag);
@@ -134,7 +131,7 @@ function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: strin
     if (choice !== undefined && choice !== 'auto') return choice;
     const release = releaseOfNode(loaded.nodes.get(nodeName), nodeName, flag);
     if (typeof release === 'string') return release;
-    // What could not be read may hold the Node that names it.
+    // An unreadable object may be the Node that names it.
     if (!loaded.diagnostics.some(isError)) diagnostics.push(release);
     return undefined;
   };

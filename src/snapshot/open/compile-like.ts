@@ -28,12 +28,11 @@ import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../../settings/t
 import { modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { failedReading, readingOf, type Reading } from './opened.ts';
 
-/** Options of a side made from manifests. */
 interface LikeOptions extends InputOptions {
   readonly node?: string | undefined;
 }
 
-/** How to load manifests to match another side: with its settings, unless flags set others. */
+/** With the other side's settings, unless flags set others. */
 export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, options: T): T {
   const assume = canAssumeBeside(like, options) && options.assume;
   const node = options.node ?? (like?.node?.name || undefined);
@@ -41,7 +40,7 @@ export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, o
   return { ...options, ...rangesLike(like, options), assume, node, dualStackAs };
 }
 
-/** Compiles loaded manifests as one side. What no flag sets, such as the mode, comes from the other side. */
+/** What no flag sets, such as the mode, comes from the other side. */
 export function compileLike(
   path: string,
   read: LoadedInputs,
@@ -58,7 +57,7 @@ export function compileLike(
   const modeNote = !isTaken && read.modeNote?.code === 'default-mode' ? read.modeNote : undefined;
   const loaded = { ...read, modeNote };
   const modeFrom = isTaken && like?.kind === 'dump' ? ofDump : modeFromWords(modeNote?.arguments.named);
-  // That nothing names the mode is said where what it was compiled for is.
+  // The reading already names its mode.
   const finish = (reading: Reading, takenSettings: Readonly<Record<string, string>> = {}): Reading => {
     const taken = { ...takenFamily, ...takenSettings };
     const side = reading.side?.kind === 'manifests' ? reading.side.with({ taken }) : reading.side;
@@ -89,7 +88,7 @@ export function compileLike(
   });
 }
 
-/** The release to compile for: from the flag, or as the other side shows it. `reason` says why, if no flag decided. */
+/** From the flag, or as the other side shows it. `reason` says why, if no flag decided. */
 function findRelease(
   { version, gates, nodes }: LoadedInputs,
   nodeName: string,
@@ -114,7 +113,7 @@ function findRelease(
   return { release, reason: release === newestRelease ? undefined : 'the dump fits it best' };
 }
 
-/** The first of the releases whose result comes closest to the dump. */
+/** The release whose result is closest to the dump; the first of several. */
 function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (release: Release) => Snapshot): Release {
   let best: { readonly release: Release; readonly differences: number } | undefined;
   for (const release of candidates) {
@@ -126,7 +125,7 @@ function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (r
   return best?.release ?? newestRelease;
 }
 
-/** One release for each distinct behaviour in the mode: preferred releases first, then the newest. */
+/** One release per distinct behaviour in the mode: preferred ones first, then the newest. */
 function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
   const seen = new Set<string>();
   return [...preferred, newestRelease, ...releases.toReversed()].filter((release) => {
@@ -136,10 +135,7 @@ function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mo
   });
 }
 
-/**
- * Whether both sides may have the same assumptions. A node's state comes from its cluster; a bundle may have been compiled with
- * the same assumptions, unless flags set others.
- */
+/** Whether both sides may have the same assumptions. A node's state comes from its cluster; a bundle may have been compiled with them. */
 function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): boolean {
   if (!like) return true;
   const { serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints } = options;
@@ -147,14 +143,14 @@ function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): bool
   return (like.assumed?.services.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
 }
 
-/** The cluster IP ranges that the other side's bundle took from a flag; none if the flag is given here. */
+/** The other side's ranges from a flag; none if the flag is given here. */
 function rangesLike(like: Snapshot | undefined, { serviceClusterIpRange }: LikeOptions): RangeFlags {
   const ranges = like?.cluster?.serviceCidrs.filter(({ from }) => from === '--service-cluster-ip-range') ?? [];
   if (ranges.length === 0 || serviceClusterIpRange !== undefined) return {};
   return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
 }
 
-/** The settings of a side made from manifests: the other side's, if neither manifests nor flags configure kube-proxy. */
+/** The other side's, if neither manifests nor flags configure kube-proxy. */
 function settingsLike(
   like: Snapshot | undefined,
   { configured, settings }: LoadedInputs,
@@ -167,7 +163,7 @@ function settingsLike(
   return { ...settingsInMode(settings, mode, options), release: settings.release };
 }
 
-/** Whether kube-proxy handles both families of a node: it then makes this chain before all others, or a table. */
+/** Whether kube-proxy handles both families of a node: it then makes this chain first, or a table. */
 function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot): boolean {
   if (kind !== 'dump') return families.length === 2;
   return bothFamilies.every(
@@ -177,10 +173,7 @@ function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot
   );
 }
 
-/**
- * The node's own addresses as the other side knows them. They must not hide that the manifests' Node object has a new address, or
- * that the other side is another node.
- */
+/** The node's addresses as the other side knows them, unless the manifests' Node object has a new one or the other side is another node. */
 function hostAddressesOf(
   known: NodeContext['hostAddresses'] = [],
   node: Node | undefined,

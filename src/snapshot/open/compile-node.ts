@@ -42,11 +42,11 @@ import { version } from '../../base/version.ts';
 import { CompiledSnapshot, isPortFault, type PortFault, type SnapshotObjects } from '../snapshot.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
-/** What all nodes share: the Cluster built from checked objects, and what it was built with. */
+/** Shared by all nodes: the Cluster, and what it was built from. */
 export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
-  /** Undefined if they follow from the release in the settings. */
+  /** Undefined if they follow from the release. */
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, Source>;
@@ -57,37 +57,36 @@ export interface Prepared {
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly assumedPods: readonly Sourced<Pod>[];
-  /** Workloads whose Pods are assumed on any Node, as none has what they ask of it. */
+  /** Workloads whose demands no Node meets: their Pods are assumed on any. */
   readonly unplaced: readonly string[];
   /** See `Assumptions`. */
   readonly assumedClusterCIDRs: readonly string[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
-  /** Why Service ports have no endpoints, or may have none; computed on first use. */
+  /** Computed on first use. */
   readonly portFaults: () => readonly PortFault[];
   /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if unknown. */
   readonly hostAddresses: readonly Address[] | undefined;
   /** The objects other than Services. */
   readonly inputs: SnapshotObjects;
-  /** Which mode was chosen and why, if nothing names one. */
+  /** The mode chosen and why, if nothing names one. */
   readonly modeNote?: Finding | undefined;
 }
 
 export interface ClusterFacts {
   readonly ranges: AssignmentRanges;
   readonly hostAddresses?: readonly Address[] | undefined;
-  /** The networks named for Pods, if workloads are assumed to have Pods. */
+  /** Networks of the Pods assumed for workloads, if any. */
   readonly assumedNetworks?: readonly Network[] | undefined;
   readonly assumptions?: Assumptions | undefined;
 }
 
-/** Cluster IPs are assigned from the cluster's objects, as the API server does, unless a flag says otherwise. */
+/** From the cluster's objects, as in the API server, unless a flag says otherwise. */
 function rangesToAssign(ranges: AssignmentRanges, serviceCidrs: Inputs['serviceCidrs']): AssignmentRanges {
   const ofObjects = ranges.clusterIPs.length > 0 ? [] : assignableNetworks(serviceCidrs);
   return ofObjects.length === 0 ? ranges : { ...ranges, clusterIPs: ofObjects, fromObjects: true };
 }
 
-/** Computes the faults of Service ports on first use, once for all nodes. */
 function faultsAmong(find: () => readonly Finding[]): Prepared['portFaults'] {
   let faults: readonly PortFault[] | undefined;
   return () => (faults ??= find().filter(isPortFault));
@@ -104,7 +103,7 @@ function findLonely(
   return [...describeStrays(services, slices, endpoints), ...findUnserved(services, cluster, couldAssume)];
 }
 
-/** Objects that were read, which slices serve their Services, and the cluster made of these: the sides of a comparison share all three. */
+/** Objects read, the slices of their Services, and the cluster: shared by the sides of a comparison. */
 export class ReadObjects {
   readonly slices = new ContextMemo<Inputs, ReturnType<typeof serve>>();
   readonly clusters = new ContextMemo<FoundSlices, Cluster>();
@@ -115,7 +114,6 @@ export class ReadObjects {
   }
 }
 
-/** Assigns addresses, and finds the slices of each Service. */
 function serve(
   { inputs, slices }: ReadObjects,
   choices: AssignmentRanges,
@@ -171,7 +169,7 @@ export function prepare(
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
-    // Each side says what it assumes.
+    // A copy per side, which says what it assumes.
     assigned: [...assigned],
     assumedEndpoints: found.assumed.length === 0 ? undefined : [...found.assumed],
     assumedPods: found.assumedPods,
@@ -195,10 +193,7 @@ export function prepare(
   };
 }
 
-/**
- * A note if a cluster's Services come without its ServiceCIDRs, which shape rules. Every cluster has default/kubernetes, and
- * manifests from git do not.
- */
+/** A note if a cluster's Services lack its ServiceCIDRs, which shape rules. default/kubernetes shows that they are a cluster's. */
 function describeMissingRanges(
   services: readonly Sourced<Service>[],
   { mode }: ProxySettings,
@@ -223,10 +218,7 @@ function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: 
   return [diagnose('userspace', { problem: 'ignored', services: names }, first.source.place([]))];
 }
 
-/**
- * Warns of deprecated fields, and of what this release's kube-proxy writes but its tools refuse: source ranges in sets, comments
- * that are too long.
- */
+/** Warns of deprecated fields, and of what this kube-proxy writes but its tools refuse: some source ranges in sets, too long comments. */
 export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Finding[] {
   const cutsComments = behavioursOf(settings.release).has('short-comments');
   return [
@@ -247,12 +239,11 @@ function findEndingAddresses({ servicePorts }: Cluster, release: Release): reado
   return [diagnose('external-ips', { services }, users[0]?.places?.externalIP(0))];
 }
 
-/** Whether the input has anything to assume Pods for. */
 function hasWorkloads({ skipped, pods }: Inputs): boolean {
   return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
 }
 
-/** Prepares the same inputs for another release, or for behaviours that no release has. */
+/** Or for behaviours that no release has. */
 export function prepareForRelease<Known extends Prepared>(
   prepared: Known,
   release: Release,
@@ -266,20 +257,20 @@ export function prepareForRelease<Known extends Prepared>(
   };
 }
 
-/** Prepares the same inputs under other settings, such as a bundle's, for the release that they name. */
+/** Uses the release that the settings, such as a bundle's, name. */
 export function prepareWithSettings<Known extends Prepared>(prepared: Known, settings: ProxySettings): Known {
   const gates = new Map([...prepared.gates, ...gatesOfSettings(settings)]);
   return prepareForRelease({ ...prepared, settings }, settings.release, behavioursOf(settings.release, gates));
 }
 
-/** Remembers what nodes share while they are compiled one after the other. Results are the same without it. */
+/** Shares work between the nodes compiled in a run; results are the same without it. */
 export class NodeMemo {
   readonly ipvs = new IpvsMemo();
   readonly iptables = new IptablesMemo();
   readonly nftables = new NftablesMemo();
 }
 
-/** A node's part of the inputs, under the user's `name` for them or else the node's name. Compiles its state on first use. */
+/** `name`: the user's for the inputs; by default the node's. Compiles the state on first use. */
 export function compileNode(
   prepared: Prepared,
   nodeName: string,
@@ -332,7 +323,6 @@ function behavioursFor({ behaviours, settings, gates }: Prepared): Behaviours {
   return behaviours ?? behavioursOf(settings.release, gates);
 }
 
-/** What kube-proxy would program on the node in the configured mode. */
 export function compileState(
   cluster: Cluster,
   node: NodeContext,
@@ -353,7 +343,7 @@ export function compileState(
   }
 }
 
-/** The node's name: --node, else hostnameOverride, else the only Node in the inputs or the first assumed one; '' if there is none. */
+/** --node, else hostnameOverride, else the only Node in the inputs or the first assumed one; '' if there is none. */
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));

@@ -36,15 +36,14 @@ import type { IpFamilyChoice } from './choose-families.ts';
 import type { Address } from '../../kernel/address.ts';
 
 export interface NodeOptions extends Pick<InputOptions, 'ipFamily'> {
-  /** The node's name; by default from hostnameOverride, or the only Node in the manifests. */
+  /** By default from hostnameOverride, or the only Node in the manifests. */
   readonly node?: string | undefined;
-  /** The node of the other side, which the manifests may lack. */
+  /** The other side's node, which the manifests may lack. */
   readonly likeNode?: string | undefined;
   /** The user's name for the manifests. */
   readonly name?: string | undefined;
 }
 
-/** A compiled node, and all diagnostics of the input. */
 export interface Compilation {
   /** Undefined if a diagnostic is an error. */
   readonly snapshot: CompiledSnapshot | undefined;
@@ -53,7 +52,7 @@ export interface Compilation {
   readonly gaps: () => readonly Finding[];
 }
 
-/** Compiles loaded inputs for one node; `refusals` report faults in the request. */
+/** `refusals`: faults in the request. */
 export function compileLoaded(
   loaded: LoadedInputs,
   { node, likeNode, ipFamily, name }: NodeOptions,
@@ -70,7 +69,7 @@ export function compileLoaded(
   return { snapshot, diagnostics, gaps };
 }
 
-/** What each node compiles from (undefined after an error), and all diagnostics for these nodes. */
+/** `preparedFor` is undefined after an error. */
 export function prepareChecked(
   loaded: LoadedInputs,
   nodes: CheckedNodes,
@@ -81,17 +80,14 @@ export function prepareChecked(
   const isRead = !loaded.diagnostics.some(isError);
   const found = isRead ? checkNodes(nodes, loaded) : [];
   const { preparedFor, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
-  // What could not be read may hold the Nodes.
+  // An unreadable object may be a Node.
   const wrong = isRead ? refusals : refusals.filter(({ code }) => code !== 'no-node' && code !== 'no-node-object');
   const known = [...wrong, ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics])];
   if (known.some(isError)) return { preparedFor: undefined, diagnostics: known };
   return { preparedFor, diagnostics: modeNote ? [modeNote, ...known] : known };
 }
 
-/**
- * With --kubernetes-version auto, each node compiles from the inputs as its own release's kube-proxy sees them. The diagnostics
- * report faults in such a release, and name the release if there is one node.
- */
+/** With --kubernetes-version auto, each node compiles for its own release; the diagnostics are that release's, and name it for one node. */
 function prepareForNodes(
   loaded: LoadedInputs,
   nodes: readonly string[],
@@ -128,7 +124,7 @@ export function checkReleases(
     .filter((each) => !said.has(keyOfFault(each)) && said.add(keyOfFault(each)));
 }
 
-/** Flags as given to a command; some commands have only a few of them. */
+/** Some commands have only a few of these flags. */
 export interface GivenFlags extends Partial<InputOptions> {
   readonly shard?: string | undefined;
 }
@@ -139,14 +135,14 @@ function checkShard(shard: string | undefined): readonly Finding[] {
   return [diagnose('bad-value', { field: '--shard', found: foundOf(shard), expected })];
 }
 
-/** Checks flag values alone, for a command that reads no input because other flags are wrong. */
+/** For a command that reads no input because other flags are wrong. */
 export function checkFlags(flags: GivenFlags): readonly Finding[] {
   const { choice } = parseVersionChoice(flags.kubernetesVersion);
   const { diagnostics } = resolveSettings(undefined, flags, startingRelease(choice, []));
   return [...checkValues(flags), ...diagnostics.filter(isError)];
 }
 
-/** Checks flag values that do not depend on the input, before anything is read. */
+/** Before anything is read. */
 export function checkValues(flags: GivenFlags): readonly Finding[] {
   return [
     ...[flags.node ?? []].flat().flatMap((name) => checkNodeName(name) ?? []),
@@ -165,7 +161,7 @@ export interface FleetNode {
   readonly texts: BundleTexts;
 }
 
-/** Compiles loaded inputs for many nodes; `nodes` is undefined if a diagnostic is an error. */
+/** `nodes` is undefined after an error. */
 export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice) {
   const nodes = { names: fleet.nodes, flag: fleet.named };
   const { preparedFor, diagnostics } = prepareChecked(loaded, nodes, fleet.diagnostics);
@@ -193,7 +189,7 @@ export function isFleet({ allNodes, node, shard }: FleetOptions): boolean {
   return allNodes === true || shard !== undefined || (node?.length ?? 0) > 1;
 }
 
-/** The nodes to compile for, and diagnostics about that choice; after an error, nothing is compiled. */
+/** After an error, nothing is compiled. */
 export interface Fleet {
   readonly nodes: readonly string[];
   readonly named: readonly string[];
@@ -209,7 +205,7 @@ export interface Hosts {
   readonly diagnostics: readonly Finding[];
 }
 
-/** Determines which nodes the options select; `readHosts` returns their addresses. */
+/** `readHosts` returns nodes' addresses. */
 export function chooseFleet(
   options: FleetOptions,
   { nodes: known }: Pick<Prepared, 'nodes'>,

@@ -34,7 +34,7 @@ import { parseIpAddrText } from '../../dumps/read-ip.ts';
 import { parseIpAddrJson, type Link } from '../../kernel/link/link.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 
-/** All texts that a node is compiled from; a diagnostic stands in for an unreadable one. */
+/** A diagnostic stands in for an unreadable text. */
 export interface InputTexts {
   readonly manifests: LoadedFiles;
   /** kube-proxy's configuration, if it is not among the manifests. */
@@ -46,8 +46,8 @@ export interface InputTexts {
 /** Options for compiling manifests, named like the flags. */
 export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
   /**
-   * Whether a result that programs no Service may be written; undefined if Services are only shown. `of-a-cluster`: yes, with a
-   * warning, if the input has Nodes and nothing that needs Services, and so may be a whole cluster.
+   * Whether a result without Services may be written; undefined if it is only shown. `of-a-cluster`: with a warning, if the input has Nodes
+   * and nothing that needs Services, and so may be a whole cluster.
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
   /** The command to pipe rendered manifests into. */
@@ -55,37 +55,34 @@ export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions, Asked
   readonly kubernetesVersion?: string | undefined;
   /** For objects that name none. */
   readonly namespace?: string | undefined;
-  /** Whether to skip files with errors instead of failing. */
   readonly skipInvalid?: boolean | undefined;
-  /** Whether NetworkPolicies, Ingresses and Namespaces are read too. */
   readonly traffic?: boolean | undefined;
   /** The networks of the Pods assumed for workloads, or true (or auto) for the known networks. */
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | 'by-default' | undefined;
-  /** Objects of a cluster that could not be read. */
   readonly unread?: UnreadLists | undefined;
   /** Most diagnostics of one code in one file, if not the default. */
   readonly mostOfCode?: number | undefined;
 }
 
-/** Everything that was read and checked; must not be compiled if a diagnostic is an error. */
+/** Must not be compiled if a diagnostic is an error. */
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
   readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
-  /** Whether --config or a file of -f holds a kube-proxy configuration. */
+  /** Whether --config or a file of -f configures kube-proxy. */
   readonly configured: boolean;
   /** The same input, as if a flag named this mode. */
   readonly inMode: (mode: ProxyMode) => LoadedInputs;
   /**
-   * The same manifests, under options that differ only in what kube-proxy is told; `config` is the configuration beside them. They are
-   * read again if objects were left out: which ones depends on that.
+   * The same manifests with other settings of kube-proxy; `config` is the configuration beside them. Reads them again if objects were left
+   * out, because that depends on settings.
    */
   readonly under: (options: InputOptions, config: InputTexts['config']) => LoadedInputs;
   /** Reports faults in the settings for a release's kube-proxy. */
   readonly checkSettings: (release: Release) => readonly Finding[];
-  /** As named in flags and configurations. */
+  /** From flags and configurations. */
   readonly ranges: AssignmentRanges;
   /** Undefined if nothing is assumed. */
   readonly assumedCluster: Pick<Assumptions, 'families' | 'dualStack'> | undefined;
@@ -95,15 +92,14 @@ export interface LoadedInputs extends Prepared {
   readonly files: Inputs['files'];
 }
 
-/** Reads and checks the texts, and reports all faults in them. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
   return loadBeside(texts, options, [], 0);
 }
 
-/** Most rounds of leaving out faulty objects: each round may make others faulty. */
+/** Each round of leaving out faulty objects may make others faulty. */
 const mostRounds = 8;
 
-/** Loads again without the objects that these errors name: some faults only show among all objects. */
+/** Loads without the objects that these errors name: some faults only show among all objects. */
 function loadBeside(
   texts: InputTexts,
   options: InputOptions,
@@ -164,7 +160,6 @@ function loadBeside(
   };
 }
 
-/** How the objects are read. */
 function readingOf(options: InputOptions): ReadOptions {
   const { assume = false, assumeEndpoints, emptyResult } = options;
   const isTolerant = assume !== false && assumeEndpoints === undefined;
@@ -205,7 +200,7 @@ function findRivals({ configs, facts }: Inputs): readonly Finding[] {
   return configs.slice(1).map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
-/** kube-proxies in the input whose arguments differ from the first one's. */
+/** kube-proxies whose arguments differ from the first one's. */
 function findDifferingArguments(facts: Inputs['facts']): readonly Finding[] {
   const [first, ...others] = facts.filter(({ isObject, configures }) => isObject && configures);
   return others
@@ -221,12 +216,11 @@ function isSame(some: ProxyFlags, others: ProxyFlags = {}): boolean {
   );
 }
 
-/** A note on kpc's sources for the rules of an unreleased release. */
 function describePreview(release: Release): readonly Finding[] {
   return isPreview(release) ? [diagnose('kubernetes-preview', { release })] : [];
 }
 
-/** An error for each object that cannot be compiled along with the others, except those already left out. */
+/** An error for each object that conflicts with others in compiling, except those already left out. */
 function findUncompiled(found: readonly Finding[], known: readonly Finding[]): readonly Finding[] {
   const keyOf = ({ place }: Finding): string | undefined => place && keyOfObject(place);
   const errors = new Map(
@@ -258,10 +252,10 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/** The requested kube-proxy release; 'auto' means the one that each node runs. Undefined: the newest, unless the input says otherwise. */
+/** 'auto': the release that each node runs. Undefined: the newest, unless the input says otherwise. */
 export type VersionChoice = Release | 'auto' | undefined;
 
-/** Reads the value of --kubernetes-version, or of a flag with the same values. After an error, the choice is undefined. */
+/** Or of a flag with the same values. After an error, the choice is undefined. */
 export function parseVersionChoice(
   text: string | undefined,
   flag = '--kubernetes-version',
@@ -279,12 +273,12 @@ export function startingRelease(choice: VersionChoice, nodes: Inputs['nodes']): 
   return releases.findLast((release) => run.has(release)) ?? newestRelease;
 }
 
-/** The release that a Node object reports; undefined if it reports none that kpc follows. */
+/** Undefined if the Node reports none that kpc follows. */
 export function releaseRunBy(node: Node | undefined): Release | undefined {
   return parseRelease(node?.kubernetesVersion ?? '');
 }
 
-/** A node's release from its Node object, or why it is unknown; `flag` is the flag that asks for it. */
+/** `flag`: the flag that asks for it. */
 export function releaseOfNode(
   node: Node | undefined,
   nodeName: string,
@@ -295,8 +289,7 @@ export function releaseOfNode(
 }
 
 /**
- * Diagnostics if no Service is programmed, because such a result removes all Services from a node. An error if the result is to
- * be written and `emptyResult` does not allow that.
+ * Reports that no Service is programmed, which would remove all from a node. An error, unless `emptyResult` allows it or it is only shown.
  */
 function describeEmptiness(
   inputs: Inputs,
@@ -305,7 +298,7 @@ function describeEmptiness(
   { emptyResult, ipFamily, into }: InputOptions,
 ): readonly Finding[] {
   const { services, skipped, diagnostics, nodes, pods, workloads } = inputs;
-  // What could not be read may have been a Service.
+  // An unreadable object may be a Service.
   if (emptyResult === 'allowed' || diagnostics.some(isError)) return [];
   const hasApplications = skipped.size > 0 || pods.length > 0 || workloads.length > 0;
   const isOfCluster = emptyResult === 'of-a-cluster' && nodes.length > 0 && (services.length > 0 || !hasApplications);
@@ -332,13 +325,10 @@ function describeEmptiness(
   return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused })];
 }
 
-/** What `ip -j addr` printed on a node, and its name in diagnostics. */
+/** `name`: for diagnostics. */
 export type HostText = Pick<TextFile, 'name' | 'text'>;
 
-/**
- * The addresses in the output of `ip -j addr` or `ip addr`, without those that kube-proxy put on kube-ipvs0; none if a diagnostic
- * reports the text as faulty.
- */
+/** From `ip -j addr` or `ip addr`, without kube-proxy's on kube-ipvs0; none if a diagnostic reports a fault. */
 export function parseHostAddresses(file: HostText | Finding): {
   readonly addresses: readonly Address[];
   readonly diagnostics: readonly Finding[];
@@ -350,7 +340,7 @@ export function parseHostAddresses(file: HostText | Finding): {
   return { addresses, diagnostics };
 }
 
-/** The links in the output of `ip -j addr` or `ip addr`, including kube-ipvs0; none if a diagnostic reports the text as faulty. */
+/** From `ip -j addr` or `ip addr`, with kube-ipvs0; none if a diagnostic reports a fault. */
 export function parseHostLinks(file: HostText | Finding): {
   readonly links: readonly Link[];
   readonly diagnostics: readonly Finding[];
@@ -363,7 +353,7 @@ export function parseHostLinks(file: HostText | Finding): {
   return first ? { links: [], diagnostics: [badHostAddresses(file.name, first.reason)] } : { links, diagnostics: [] };
 }
 
-/** Text that is not from ip addr is parsed as JSON, whose parser reports the fault. */
+/** Other text is parsed as JSON, whose parser reports the fault. */
 function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   const printed = splitOutputs(text).outputs.filter(({ kind }) => kind === 'ip addr');
   if (printed.length === 0) return parseIpAddrJson(text);

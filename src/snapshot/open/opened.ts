@@ -7,11 +7,11 @@ import { type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot.ts';
 
-/** A node that was read, with diagnostics; undefined if it cannot be used. */
+/** Undefined if it cannot be used. */
 export interface Reading {
   readonly side: Snapshot | undefined;
   readonly diagnostics: readonly Finding[];
-  /** The manifests that were read, by their names in diagnostics. */
+  /** By their names in diagnostics. */
   readonly files: LoadedInputs['files'];
   /** For people: what was read as what. */
   readonly notes: readonly string[];
@@ -21,7 +21,7 @@ export interface Reading {
   readonly gaps?: Compilation['gaps'];
 }
 
-/** The kind of some paths: a bundle or dump that was read, manifests that still need compiling, or something unreadable. */
+/** A bundle or dump that was read, manifests still to be compiled, or something unreadable. */
 export type Recognised = Reading & {
   /** Paths of manifests that were named as well. */ readonly beside: readonly string[];
 } & (
@@ -35,9 +35,9 @@ export type Recognised = Reading & {
     | { readonly kind: 'manifests' | 'unreadable'; readonly side: undefined }
   );
 
-/** An opened input, whose nodes can be read one by one. */
+/** Its nodes can be read one by one. */
 export interface Opened {
-  /** Manifests after reading and checking; undefined for a bundle or dump. */
+  /** Undefined for a bundle or dump. */
   readonly loaded: LoadedInputs | undefined;
   /** '' means the usual one. */
   readonly nodes: readonly string[];
@@ -46,15 +46,12 @@ export interface Opened {
   readonly at: (node: string) => Reading;
 }
 
-/** Opens a bundle or dump, which holds one node. */
+/** A bundle or dump holds one node. */
 export function openReading(reading: Reading): Opened {
   return { loaded: undefined, nodes: [''], at: () => reading };
 }
 
-/**
- * Opens loaded manifests: the node in the options, or all Nodes. A diagnostic is not repeated for another node; `said` also holds
- * those of another opening.
- */
+/** Opens the node in the options, or all Nodes. No diagnostic is repeated for another node, nor any in `said`, from another opening. */
 export function openManifests(
   name: string,
   loaded: LoadedInputs,
@@ -82,19 +79,17 @@ export function openManifests(
   return { loaded, nodes, isNodeNamed, at };
 }
 
-/** A node that cannot be compiled, for the reasons in the diagnostics. */
 export function failedReading({ files }: Pick<Reading, 'files'>, diagnostics: Reading['diagnostics']): Reading {
   return { side: undefined, diagnostics, files, notes: [] };
 }
 
-/** The compiled manifests called `name`. */
 export function readingOf(
   name: string,
   loaded: LoadedInputs,
   { snapshot, diagnostics, gaps }: Compilation,
-  /** Where the mode comes from, if not from flags or configuration. */
+  /** If not from flags or configuration. */
   modeFrom: string,
-  /** Why this release was chosen, if only the input decided it. */
+  /** If only the input decided it. */
   reason: string | undefined,
 ): Reading {
   if (!snapshot) return failedReading(loaded, diagnostics);
@@ -102,10 +97,9 @@ export function readingOf(
   return { ...failedReading(loaded, diagnostics), side: snapshot, made, gaps, notes: [`${name}: ${made}`] };
 }
 
-/** Describes the node, mode, families and release that something was compiled for. */
 export function describeMade(
   { node, settings, families }: Pick<CompiledSnapshot, 'node' | 'settings' | 'families'>,
-  /** Where the mode comes from and why this release was chosen, if they were not requested. */
+  /** If they were not requested. */
   { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
 ): string {
   const where = node.name === '' ? 'any node' : `node ${node.name}`;

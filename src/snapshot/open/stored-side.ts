@@ -27,7 +27,7 @@ export function unreadable(diagnostics: readonly Finding[]): Recognised {
   return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
 }
 
-/** The side made from a bundle's files; `path` is the user's name for it. */
+/** `path`: the user's name for it. */
 export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   const result = readBundle(files);
   if (result.kind === 'broken') return brokenSide(path, result.problems);
@@ -35,7 +35,7 @@ export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   return sideOfStored(path, 'a bundle', result.bundle);
 }
 
-/** The side made from a golden's files; `path` is the user's name for it. */
+/** `path`: the user's name for it. */
 export function sideOfGolden(path: string, files: BundleFiles): Recognised {
   const result = readGolden(files, compileState, version);
   if (result.kind === 'bundle') return sideOfStored(path, 'a golden', result.bundle);
@@ -66,10 +66,7 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
   return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };
 }
 
-/**
- * A kpc-apply dump looks like a bundle, but nothing compiled it, and it does not list modules. `network`: tools' output about the
- * node's own chains, links, routes and sysctls.
- */
+/** A kpc-apply dump is a bundle that nothing compiled and that lists no modules. `network`: other chains, links, routes and sysctls. */
 function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, network: string): Recognised {
   const { state: shown, routes, doubts } = readDump(new Map([[networkFile, network]]));
   const links = [...own.links, ...shown.links.filter(({ name }) => name !== serviceLink)];
@@ -105,7 +102,7 @@ function joinTables(own: Tables | undefined, others: Tables | undefined): Tables
   );
 }
 
-/** The side made from a dump; `diagnostics` is about its files, `texts` holds a support bundle's manifests. */
+/** `diagnostics`: about the files; `texts`: a support bundle's manifests. */
 export function sideOfDump(
   name: string,
   dump: Dump,
@@ -134,7 +131,7 @@ export function sideOfDump(
   return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, notes };
 }
 
-/** Whether the files hold tools' output, but only in forms that kpc does not read. */
+/** Whether the files hold only forms of tools' output that kpc does not read. */
 export function isRefusedOnly({ files, faults }: Dump): boolean {
   return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
 }
