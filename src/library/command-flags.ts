@@ -3,7 +3,6 @@ import type { Flag } from '../settings/flag.ts';
 import { changeFlags, flagRow, openFlags, upgradeFlag } from './options.ts';
 import { refuse, type BadCall } from './refusal.ts';
 
-/** The question of trace. */
 export const traceFlags: readonly Flag[] = [
   flagRow(
     'text',
@@ -30,7 +29,6 @@ export const traceFlags: readonly Flag[] = [
   ),
 ];
 
-/** The change of migrate, and how its manifests are compiled. */
 export const migrateFlags: readonly Flag[] = [
   changeFlags.from,
   changeFlags.to,
@@ -38,7 +36,6 @@ export const migrateFlags: readonly Flag[] = [
   ...openFlags('compares', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }),
 ];
 
-/** --allow-empty of compile. */
 export const allowEmptyFlag: Flag = flagRow(
   'on',
   '--allow-empty',
@@ -46,7 +43,6 @@ export const allowEmptyFlag: Flag = flagRow(
   { group: 'input' },
 );
 
-/** --node, which selects one node. */
 export function nodeFlag(help: string): Flag {
   return flagRow('text', '--node <name>', help, {
     needs: 'nodes',
@@ -54,13 +50,12 @@ export function nodeFlag(help: string): Flag {
   });
 }
 
-/** A flag of a call, with its value. */
 export interface ValuedFlag {
   readonly row: Flag;
   readonly value: unknown;
 }
 
-/** Why a flag of a call has no effect because of the others. */
+/** Why a flag has no effect beside the others. */
 export function findIdleFlag(given: readonly ValuedFlag[]): BadCall | undefined {
   const words = new Set(given.flatMap(({ row: { name }, value }) => [name, `${name} ${String(value)}`]));
   const [found] = given.flatMap(({ row: { name, idle: cases = [] } }) =>
@@ -78,7 +73,7 @@ export function findIdleFlag(given: readonly ValuedFlag[]): BadCall | undefined 
   return found;
 }
 
-/** Refuses flags that both of two sides say otherwise: `sides` have their options, undefined for one that is read. */
+/** Refuses flags that both sides override. `sides`: the options of each, undefined for one that is read. */
 export function refuseNamedTwice(flags: readonly Flag[], sides: readonly (object | undefined)[]): void {
   const named = flags.filter(({ key }) => sides.every((adds) => adds && key in adds)).map(({ name }) => name);
   if (named.length > 0) refuse({ problem: 'idle-flag', flags: named, because: { kind: 'own-settings' } });

@@ -14,21 +14,20 @@ import { describeUnshown, onOneNode, pairsElsewhere, sceneOf, type Scene } from 
 export type { Scene };
 export { equivalenceAnswer } from '../say/equivalence.ts';
 
-/** Both sides of one node. */
 export interface ComparedNode {
   readonly readings: readonly [Reading, Reading];
-  /** What one side does not show, and is taken to be as on the other. */
+  /** Facts that one side does not show, assumed to be as on the other. */
   readonly notes: readonly string[];
 }
 
-/** What a comparison calls its sides, and the commands that trace on them: those of all nodes differ in the node alone. */
+/** Names of the sides, and the commands that trace on them: those of all nodes differ in the node alone. */
 interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to' | 'modeFrom'> {
   readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
 }
 
-/** A comparison of two inputs, on the nodes that stand for all. */
+/** Compares two inputs on representative nodes. */
 export class NodeComparison {
-  /** How many nodes there are, and how many of them stand for all. */
+  /** All nodes, and those that represent them. */
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
   readonly #announced: readonly Finding[] | undefined;
@@ -39,7 +38,7 @@ export class NodeComparison {
   readonly #snapshots: SnapshotJson[] = [];
   #last: readonly [Scene, Scene] | undefined;
 
-  /** `announced`: what a change of mode or release asks for; undefined for any other comparison. */
+  /** `announced`: preparations for a change of mode or release; undefined for any other comparison. */
   constructor(from: Opened, to: Opened, announced?: readonly Finding[]) {
     const { loaded } = from;
     const nodes = loaded && to.loaded ? from.nodes : [''];
@@ -51,7 +50,7 @@ export class NodeComparison {
     this.counts = { nodes: nodes.length, standIns: this.#standIns.length };
   }
 
-  /** Reads node after node. Each is compared when the next is asked for; after one that cannot be used, there is none. */
+  /** Reads node after node. Each is compared when the next is requested; an unusable one ends the sequence. */
   *run(): Generator<ComparedNode, void, undefined> {
     const [from, to] = this.#sides;
     const write = snapshotWriter();
@@ -73,7 +72,7 @@ export class NodeComparison {
     }
   }
 
-  /** Compares on the other Nodes that kpc assumed, where Services look at the place of endpoints that kpc assumed, too. */
+  /** Compares on the other Nodes that kpc assumed, if Services depend on where kpc placed endpoints. */
   #addElsewhere({ side: from }: Scene, { side: to }: Scene): void {
     const only = packetsToPlaced([from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []));
     if (!only) return;
@@ -82,7 +81,7 @@ export class NodeComparison {
     }
   }
 
-  /** What was found, after all nodes; undefined if one could not be used. */
+  /** Call it after all nodes. Undefined if one was unusable. */
   result({ traceOf, ...names }: ComparedWords) {
     const scenes = this.#last;
     if (!scenes) return undefined;
@@ -96,7 +95,7 @@ export class NodeComparison {
       represented: this.#represented,
       ...this.#comparison.result(),
     };
-    // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
+    // A change of mode is judged by the work it needs; two sides meant to be equal, by any difference.
     const passed = this.#announced ? !needsWork(report) : report.findings.length === 0;
     return { report, passed, placeOf: (servicePort: string) => placeIn(scenes[1].side, servicePort) };
   }
@@ -106,7 +105,7 @@ function placeIn({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 
-/** In words; undefined if the sides differ in it, or one does not show its settings. */
+/** Undefined if the sides differ in it, or one does not show its settings. */
 function sharedModeOf([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): string | undefined {
   const mode = fresh.settings?.mode;
   if (mode === undefined || mode !== old.settings?.mode) return undefined;

@@ -19,34 +19,32 @@ import { openReading, type Opened } from '../snapshot/open/opened.ts';
 import { listOf, type NamedText } from './inputs.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
-/** One side of a comparison: a mode, a release or kube-proxy's configuration to compile the manifests for, or a side. */
+/** A mode, a release or kube-proxy configuration to compile the manifests for, or a side read already. */
 export type ComparedSide = ProxyMode | Release | NamedText | Snapshot;
 
-/** Options of equivalence: the flags of `kpc equivalence`, and its two sides. */
+/** The flags of `kpc equivalence`, and its two sides. */
 export interface EquivalenceOptions extends Partial<ManifestsOfNodes> {
   readonly from: ComparedSide;
   readonly to: ComparedSide;
 }
 
-/** The result that `kpc equivalence --output json` and `kpc migrate --output json` print. */
+/** The result of `kpc equivalence --output json` and `kpc migrate --output json`. */
 export type Equivalence = Shaped<typeof equivalenceSchema>;
 
-/** Which packets fare differently, or why that is not known. */
 export interface EquivalenceResult {
-  /** Whether the command would end with status 0: no packet fares differently, or for migrate, nothing breaks or has to be set first. */
+  /** Whether the command would exit with 0: packets end alike or, for migrate, nothing breaks or needs preparation. */
   readonly passed: boolean;
   /** Undefined if a diagnostic is an error. */
   readonly report: Equivalence | undefined;
-  /** Both sides of each node that was traced. */
+  /** Both sides of each compared node. */
   readonly snapshots: readonly SnapshotJson[];
-  /** Of migrate: what nodes need before the change. */
+  /** For migrate: what to prepare on nodes. */
   readonly findings: readonly SaidFinding[];
   readonly diagnostics: readonly SaidFinding[];
-  /** What one side does not show, and is taken to be as on the other. */
+  /** Facts that one side does not show, assumed to be as on the other. */
   readonly notes: readonly string[];
 }
 
-/** A side, as it is compiled or was read. */
 interface Spec {
   readonly name: string;
   readonly words: readonly string[];
@@ -54,7 +52,7 @@ interface Spec {
 }
 
 /**
- * Traces a packet of every class through two sides, and reports by cause which of them fare differently.
+ * Traces a packet of every class through two sides, and reports by cause which packets end differently.
  *
  * ```ts
  * import { equivalence } from 'kube-proxy-compiler';
@@ -76,7 +74,7 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
 
 type OptionsOfSide = Partial<ManifestsOfNodes> & Pick<GateOptions, 'sideOf'>;
 
-/** The options that make one side of manifests; undefined for a side that was compiled or read. */
+/** Undefined for a side that was compiled or read. */
 export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
   if (typeof side === 'string') {
     const mode = proxyModes.find((each) => each === side);
@@ -110,7 +108,7 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: Loa
   return { name, words: traceWords(files, input), opened: openTexts({ ...input, manifests }, undefined, read) };
 }
 
-/** `announced`: what an announced change asks for before a change of mode; undefined if it is none. */
+/** `announced`: preparations for an announced change; undefined for any other comparison. */
 function compareSpecs(
   [from, to]: readonly [Spec, Spec],
   announced?: readonly Finding[],
@@ -131,10 +129,10 @@ function toldOnce(diagnostics: readonly Finding[]): readonly SaidFinding[] {
   return diagnosticsOf(distinct(diagnostics));
 }
 
-/** Options of migrate: the flags of `kpc migrate`. All Nodes of the manifests are compared, or the one that `node` names. */
+/** The flags of `kpc migrate`. Compares all Nodes of the manifests, or the one that `node` names. */
 export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
   readonly from?: ProxyMode | undefined;
-  /** By default nftables, or in an upgrade the mode that results from it. */
+  /** Defaults to nftables, or in an upgrade to the mode that results from it. */
   readonly to?: ProxyMode | undefined;
   /** Upgrade to this release. */
   readonly toKubernetesVersion?: string | undefined;

@@ -23,15 +23,14 @@ import {
 import { openOptions } from './options.ts';
 import { diagnosticsOf } from './words.ts';
 
-/** Options of compile: the flags of `kpc compile` for one node. */
+/** The flags of `kpc compile` for one node. */
 export interface CompileOptions extends InputOptions {
-  /** The node's name; without it that of hostnameOverride, or of the only Node among the manifests. */
+  /** Defaults to hostnameOverride, or to the only Node among the manifests. */
   readonly node?: string | undefined;
-  /** What `ip -j addr` prints on the node: the addresses that node ports listen on. */
+  /** The output of `ip -j addr` on the node: the addresses that node ports listen on. */
   readonly hostAddresses?: NamedText | undefined;
 }
 
-/** What kube-proxy would program on a node. */
 export interface CompiledBundle {
   /** The files that `kpc compile -o` writes, by name, manifest.json first. */
   readonly files: ReadonlyMap<string, string>;
@@ -40,19 +39,18 @@ export interface CompiledBundle {
   readonly side: CompiledSnapshot;
 }
 
-/** A node's bundle, or why there is none. */
 export interface CompileResult {
   /** Undefined if a diagnostic is an error. */
   readonly bundle: CompiledBundle | undefined;
   readonly diagnostics: readonly SaidFinding[];
 }
 
-/** The options of a result that is written. */
+/** Options of a result that is written. */
 export const written: readonly string[] = [...openOptions, 'manifests', 'allowEmpty'];
 
 /**
- * Compiles Services and EndpointSlices to what kube-proxy would program on one node. Never throws for bad input, but a
- * TypeError for options that have another name or type.
+ * Compiles Services and EndpointSlices to what kube-proxy would program on one node. Bad input gives diagnostics; an option of
+ * unknown name or wrong type throws a TypeError.
  *
  * ```ts
  * import { compile } from 'kube-proxy-compiler';
@@ -75,29 +73,27 @@ export function compile(options: CompileOptions): CompileResult {
   };
 }
 
-/** Options of compileFleet: the flags of `kpc compile` for many nodes. */
+/** The flags of `kpc compile` for many nodes. */
 export interface FleetOptions extends InputOptions {
-  /** The nodes' names; without them, all Nodes among the manifests. */
+  /** Defaults to all Nodes among the manifests. */
   readonly nodes?: readonly string[] | undefined;
   /** Only part I of N of the nodes, as "I/N"; I counts from 0. */
   readonly shard?: string | undefined;
-  /** Name of a node → what `ip -j addr` prints there. */
+  /** Node name → output of `ip -j addr` there. */
   readonly hostAddresses?: Texts | undefined;
 }
 
-/** One node's bundle. */
 export interface NodeBundle extends CompiledBundle {
   readonly node: string;
 }
 
-/** The bundles of many nodes, or why there are none. */
 export interface FleetResult {
-  /** Sorted by node. Each is compiled when it is asked for; undefined if a diagnostic is an error. */
+  /** Sorted by node, each compiled on demand; undefined if a diagnostic is an error. */
   readonly bundles: Iterable<NodeBundle> | undefined;
   readonly diagnostics: readonly SaidFinding[];
 }
 
-/** As compile, for many nodes, in much less time than one after the other. */
+/** Like compile, for many nodes, but much faster than one by one. */
 export function compileFleet(options: FleetOptions): FleetResult {
   checkOptionNames(options, [...written, 'nodes', 'shard']);
   const { nodes, shard } = options;

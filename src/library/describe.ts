@@ -18,45 +18,42 @@ import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
-/** How a description is printed. */
 interface DescriptionStyle {
   readonly output: 'text' | 'json';
   readonly limit: number;
-  /** Also what is in the kernel. */
+  /** Also shows the kernel's objects. */
   readonly rules?: boolean | undefined;
-  /** Of names that are asked about. */
+  /** For names without a namespace. */
   readonly namespace?: string | undefined;
   readonly clusterDomain: string;
-  /** Where the mode comes from, if nobody named it. */
+  /** Where the mode comes from, if the user did not name it. */
   readonly modeFrom: string;
   readonly width: number | undefined;
   readonly isColoured: boolean;
 }
 
-/** What was found, as it is printed. */
 interface Description {
   readonly text: string;
-  /** For programs, in place of the text. */
+  /** For programs, instead of the text. */
   readonly result?: Shaped<typeof described> | undefined;
   readonly isFound: boolean;
-  /** What there is to say beside it, and why nothing is found. */
+  /** Notes beside the result, or why nothing is found. */
   readonly findings: readonly Finding[];
 }
 
-/** The domain of most clusters in DNS. */
 export const usualDomain = 'cluster.local';
 
-/** A table may be this many times longer than a list: its rows are short, and it is the result. */
+/** A table's rows are short, and it is the result: it may be this many times longer than a list. */
 const rowsPerLine = 5;
 
-/** What was found as text, or for programs, with what was `said` beside it. */
+/** `said`: what programs get beside the result. */
 export function formatDescribed(side: Snapshot, { text, result }: Description, said: Said): string {
   return result === undefined
     ? text
     : formatJson<typeof described>({ ...said, snapshots: snapshotsJson([side]), result });
 }
 
-/** The same for programs that take it as data: `result` is undefined if nothing was found, and the findings say why. */
+/** `result` is undefined if nothing was found; the findings say why. */
 export function describeAsData(side: Snapshot, what: string | undefined, namespace: string | undefined): Description {
   const style = {
     output: 'json',
@@ -68,18 +65,18 @@ export function describeAsData(side: Snapshot, what: string | undefined, namespa
   return describeSnapshot(side, what, { ...style, namespace, isColoured: false });
 }
 
-/** Describes what is asked about; without it, all Services. */
+/** Without a subject, describes all Services. */
 export function describeSnapshot(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
   if (side.kind === 'dump') return describeDump(side, what?.trim(), style);
   return what === undefined ? describeAll(side, style) : describeSubject(what, side, style);
 }
 
-/** The release whose kube-proxy a snapshot was compiled by; undefined for the newest, and for a dump. */
+/** Undefined for the newest release, and for a dump. */
 export function followedRelease({ settings }: Snapshot): Release | undefined {
   return settings?.release === newestRelease ? undefined : settings?.release;
 }
 
-/** Why a description has no rules beside it; undefined if it has. */
+/** Why a description shows no rules; undefined if it does. */
 export function whyNoRules(kind: string, what: string | undefined, output: DescriptionStyle['output']) {
   if (what === undefined) return 'table';
   if (kind === 'dump') return 'rules-of-dump';
@@ -145,10 +142,10 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
   return found(formatDescription([...blocks, ...rest], isColoured, width));
 }
 
-/** What is asked about is in the kernel, and is shown there. */
+/** Subjects that are kernel objects themselves. */
 const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
 
-/** Of a dump: all Services, the leftovers of another mode and the flows that are stale; or Service ports, chains and sets. */
+/** All Services, leftovers of another mode and stale flows; or Service ports, chains and sets. */
 function describeDump(side: DumpedSnapshot, what: string | undefined, style: DescriptionStyle): Description {
   const { output, limit, isColoured, width } = style;
   const read = readDumped(side);
@@ -183,11 +180,11 @@ function asNote(text: string): Finding {
   return diagnose('reading', { problem: 'dump', text });
 }
 
-/** The Services of a dump, as `kpc describe --output json` prints them, and what there is to say of it. */
+/** A dump's Services as in `kpc describe --output json`, with notes. */
 export type DumpDescription = Shaped<typeof describedDump> & { readonly notes: readonly string[] };
 
 /**
- * The Services of a side, as `kpc describe --output json` prints them.
+ * A side's Services, as in `kpc describe --output json`.
  *
  * ```ts
  * import { describeServices, open } from 'kube-proxy-compiler';

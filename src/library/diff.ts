@@ -4,26 +4,24 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffAnswer, formatSideDiffs } from './differences.ts';
 import { checkOptionNames } from './inputs.ts';
 
-/** How to compare two sides. */
 export interface DiffOptions {
-  /** Also compare what is not kube-proxy's. */
+  /** Also compare objects that are not kube-proxy's. */
   readonly foreign?: boolean | undefined;
 }
 
-/** Compares two sides by meaning: what `kpc diff --output json` prints. */
+/** Compares by meaning; the result of `kpc diff --output json`. */
 export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): DifferenceJson {
   checkOptionNames(options, ['foreign']);
   const { foreign = false } = options;
   return diffToJson(from, to, diffSides(from, to, { foreign }));
 }
 
-/** How to compare two sides and print the result. */
 export interface FormatOptions extends DiffOptions {
   /** Lines of a list to write before "and 230 more". */
   readonly limit?: number | undefined;
 }
 
-/** Compares two sides, and writes what differs as `kpc diff --output` does. */
+/** Writes the difference in a format of `kpc diff --output`. */
 export function formatDiff(
   from: Snapshot,
   to: Snapshot,

@@ -19,14 +19,13 @@ export { formatSideDiffs } from '../say/formats/unified.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse } from './refusal.ts';
 
-/** What differs between two sides. */
 export interface Differences {
   readonly from: Snapshot;
   readonly to: Snapshot;
   readonly diff: SideDiff;
-  /** What happens to packets; undefined for a comparison of rules. */
+  /** What happens to packets; undefined if only rules are compared. */
   readonly review?: Review | undefined;
-  /** What becomes of the flows of a dump. */
+  /** What happens to the flows of a dump. */
   readonly flows?: ReturnType<typeof flowsOfChange>;
 }
 
@@ -37,7 +36,7 @@ interface ComparisonStyle {
   readonly leavesOut: boolean;
 }
 
-/** Compares two sides as people ask about them: with what happens to packets, if `trace` says how to trace on both, and to flows. */
+/** With the flows and, if `trace` says how to trace on both sides, the packets. */
 export async function compareSides(
   from: Snapshot,
   to: Snapshot,
@@ -46,18 +45,18 @@ export async function compareSides(
   const whole = diffSides(from, to, { foreign, readsBack: true });
   const ofObjects = leavesOut ? withLeftOut(whole, 'objects') : whole;
   const diff = listSkipped({ from, to }).length > 0 ? withLeftOut(ofObjects, 'services') : ofObjects;
-  // A dump is compared for its rules.
+  // A dump's rules are compared.
   const isReview = from.kind !== 'dump' && to.kind !== 'dump';
   const review = trace && isReview ? await makeReview(from, to, diff, trace) : undefined;
   return { from, to, diff, review, flows: flowsOfChange(from, to) };
 }
 
-/** What one side lacks, in words. */
+/** Clauses on what one side lacks. */
 export function listUncompared({ diff }: Differences): readonly string[] {
   return describeGaps(diff.gaps.filter(({ objects }) => !objects));
 }
 
-/** The Services of which neither side programs anything, as they have no cluster IP yet. */
+/** Services for which neither side programs anything, because they have no cluster IP yet. */
 export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): readonly string[] {
   const skippedBy = ({ cluster }: Snapshot) =>
     (cluster?.services ?? []).flatMap((each) =>
@@ -67,16 +66,16 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
   return skippedBy(from).filter((name) => fresh.has(name));
 }
 
-/** Whether nothing differs. Refuses sides that have nothing in common that could differ. */
+/** Refuses sides that have nothing comparable in common. */
 export function isUnchanged({ from, to, diff }: Differences): boolean {
   if (isSame(diff) && diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
   return isSame(diff);
 }
 
-/** `unified`: the files of both sides. */
+/** `unified`: a diff of both sides' files. */
 export const diffOutputs = [...answerOutputs, 'unified'] as const;
 
-/** The differences, for all formats. */
+/** For all formats. */
 export function diffAnswer(
   { from, to, diff, review, flows }: Differences,
   { limit, isColoured = false, taken, said = noneSaid }: DiffStyle,

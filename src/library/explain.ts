@@ -3,7 +3,7 @@ import { failureCodes } from '../base/failure-codes.ts';
 import { findNearest } from '../base/names.ts';
 import { findingCodes, severitiesOf, type FindingCode } from '../base/findings/codes.ts';
 
-/** What the code of a message means. Both programs may have a code of this name. */
+/** The meaning of a code of kpc, kpc-apply or both. */
 export function explain(name: string): { readonly text: string } | { readonly nearest: string | undefined } {
   const code = findingCodes.find((each) => each === name);
   const failure = failureCodes.find((each) => each === name);
@@ -23,12 +23,12 @@ function explainCode(code: FindingCode): string {
   return `${code}: ${severitiesOf(code).join(' or ')}\n${meaning}\n\n${shown}${help}`;
 }
 
-/** Set apart from the help of a message, which is about its own input. */
+/** Unlike a message's help, it is not about a particular input. */
 function adviceLine(advice: string): string {
   return `What to do: ${advice}.\n`;
 }
 
-/** All codes, with what they mean. */
+/** With their meanings. */
 export function listCodes(): string {
   const meanings = [
     ...findingCodes.map((code) => [code, codes[code].meaning] as const),

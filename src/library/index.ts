@@ -1,6 +1,4 @@
-/**
- * The library: what the program kpc does, from texts to texts. It reads no file, asks nothing of the machine, and runs in a browser too.
- */
+/** The library: what kpc does, from texts to texts. Reads no files, asks nothing of the machine, and runs in a browser too. */
 export { version } from '../base/version.ts';
 export { newestRelease, releases } from '../kube-proxy/releases.ts';
 export * from './compile.ts';

@@ -1,4 +1,4 @@
-// The texts and options that a program hands over, checked.
+// Checks the texts and options that a program passes.
 import { findNearest } from '../base/names.ts';
 import { ipFamilyChoices, type IpFamilyChoice } from '../snapshot/open/choose-families.ts';
 import type { InputOptions as PipelineOptions, InputTexts } from '../snapshot/open/load-texts.ts';
@@ -7,13 +7,13 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import type { OpenOptions } from './options.ts';
 
-/** A text, with the name that diagnostics give it: the path of a file, say. */
+/** `name`: what diagnostics call it, such as a file's path. */
 export interface NamedText {
   readonly name: string;
   readonly text: string;
 }
 
-/** Throws for an option with an unknown name: a program without types would not learn that it is ignored. */
+/** Throws for an unknown option: a program without types would not notice that it is ignored. */
 export function checkOptionNames(options: object, known: readonly string[]): void {
   const strange = Object.keys(options).find((name) => !known.includes(name));
   if (strange === undefined) return;
@@ -21,7 +21,7 @@ export function checkOptionNames(options: object, known: readonly string[]): voi
   throw new TypeError(`no option "${strange}"${near === undefined ? '' : `: did you mean ${near}?`}`);
 }
 
-/** Texts by name: a Map or an object from name to text, or a list of { name, text }. */
+/** A Map or an object from name to text, or a list of { name, text }. */
 export type Texts = ReadonlyMap<string, string> | Readonly<Record<string, string>> | readonly NamedText[];
 
 /** Throws if a program without types passes something else, such as a buffer or a path. */
@@ -31,12 +31,12 @@ function checkText(value: NamedText, what: string): NamedText {
   throw new TypeError(`${what} is not { name, text } with two strings`);
 }
 
-/** Texts by name. Throws if one is not text. */
+/** Throws if one is not text. */
 export function mapOf(texts: Texts, what: string): ReadonlyMap<string, string> {
   return new Map(listOf(texts, what).map(({ name, text }) => [name, text]));
 }
 
-/** A list of texts, in their order. Throws if one is not text. */
+/** Keeps the order. Throws if one is not text. */
 export function listOf(texts: Texts, what: string): readonly NamedText[] {
   if (Array.isArray(texts)) return texts.map((each: NamedText) => checkText(each, `one of ${what}`));
   if (typeof texts !== 'object' || texts === null) {
@@ -52,33 +52,33 @@ export function listOf(texts: Texts, what: string): readonly NamedText[] {
 
 export { checkFlags, checkValues, type GivenFlags } from '../snapshot/open/compile.ts';
 
-/** What is compiled for one node or for many, and how: the flags of `kpc compile`, under their names in camel case. */
+/** What to compile and how: the flags of `kpc compile`, in camel case. */
 export interface InputOptions extends OpenOptions {
   readonly proxyMode?: ProxyMode | undefined;
   /** Services, EndpointSlices, Endpoints and Nodes, in YAML or JSON. */
   readonly manifests: Texts;
-  /** kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one. */
+  /** kube-proxy's configuration: a KubeProxyConfiguration, or a ConfigMap that holds one. */
   readonly config?: NamedText | undefined;
-  /** "auto" takes the families that the Services and the node use; so does leaving it out. */
+  /** "auto", the default, means the families that the Services and the node use. */
   readonly ipFamily?: IpFamilyChoice | undefined;
-  /** The release of Kubernetes whose kube-proxy is meant, "1.30" or "auto": the one that the Node names. */
+  /** The Kubernetes release of kube-proxy, such as "1.30", or "auto" for the one that the Node names. */
   readonly kubernetesVersion?: Release | 'auto' | undefined;
-  /** The networks of the Pods that workloads are taken to have, or true for the known ones; nothing is assumed without it. */
+  /** Networks of the Pods assumed for workloads, or true for the known ones. By default no Pods are assumed. */
   readonly assumeEndpoints?: string | true | undefined;
   /**
-   * Assume what manifests from git lack: addresses, node ports, ready Pods and Nodes. By default compile does not, and what
-   * only looks (trace, test, equivalence, migrate) does.
+   * Assume what manifests from git lack: addresses, node ports, ready Pods and Nodes. Defaults to false for compile, to true for trace,
+   * test, equivalence and migrate.
    */
   readonly assume?: boolean | undefined;
   /** The namespace of objects that name none. */
   readonly namespace?: string | undefined;
-  /** Leave out objects with errors, and those defined twice, and continue with the others. */
+  /** Leave out objects with errors, and duplicates, and go on with the rest. */
   readonly skipInvalid?: boolean | undefined;
-  /** Compile even if the result programs nothing: on a node that removes all Services. */
+  /** Compile even if the result programs nothing, which removes all Services from a node. */
   readonly allowEmpty?: boolean | undefined;
 }
 
-/** The texts of the options. Throws a TypeError for what is not one. */
+/** Throws a TypeError for anything but text. */
 export function textsOf({ manifests, config }: InputOptions, hostAddresses: NamedText | undefined): InputTexts {
   const files = listOf(manifests, 'manifests').map(({ name, text }) => new TextFile(name, text));
   const configText = config && checkText(config, 'config');
@@ -89,12 +89,12 @@ export function textsOf({ manifests, config }: InputOptions, hostAddresses: Name
   };
 }
 
-/** The options as the pipeline takes them, for a result that is written. */
+/** For a result that is written. */
 export function pipelineOptions(options: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
   return { ...shownOptions(options), emptyResult: options.allowEmpty === true ? 'allowed' : 'of-a-cluster' };
 }
 
-/** The options as the pipeline takes them, for a result that is only shown. */
+/** For a result that is only shown. */
 export function shownOptions<Options extends Omit<InputOptions, 'manifests' | 'config'>>({
   ipFamily = 'auto',
   allowEmpty: _,

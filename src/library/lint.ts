@@ -18,15 +18,11 @@ import { diagnosticsOf } from './words.ts';
 
 export type { Ignore };
 
-/** How manifests are read to be checked. */
 export function optionsOfLint<Options extends InputOptions>(options: Options) {
   return { ...options, assume: options.assume ?? 'by-default', traffic: true, mostOfCode: mostForPrograms } as const;
 }
 
-/**
- * Asks the rules about manifests that were read. `trace` are the words of a kpc trace over them, without the packet, and `weigh` decides
- * how much a finding counts.
- */
+/** `trace`: the words of a kpc trace over the manifests, without the packet. `weigh` decides a finding's severity. */
 export function lintLoaded(
   loaded: LoadedInputs,
   named: NodeOptions,
@@ -45,7 +41,7 @@ interface LintWords {
   readonly weigh?: (diagnostic: Finding) => Finding;
 }
 
-/** The findings that do not rest on a mode that nothing names: those that there are in each mode of the release. */
+/** If nothing names a mode, keeps the findings that hold in each mode of the release. */
 function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOptions): Linting['findings'] {
   const { namesMode, hasRun, mode, findings } = found;
   if (namesMode || !hasRun) return findings;
@@ -59,37 +55,35 @@ function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOption
   );
 }
 
-/** The modes that a kube-proxy of today may be in. */
 const usualModes = ['ipvs', 'iptables', 'nftables'] as const;
 
-/** What a finding is about, whatever mode it is found in. */
+/** Independent of the mode. */
 function subjectOf({ code, place, about }: Finding): string {
   return JSON.stringify([code, place?.locate(), about]);
 }
 
-/** Options of lint: the flags of `kpc lint`. It looks at all Nodes of the manifests, or at the one that `node` names. */
+/** The flags of `kpc lint`. Checks all Nodes of the manifests, or the one that `node` names. */
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
-  /** Codes whose findings are not reported, of all Services or of one; errors are, all the same. */
+  /** Codes to ignore, for all Services or for one. Errors are reported anyway. */
   readonly ignore?: readonly (FindingCode | (Omit<Ignore, 'by'> & Partial<Pick<Ignore, 'by'>>))[] | undefined;
 }
 
-/** The result that `kpc lint --output json` prints. */
+/** The result of `kpc lint --output json`. */
 export type Linted = Shaped<typeof linted>;
 
-/** What is wrong with the manifests. */
 export interface LintResult {
   /** Whether there are no errors. */
   readonly passed: boolean;
   readonly findings: readonly SaidFinding[];
   readonly report: Linted;
-  /** The nodes that were looked at; none if an error of the input kept the rules from it. */
+  /** The nodes checked; none if an error in the input prevented it. */
   readonly snapshots: readonly SnapshotJson[];
   /** Notes about the input. */
   readonly diagnostics: readonly SaidFinding[];
 }
 
 /**
- * Checks manifests, on all nodes: errors and warnings, and Services that are valid and do not do what they seem to say.
+ * Checks manifests on all nodes: errors, warnings, and valid Services that do not do what they seem to.
  *
  * ```ts
  * import { lint } from 'kube-proxy-compiler';

@@ -1,6 +1,6 @@
 /**
- * The library with a machine: what `index.ts` does with texts, over files, folders, git revisions, packs and a cluster; and what is
- * about folders: writing and checking bundles and goldens of one node or of many, packing and verifying them.
+ * The library on a machine: `index.ts` over files, folders, git revisions, packs and a cluster; also writes, checks, packs and verifies
+ * bundles and goldens of one node or many.
  */
 import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -38,31 +38,30 @@ export { packBundle, verifyBundle } from './node/bundle.ts';
 export { Refusal } from './refusal.ts';
 export type { CompileResult, OpenedTexts };
 
-/** What a folder holds of a node: its bundle, or a golden for git. */
+/** A node's bundle, or a golden for git. */
 export type FolderForm = 'bundle' | 'golden';
 
-/** Files, folders, packs, or what git has of a path: "main:deploy". */
+/** Files, folders, packs, or paths in git: "main:deploy". */
 export type Paths = string | readonly string[];
 
-/** Options of the library, with paths in the place of texts. */
 type OfPaths<Options> = Omit<Options, 'manifests' | 'config' | 'hostAddresses'> & {
-  /** The file with kube-proxy's configuration. */
+  /** A file with kube-proxy's configuration. */
   readonly config?: string | undefined;
-  /** The file with what `ip -j addr` prints on the node; of many nodes, a folder with NODE.json for each. */
+  /** A file with the output of `ip -j addr` on the node; for many nodes, a folder with NODE.json for each. */
   readonly hostAddresses?: string | undefined;
   /** Patterns of files in folders to leave out, as in .gitignore. */
   readonly exclude?: readonly string[] | undefined;
 };
 
-/** Options of open: the flags of `kpc describe` that say what is read and how manifests are compiled. */
+/** The flags of `kpc describe` about input and compiling. */
 export interface OpenOptions extends OfPaths<ManifestsOfNodes> {
-  /** Also read a cluster with kubectl: true for the current context of the kubeconfig, or the name of one. */
+  /** Also read a cluster with kubectl: true for the kubeconfig's current context, or a context's name. */
   readonly cluster?: boolean | string | undefined;
 }
 
 /**
- * Opens paths, whatever they are, taken together: manifests, a bundle, a golden or a pack, or a dump or support bundle with the
- * manifests beside it. Rejects with a Refusal if it cannot ask the cluster.
+ * Recognises and opens paths together: manifests, a bundle, a golden or a pack, or a dump or support bundle with manifests beside
+ * it. Rejects with a Refusal if it cannot ask the cluster.
  *
  * ```ts
  * import { describeServices } from 'kube-proxy-compiler';
@@ -94,10 +93,10 @@ async function withCluster<Asked extends FileOptions & { readonly file: readonly
   return { ...asked, file: [...asked.file, '-'], readStdin: async () => text, unread };
 }
 
-/** Options of compile: the flags of `kpc compile` for one node. */
+/** The flags of `kpc compile` for one node. */
 export type CompileOptions = OfPaths<CompileTexts>;
 
-/** As `compile` of the library, of the manifests in files. */
+/** Like `compile`, for manifests in files. */
 export async function compile(paths: Paths, options: CompileOptions = {}): Promise<CompileResult> {
   checkOptionNames(options, [...written, 'node', 'exclude']);
   const { node, ...asked } = ofFiles(paths, options);
@@ -113,7 +112,7 @@ function ofFiles<Options extends CompileOptions>(paths: Paths, options: Options)
   return { ...options, ipFamily: options.ipFamily ?? 'auto', file: [paths].flat() } as const;
 }
 
-/** Writes the bundle of a node into a folder, or its golden; replaces all that is there, or nothing. Rejects with a Refusal. */
+/** Writes a node's bundle or golden into a folder, replacing all of its content or nothing. Rejects with a Refusal. */
 export async function write(
   folder: string,
   snapshot: CompiledSnapshot,
@@ -123,7 +122,7 @@ export async function write(
   return manifest;
 }
 
-/** Compares the bundle or golden in a folder, which may be one of a git revision, with a node. Rejects with a Refusal. */
+/** Compares a bundle's or golden's folder, perhaps in a git revision, with a node. Rejects with a Refusal. */
 export async function check(folder: string, snapshot: CompiledSnapshot): Promise<Shaped<typeof checked>> {
   refuseErrors(diagnosticsOf([(await findCheckProblem(folder, false)) ?? []].flat()));
   const { report } = await checkSnapshot(folder, snapshot, () => noWords);
@@ -131,16 +130,16 @@ export async function check(folder: string, snapshot: CompiledSnapshot): Promise
   return checkToJson(report);
 }
 
-/** No command line proposes anything. */
+/** There is no command line to suggest. */
 const noWords = { accept: undefined, trace: [] } satisfies Partial<CheckReport>;
 
-/** Options of many nodes: the flags of `kpc compile --all-nodes`. */
+/** The flags of `kpc compile --all-nodes`. */
 export interface FleetOptions extends OfPaths<FleetTexts> {
-  /** Remove the folders of nodes that are no longer among the manifests. */
+  /** Remove the folders of nodes that are not among the manifests. */
   readonly prune?: boolean | undefined;
 }
 
-/** Writes a folder for each node. Rejects with a Refusal for wrong manifests, and for a folder that cannot be written. */
+/** Writes a folder per node. Rejects with a Refusal if the manifests are wrong or a folder cannot be written. */
 export async function writeFleet(
   folder: string,
   paths: Paths,
@@ -152,7 +151,7 @@ export async function writeFleet(
   return counts ? { diagnostics, folder, ...counts } : refuse({ problem: 'folder', wrong: failure });
 }
 
-/** Compares the folders of nodes with what the manifests compile to. Rejects with a Refusal. */
+/** Compares nodes' folders with what the manifests compile to. Rejects with a Refusal. */
 export async function checkFleet(
   folder: string,
   paths: Paths,
@@ -166,7 +165,7 @@ export async function checkFleet(
 
 async function openNodes(paths: Paths, { nodes, ...options }: FleetOptions & { readonly check?: string }) {
   checkOptionNames(options, [...written, 'shard', 'prune', 'exclude', 'check']);
-  // All of them are one shard: a single node is in a folder of its own, too.
+  // One shard of all nodes, so that even a single node has its own folder.
   const { shard = '0/1' } = options;
   const named = { ...ofFiles(paths, options), ...(nodes ? { node: nodes, shard } : { allNodes: true }), jobs: 1 };
   const { run, diagnostics } = openFleet(await openToCompile(named), named);

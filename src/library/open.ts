@@ -17,32 +17,30 @@ import { diagnosticsOf } from './words.ts';
 
 export { sceneOf, type Scene };
 
-/** Manifests to send packets over: compiled as `kpc trace` compiles them, with what they lack assumed. */
+/** Manifests to trace packets in, compiled as by `kpc trace`, with what they lack assumed. */
 export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty'> {
-  /** On each Node of the manifests. */
+  /** Use each Node of the manifests. */
   readonly allNodes?: boolean | undefined;
 }
 
-/** How texts are opened: what they are called, and the flags of `kpc describe` that say how manifests are compiled. */
+/** What to call texts, and the flags of `kpc describe` about compiling manifests. */
 export interface OpenTextsOptions extends Omit<ManifestsOfNodes, 'manifests'> {
-  /** What diagnostics and differences call them. */
+  /** The name in diagnostics and differences. */
   readonly name?: string | undefined;
 }
 
-/** The names of these options. */
 export const looked: readonly string[] = [...openOptions, 'node', 'allNodes'];
 
-/** What texts are, and what was read of them. */
 export interface OpenedTexts {
   readonly kind: Recognised['kind'];
-  /** One a node, by its name; none if a diagnostic is an error. */
+  /** One per node, by name; none if a diagnostic is an error. */
   readonly snapshots: readonly Snapshot[];
   readonly diagnostics: readonly SaidFinding[];
 }
 
 /**
- * Opens texts, whatever they are: manifests; the files of a bundle or a golden; or what iptables-save, ipset save, ipvsadm -Sn, nft list
- * ruleset, ip -j addr, sysctl -a and the like print on a node, in files of whatever name; other text beside that is left out.
+ * Recognises and opens texts: manifests; the files of a bundle or golden; or the output on a node of iptables-save, ipset save,
+ * ipvsadm -Sn, nft list ruleset, ip -j addr, sysctl -a and the like, under any name. Ignores other text beside such output.
  *
  * ```ts
  * import { describeServices, open } from 'kube-proxy-compiler';
@@ -60,7 +58,7 @@ export function open(inputs: Texts, { name = 'manifests', ...options }: OpenText
   return openedTexts(found.kind, { nodes, at });
 }
 
-/** All nodes of what was opened, with what there is to say of them. */
+/** With all diagnostics. */
 export function openedTexts(kind: Recognised['kind'], { nodes, at }: Pick<Opened, 'nodes' | 'at'>): OpenedTexts {
   const readings = nodes.map(at);
   const diagnostics = readings.flatMap(diagnosticsOfNode);
@@ -68,7 +66,6 @@ export function openedTexts(kind: Recognised['kind'], { nodes, at }: Pick<Opened
   return { kind, snapshots: diagnostics.some(isError) ? [] : sides, diagnostics: diagnosticsOf(diagnostics) };
 }
 
-/** Finds out what texts are. */
 function recogniseTexts(name: string, texts: ReadonlyMap<string, string>): Recognised {
   if (texts.has(goldenHead)) return sideOfGolden(name, texts);
   if (texts.has('manifest.json')) return sideOfBundle(name, texts);
@@ -82,10 +79,10 @@ function recogniseTexts(name: string, texts: ReadonlyMap<string, string>): Recog
   return faults.length + dump.files.length === 0 ? asManifests : sideOfDump(name, dump, faults);
 }
 
-/** Where packets are sent: manifests, or a side that was compiled, or read from a bundle or a dump. */
+/** Manifests, or a side from compiling, a bundle or a dump. */
 export type PacketInput = ManifestsOfNodes | { readonly side: Snapshot };
 
-/** Throws for an option that is unknown, or that has no effect on a side. */
+/** Throws for an option that is unknown or has no effect on a side. */
 export function checkPacketOptions(options: PacketInput, others: readonly string[]): void {
   checkOptionNames(options, ['side', 'manifests', ...looked, ...others]);
   if (!('side' in options)) return;
@@ -93,18 +90,17 @@ export function checkPacketOptions(options: PacketInput, others: readonly string
   if (idle !== undefined) throw new TypeError(`option "${idle}" is only for manifests: a side is compiled already`);
 }
 
-/** Nodes, or why there are none. */
 export interface Scenes {
   /** Undefined if a diagnostic is an error. */
   readonly scenes: readonly Scene[] | undefined;
   readonly diagnostics: readonly Finding[];
 }
 
-/** Reads manifests, to be compiled node by node. */
+/** Each node is compiled on demand. */
 export function openTexts(
   { allNodes, ...options }: ManifestsOfNodes,
   name = 'manifests',
-  /** The same manifests under other options, if they were read already. */
+  /** The manifests if already loaded, under other options. */
   read?: LoadedInputs,
 ): Opened & { readonly loaded: LoadedInputs } {
   const request = shownOptions({ ...options, node: options.node });
@@ -116,7 +112,6 @@ export function openTexts(
   return { ...openManifests(name, loaded, named), loaded };
 }
 
-/** The nodes to send packets on. */
 export function scenesOf(options: PacketInput): Scenes {
   if ('side' in options) return { scenes: [sceneOf(options.side)], diagnostics: [] };
   const { loaded, nodes, at } = openTexts(options);
@@ -132,22 +127,21 @@ export function scenesOf(options: PacketInput): Scenes {
   return { scenes: isUsable ? sides.map(sceneOf) : undefined, diagnostics: found };
 }
 
-/** The files that may hold more than was read of them; what packets alone meet, their verdict says. */
+/** Files that may hold more than was read. Leaves out doubts that affect only packets: their verdicts mention those. */
 export function halfReadFiles({ doubts }: Snapshot): ReadonlySet<string> {
   return new Set(doubts.flatMap((doubt) => (isForeign(doubt) || doubt.kind === 'second-listing' ? [] : [doubt.file])));
 }
 
-/** What there is to say of a node beside its snapshot. */
 export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): readonly Finding[] {
   return withoutDefaultMode({ diagnostics: [...gaps(), ...diagnostics] }).diagnostics;
 }
 
-/** Leaves out the note about a mode that nobody named, for answers that say it themselves: `assumed.mode` of the snapshot. */
+/** For answers that report an unnamed mode themselves: `assumed.mode` of the snapshot. */
 export function withoutDefaultMode<T extends { readonly diagnostics: readonly Finding[] }>(read: T): T {
   return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 
-/** What two diagnostics have in common that say the same of the same place. */
+/** Equal for diagnostics that say the same about the same place. */
 export function keyOf(finding: Finding): string {
   return JSON.stringify([keyOfFault(finding), finding.place?.locate()]);
 }

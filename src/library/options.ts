@@ -8,7 +8,7 @@ import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
 
 export { flagRow, isNetworks, knownNetworks, type Flag };
 
-/** A row of `openFlags`: most flags stand under "Input:" in help, and say how manifests are compiled. */
+/** A row of `openFlags`. Most flags are about compiling, under "Input:" in help. */
 function input<Kind extends FlagKind, const Usage extends string>(
   kind: Kind,
   usage: Usage,
@@ -95,9 +95,9 @@ const assume = [
 ] as const;
 
 /**
- * The flags that say what is opened and how it is compiled, in the order of help: a flag of `kpc` and an option of the library is a row
- * here, or in `settingTable` if it is kube-proxy's. A command that looks or compares assumes what manifests from git lack;
- * one that programs nodes does so on request. One that looks has no settings that it would not show. `changes` are what a command says in other words, by the key of the flag.
+ * Flags about input and compiling, in the order of help. Each flag of `kpc` and option of the library is a row here, or in `settingTable`
+ * if it is kube-proxy's. A command that looks or compares assumes what manifests from git lack; one that programs nodes does so on request.
+ * One that looks has no settings that it would not show. `changes`: a command's own wording, by the flag's key.
  */
 export function openFlags(
   use: 'looks' | 'compares' | 'programs',
@@ -112,14 +112,13 @@ export function openFlags(
   return all.map((row) => ({ ...row, ...changes[row.key] }));
 }
 
-/** The release after an upgrade, as migrate takes it. */
 export const upgradeFlag: Flag = flagRow(
   'text',
   '--to-kubernetes-version <version>',
   `upgrade to this release, up to 1.${lastAnnounced}: beyond ${lastRelease}, with the changes announced for it`,
 );
 
-/** The modes before and after a change, as migrate takes them. */
+/** The modes before and after a migration. */
 export const changeFlags = {
   from: flagRow(
     'text',
@@ -137,19 +136,19 @@ export const changeFlags = {
   ),
 } as const;
 
-/** The flags that name files, whose texts the library gets. */
+/** Flags that name files; the library gets texts instead. */
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
 
-/** The options of the library that these flags make. The paths of `config` and `hostAddresses` are texts there. */
+/** The library's options from these flags. `config` and `hostAddresses` are texts there. */
 export type OpenOptions = ProxyFlags &
   Omit<OptionsOf<(typeof rows)[number]>, (typeof ofFiles)[number] | 'config' | 'hostAddresses'>;
 
-/** The names of all options that say how what is opened is compiled. */
+/** Options about compiling. */
 export const openOptions: readonly string[] = openFlags('programs')
   .map(({ key }) => key)
   .filter((key) => !ofFiles.some((name) => name === key));
 
-/** The flags of the command line that say what options say, with their values. */
+/** Options as command-line flags with values. */
 export function flagWords(options: object): Readonly<Record<string, string>> {
   const names = new Map(openFlags('programs').map(({ key, name }) => [key, name]));
   const words = Object.entries(options).flatMap(([key, value]: [string, unknown]) => {
@@ -171,7 +170,7 @@ export function traceWords(files: readonly string[], options: object): readonly 
   return ['kpc', 'trace', ...files.map(pathWord), ...flags];
 }
 
-/** What the command line has in the place of a value; of a text, the name of its file. */
+/** A text becomes the name of its file. */
 function wordOf(value: unknown): string {
   return typeof value === 'object' && value !== null && 'name' in value
     ? pathWord(String(value.name))

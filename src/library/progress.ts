@@ -1,8 +1,7 @@
-/** Told of each node that is done. */
+/** `step` is called for each finished node. */
 export interface Progress {
   readonly step: () => Promise<void>;
   readonly end: () => Promise<void>;
 }
 
-/** For whoever shows nothing. */
 export const noProgress: Progress = { step: async () => {}, end: async () => {} };

@@ -3,7 +3,7 @@ import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { sayFinding, type SaidFinding } from '../say/words/said.ts';
 
-/** Ends what was asked for: the call or its input is not one that it can be done for. The message says why. */
+/** The request cannot be done: its call or input is wrong. The message says why. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly finding: SaidFinding;
@@ -13,7 +13,6 @@ export class Refusal extends Error {
     this.finding = finding;
   }
 
-  /** What to do about it. */
   get help(): string | undefined {
     return this.finding.help;
   }
@@ -21,7 +20,7 @@ export class Refusal extends Error {
 
 export type BadCall = ArgumentsOf<'bad-call'>;
 
-/** Refuses a flag for what it stands beside. */
+/** Refuses a flag because of another. */
 export function refuseFlag(flag: string, kind: (IdleFlags['because'] & { readonly path?: never })['kind']): never {
   return refuse({ problem: 'idle-flag', flags: [flag], because: { kind } as IdleFlags['because'] });
 }

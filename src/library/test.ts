@@ -1,4 +1,4 @@
-// Tests of packets: they are run, and files of tests that hold now are written.
+// Runs packet tests, and writes tests that pass now.
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { TextFile } from '../input/documents/text-file.ts';
@@ -23,7 +23,7 @@ import { diagnosticsOf } from './words.ts';
 export type { SceneSettings };
 export { testAnswer } from '../say/packet-tests.ts';
 
-/** Files of expectations, to be run: what they need is opened by who knows how. */
+/** Runs files of expectations; the caller opens the inputs that they need. */
 export class TestRun {
   readonly #found = new Map<string, Finding>();
   readonly #tests: PacketTest[];
@@ -35,13 +35,12 @@ export class TestRun {
 
   readonly report = (each: Finding): void => void this.#found.set(keyOf(each), each);
 
-  /** The different inputs that the tests name, in order. */
+  /** The distinct inputs that the tests name, in order. */
   get settings(): readonly SceneSettings[] {
     const all = this.#tests.flatMap(({ settings }) => settings);
     return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()];
   }
 
-  /** Takes the nodes of one of these inputs. */
   open(settings: SceneSettings, scenes: readonly Scene[]): void {
     this.#scenes.set(JSON.stringify(settings), scenes);
   }
@@ -56,7 +55,6 @@ export class TestRun {
     }
   }
 
-  /** Sends the packets to the nodes that were opened. */
   send(): readonly PacketResult[] {
     return this.#tests.flatMap((test) =>
       test.settings.flatMap((settings) =>
@@ -67,13 +65,12 @@ export class TestRun {
     );
   }
 
-  /** What is wrong with the files and their tests. */
   get diagnostics(): readonly Finding[] {
     return sortDiagnostics([...this.#found.values()]);
   }
 }
 
-/** A file of expectations that hold now: from every kind of sender to every address. */
+/** From every kind of sender to every address. */
 export function writeHoldingTests(
   {
     file = [],
@@ -92,7 +89,7 @@ export function writeHoldingTests(
     hostAddresses,
     namespace,
     mode: settings?.mode,
-    // Each node has its own with auto.
+    // With auto, each node has its own.
     release: kubernetesVersion === 'auto' ? undefined : settings?.release,
     node: allNodes ? 'all' : settings && (first?.side.node?.name || undefined),
   };
@@ -105,19 +102,18 @@ export function writeHoldingTests(
   return `# Written by kpc test --init: what holds now.\n${chosen}${lack}${writeYaml(holdingTests(head, scenes))}`;
 }
 
-/** Options of test: the flags of `kpc test`, and the files of expectations. What the files name as inputs is not read. */
+/** The flags of `kpc test`, and the files of expectations. Inputs that the files name are not read. */
 export type TestOptions = PacketInput & {
-  /** Files of expectations, as kpc test reads them. */
+  /** Files of expectations, as for kpc test. */
   readonly tests: Texts;
   readonly namespace?: string | undefined;
 };
 
-/** A result, as `kpc test --output json` prints it. */
+/** A result of `kpc test --output json`. */
 export type PacketTestResult = Shaped<typeof tested>['tests'][number];
 
-/** How the packets fared, or why none was sent. */
 export interface TestResult {
-  /** Whether there are results, and all packets fare as expected. */
+  /** Whether there are results, and all packets end as expected. */
   readonly passed: boolean;
   /** Undefined if a diagnostic is an error. */
   readonly results: readonly PacketTestResult[] | undefined;
@@ -163,9 +159,9 @@ function noFile(place: Finding['place']): Finding {
   return diagnose('bad-expectation', details, place);
 }
 
-/** The options that count more than what the files of expectations say. */
+/** Options that override the files of expectations. */
 function givenBy(input: Omit<TestOptions, 'tests'>): SceneSettings {
   const values = settingsOfTests.map((name) => [name, (input as Readonly<Record<string, unknown>>)[name]] as const);
-  // A test needs an input by name; here there is one.
+  // A test needs a named input; here there is only one.
   return { ...Object.fromEntries(values.filter(([, value]) => value !== undefined)), file: ['manifests'] };
 }

@@ -17,13 +17,12 @@ import { diagnosticsOf } from './words.ts';
 export { packetProtocols } from '../packet/packet.ts';
 export type { Scene, TraceQuestion };
 
-/** The answers of nodes to one question. */
 export interface TraceAnswers {
   readonly sides: readonly Snapshot[];
   readonly answers: readonly TraceAnswer[];
 }
 
-/** Asks each node; or what is wrong with the question, on the first of them that it makes no sense on. */
+/** Asks each node, or reports what is wrong with the question on the first node where it makes no sense. */
 export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
@@ -40,7 +39,7 @@ export function askNodes(
   return { sides: asked.map(({ side }) => side), answers };
 }
 
-/** Whether no name is looked up: neither of the question, nor of objects beside a bundle or dump. */
+/** Whether no name is looked up, neither in the question nor in objects beside a bundle or dump. */
 export function readsNoNames(
   { from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>,
   { side }: Pick<Scene, 'side'>,
@@ -82,17 +81,16 @@ export function formatTrace(
   }
 }
 
-/** Options of trace: the flags of `kpc trace`. It needs from and to, or all. */
+/** The flags of `kpc trace`: from and to, or all. */
 export type TraceOptions = PacketInput & TraceQuestion;
 
-/** What nodes do with a packet: the result that `kpc trace --output json` prints. */
+/** The result of `kpc trace --output json`. */
 export type Traced = Shaped<typeof traced>;
 
-/** The answer, or why there is none. */
 export interface TraceResult {
   /** Undefined if a diagnostic is an error. */
   readonly trace: Traced | undefined;
-  /** The nodes that were asked. */
+  /** The nodes asked. */
   readonly snapshots: readonly SnapshotJson[];
   readonly diagnostics: readonly SaidFinding[];
 }
@@ -100,7 +98,7 @@ export interface TraceResult {
 const questionOptions = ['from', 'to', 'proto', 'inInterface', 'all', 'namespace'] as const;
 
 /**
- * Traces the first packet of a connection through a node: who sends it, where to, and by which rules it ends how.
+ * Traces the first packet of a connection through a node: its sender, its destination, and the rules that decide its end.
  *
  * ```ts
  * import { trace } from 'kube-proxy-compiler';
@@ -127,7 +125,7 @@ export function trace(options: TraceOptions): TraceResult {
   return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(diagnostics) };
 }
 
-/** The input without the question, which the pipeline does not know. */
+/** The pipeline does not know the question. */
 function inputOf(options: TraceOptions): PacketInput {
   if ('side' in options) return { side: options.side };
   const { from: _from, to: _to, proto: _proto, inInterface: _in, all: _all, ...input } = options;

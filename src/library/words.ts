@@ -13,15 +13,15 @@ const options: ReadonlySet<string> = new Set([
 
 export { findingsForPeople, sortDiagnostics };
 
-/** What a caller of kpc has in the place of flags. */
+/** How a caller of kpc words its options. */
 export interface CallerWords {
-  /** What it calls the option of that name in camel case, or that option switched off; undefined if it has none. */
+  /** The caller's name for an option (in camel case), or for switching it off; undefined if it has none. */
   readonly option: (name: string, isOff: boolean) => string | undefined;
-  /** Where it puts manifests, in the place of "with -f"; undefined if it takes none. */
+  /** The caller's place for manifests, instead of "with -f"; undefined if it has none. */
   readonly manifests: string | undefined;
 }
 
-/** A caller whose flags are options of these names, of which `manifests` takes files. */
+/** `manifests`: the option that takes files. */
 export function callerWith(names: ReadonlySet<string>): CallerWords {
   return {
     option: (name, isOff) => {
@@ -34,7 +34,7 @@ export function callerWith(names: ReadonlySet<string>): CallerWords {
 
 const library = callerWith(options);
 
-/** Diagnostics as data, in the words of the library: its callers write options, not flags. */
+/** Words them for the library, whose callers write options, not flags. */
 export function diagnosticsOf(diagnostics: readonly Finding[], caller: CallerWords = library): readonly SaidFinding[] {
   return sayFindings(diagnostics).map((each) => ({
     ...each,
@@ -43,12 +43,12 @@ export function diagnosticsOf(diagnostics: readonly Finding[], caller: CallerWor
   }));
 }
 
-/** "name one with --proxy-mode" is "name one with proxyMode". */
+/** "name one with --proxy-mode" → "name one with proxyMode". */
 export function inOptions(words: string): string {
   return nameOptions(words, library);
 }
 
-/** Words with flags, in those of a caller. What is in quotes, such as a command to run, stays. */
+/** Replaces flags by the caller's words, except in quotes, such as in a command to run. */
 export function nameOptions(words: string, { option, manifests }: CallerWords): string {
   return words.replaceAll(/"[^"]*"|(?<![\w-])--[a-z][a-z-]*|\bwith -f\b/g, (found) => {
     if (found === 'with -f') return manifests ?? found;
@@ -60,7 +60,7 @@ export function nameOptions(words: string, { option, manifests }: CallerWords): 
   });
 }
 
-/** Where the mode comes from, if nobody named it: words that follow it in a summary. */
+/** A clause for a summary, if the user did not name the mode. */
 export function modeFromWords({ modeNote }: Pick<LoadedInputs, 'modeNote'>): string {
   return modeFrom(modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined);
 }

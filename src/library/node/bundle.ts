@@ -25,7 +25,7 @@ import { compileState } from '../../snapshot/open/compile-node.ts';
 import { summarize } from '../../say/bundle-text.ts';
 import { Refusal, refuse, type BadCall } from '../refusal.ts';
 
-/** Packs the bundle in a folder into the file `out`, and returns what was packed, in words. Refuses what is no bundle. */
+/** Returns what was packed, in words. Refuses a folder without a bundle. */
 export async function packBundle(
   folder: string,
   { out, sign, serial }: { readonly out: string; readonly sign: string | undefined; readonly serial: number },
@@ -55,9 +55,7 @@ export async function packBundle(
   }
 }
 
-/**
- * Checks what kpc-apply checks before it applies a bundle or a pack, except for what only its node knows. Returns a description of it, or every reason why kpc-apply would refuse it.
- */
+/** Checks what kpc-apply checks before applying, except facts about the node. Returns a description, or all reasons for refusing. */
 export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {
@@ -89,7 +87,7 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
 
 const compileAgain = 'compile it again with "kpc compile -o", and copy all of it';
 
-/** The files of a folder or a pack; a sentence says why there are none. */
+/** The files of a folder or pack, or why there are none. */
 async function readEither(
   path: string,
 ): Promise<BundleFiles | Omit<BadCall & { readonly problem: 'neither-bundle-nor-pack' }, 'problem' | 'path'>> {
@@ -105,7 +103,7 @@ async function readEither(
   }
 }
 
-/** Who signed the bundle; with advice if that is wrong. `keys` are those that may have, if it matters. */
+/** `keys`: those trusted, if that matters. */
 function describeSigner(
   signature: ReturnType<typeof readSignature>,
   bundle: BundleFiles,

@@ -6,8 +6,8 @@ import { sayFinding } from '../../say/words/said.ts';
 import { Refusal, refuse } from '../refusal.ts';
 
 /**
- * Asks the cluster of a context of the kubeconfig: gives what kubectl printed, what could not be read and no option says, and a warning
- * about that. Refuses where what it needs cannot be read.
+ * Returns what kubectl printed, what could not be read and is not given by an option, and a warning about that. Refuses if needed objects
+ * cannot be read. `context`: of the kubeconfig.
  */
 export async function readCluster(
   context: string | undefined,
@@ -25,7 +25,7 @@ export async function readCluster(
   const unread = answer.unread.filter(({ list }) => {
     return !standIns[list]?.some((option) => options[option] !== undefined);
   });
-  // Nothing may be lacking of what is written.
+  // What is written must lack nothing.
   const isExact = options.strict === true || ask === 'rules';
   return {
     text: answer.text,
@@ -37,16 +37,16 @@ export async function readCluster(
 export { callWords };
 export type { Answer, Cluster, ClusterUse };
 
-/** Without these nothing can be said of a Service on a node. */
+/** Without these, nothing is known about a Service on a node. */
 const needed: ReadonlySet<UnreadResource['list']> = new Set(['services', 'slices', 'nodes']);
 
-/** The options that say the same as what cannot be read. */
+/** Options that replace what cannot be read. */
 const standIns: { readonly [List in UnreadResource['list']]?: readonly (keyof FileOptions)[] } = {
   'kube-proxy': ['config', 'proxyMode'],
   serviceCidrs: ['serviceClusterIpRange'],
 };
 
-/** The warning about what could not be read; refuses what nothing goes without. */
+/** Warns about what could not be read, or refuses if it is needed. */
 function judgeUnread(unread: readonly UnreadResource[], isExact: boolean): Finding | undefined {
   const fatal = isExact ? unread : unread.filter(({ list }) => needed.has(list));
   const said = fatal.length > 0 ? fatal : unread;

@@ -17,27 +17,26 @@ import { refuse } from '../refusal.ts';
 
 export { isFleet, printNames };
 
-/** The words of a report on a folder of a form; `adds` are flags for the command that writes it. */
+/** The words of a report on a folder; `adds` are flags for the command that writes it. */
 export type WordsOfForm = (form: FolderForm, adds: readonly string[]) => CheckWords;
 
-/** What is compiled, and where it goes. */
 export interface CompileOptions extends Omit<FileOptions, 'node'>, FleetOptions {
-  /** A folder for the bundle, for a golden, or one that is compared. */
+  /** Where to write a bundle or golden, or the folder to compare. */
   readonly out?: string | undefined;
   readonly golden?: string | undefined;
   readonly check?: string | undefined;
-  /** The name of one file. */
+  /** Prints one file. */
   readonly print?: string | undefined;
   readonly allowEmpty?: boolean | undefined;
 }
 
-/** Manifests that are compiled to be written, and what speaks against that. */
+/** `refusals`: why not to write the result. */
 export interface OpenedToCompile {
   readonly loaded: LoadedInputs;
   readonly refusals: readonly Finding[];
 }
 
-/** Opens the manifests of a result that is written, printed or compared. */
+/** For a result that is written, printed or compared. */
 export async function openToCompile(options: CompileOptions): Promise<OpenedToCompile> {
   const { check, print, hostAddresses } = options;
   const hasMany = isFleet(options);
@@ -51,25 +50,25 @@ export async function openToCompile(options: CompileOptions): Promise<OpenedToCo
   const loaded = implied === undefined ? asked : asked.inMode(implied);
   if (check === undefined) return { loaded, refusals: [] };
   const problem = await findCheckProblem(check, hasMany);
-  // The folder shows the mode; that nothing names it is a mark of the answer.
+  // The folder shows the mode, and answers mark an unnamed one.
   const modeNote = loaded.modeNote?.code === 'default-mode' ? loaded.modeNote : undefined;
   return { loaded: { ...loaded, modeNote }, refusals: problem ? [problem] : [] };
 }
 
-/** The mode that --print names, if nothing else does. */
+/** If nothing else names a mode. */
 function impliedMode({ modeNote, settings }: LoadedInputs, file: string | undefined): ProxyMode | undefined {
   if (file === undefined || modeNote?.code !== 'default-mode') return undefined;
   return modeOfPrint(file, settings.mode);
 }
 
-/** Why the folder of --check cannot be compared; undefined if it can. */
+/** Undefined if the folder can be compared. */
 export async function findCheckProblem(checked: string, hasMany: boolean): Promise<Finding | undefined> {
   const { checkFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);
   return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));
 }
 
-/** A whole cluster may have an empty result, but it must not replace a bundle or golden that may program Services. */
+/** A whole cluster may have an empty result, but that must not replace a bundle or golden that may program Services. */
 function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean {
   const folder = out ?? golden ?? checked;
   try {
@@ -80,7 +79,7 @@ function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean
   }
 }
 
-/** Why the input is none that is compiled, where it holds nothing: it may be a bundle or a dump. */
+/** What an empty input is meant to be: a bundle or a dump. */
 export async function findMistake(
   { loaded: { diagnostics, services, nodes } }: OpenedToCompile,
   { file = [], readStdin }: CompileOptions,
@@ -91,7 +90,6 @@ export async function findMistake(
   return describeNoManifests(file, { readStdin });
 }
 
-/** Compiles what was opened for one node. */
 export function compileOne(
   { loaded, refusals }: OpenedToCompile,
   { file, node: nodes = [], ipFamily, hostAddresses: path, prune }: CompileOptions,
@@ -109,7 +107,7 @@ export function compileOne(
   return compileLoaded(own, { node, ipFamily, name: file?.join(', ') }, wrong);
 }
 
-/** Writes a bundle or golden where options say, if they do. Refuses what cannot be written. */
+/** Writes to the folder in the options, if any. Refuses what cannot be written. */
 export async function writeSnapshot(
   snapshot: CompiledSnapshot,
   { out, golden, assume }: Pick<CompileOptions, 'out' | 'golden' | 'assume'>,
@@ -130,7 +128,7 @@ export async function writeGolden(folder: string, snapshot: CompiledSnapshot): P
   if (problem) refuse({ problem: 'folder', wrong: problem });
 }
 
-/** One file of a bundle, by its name of --print. */
+/** `name`: as for --print. */
 export function formatOne(name: string, snapshot: CompiledSnapshot): string {
   const file = printNames.get(name) ?? 'manifest.json';
   const text = file === 'manifest.json' ? makeBundle(snapshot).files.get(file) : formatFile(file, snapshot);
@@ -138,7 +136,7 @@ export function formatOne(name: string, snapshot: CompiledSnapshot): string {
   return text ?? refuse({ problem: 'no-such-file', file, mode: settings.mode, families });
 }
 
-/** Compares the bundle or golden in a folder, which may be of a revision, with what was compiled. */
+/** `folder` may be in a revision. */
 export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, wordsFor: WordsOfForm) {
   const { checkBundle, lookInto } = await import('../../snapshot/files/check-folder.ts');
   const tree = (await openTrees([folder])).trees.get(folder);
@@ -149,7 +147,7 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   const isSame = result.kind === 'same';
   const { reportCheck } = await import('../../say/check-report.ts');
   const own = wordsFor(form, []);
-  // What a revision holds stays as it is, and assumptions replace no bundle without them.
+  // A revision is not rewritten, nor is a real bundle replaced by one with assumptions.
   const isKept = tree !== undefined || (form === 'bundle' && (await holdsReal(folder, makeBundle(snapshot).manifest)));
   const words = isKept ? { ...own, accept: undefined } : own;
   return { isSame, result, report: await reportCheck(folder, isSame ? [] : result.files, snapshot, form, words) };

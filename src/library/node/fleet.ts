@@ -27,21 +27,20 @@ import type { Progress } from '../progress.ts';
 import { refuse } from '../refusal.ts';
 import type { OpenedToCompile, WordsOfForm } from './compile.ts';
 
-/** The options of a run over many nodes. */
 interface RunOptions extends Omit<FileOptions, 'node'>, FleetOptions {
   readonly jobs: number;
   /** Where options come from: no other thread needs it. */
   readonly flagPlaces?: unknown;
 }
 
-/** Many nodes, which are compiled one after the other. */
+/** Compiled one after the other. */
 export interface FleetRun extends Pick<OpenedToCompile, 'loaded'> {
   readonly fleet: Fleet;
   readonly nodes: Iterable<FleetNode> | undefined;
   readonly options: RunOptions;
 }
 
-/** Opens the nodes that options choose, with what there is to say of them; `nodes` is undefined if that holds an error. */
+/** `nodes` is undefined after an error. */
 export function openFleet({ loaded, refusals }: OpenedToCompile, options: RunOptions) {
   const chosen = chooseFleet(options, loaded, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const fleet = { ...chosen, diagnostics: [...refusals, ...chosen.diagnostics] };
@@ -49,11 +48,11 @@ export function openFleet({ loaded, refusals }: OpenedToCompile, options: RunOpt
   return { diagnostics, run: { loaded, fleet, nodes, options } satisfies FleetRun };
 }
 
-/** Writes a bundle or golden for each node into a folder named after it, until one cannot be written. `said` is for people. */
+/** Stops at the first folder that cannot be written. `said` is for people. */
 export async function writeFleet(path: string, run: FleetRun, form: FolderForm, progress: Progress) {
   const folder = new FleetFolder(path);
   if (await isFile(path)) refuse({ problem: 'folder', wrong: { kind: 'is-a-file', folder: path } });
-  // A shard without a node has a folder too, for the program that collects them.
+  // A shard without nodes has a folder too, for the program that collects them.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const snapshots: SnapshotJson[] = [];
@@ -72,7 +71,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm, 
   };
 }
 
-/** Compares nodes' folders with what the input compiles to, and the first that differs in detail, `withExample`. `said` is for people. */
+/** With `withExample`, reports the first folder that differs in detail. `said` is for people. */
 export async function checkFleet(
   path: string,
   run: FleetRun,
@@ -100,7 +99,7 @@ export async function checkFleet(
     if (difference.kind === 'missing') changed.push({ node, what: 'new' });
     if (difference.kind === 'differs') {
       changed.push({ node, what: difference.files.join(', ') });
-      // The Services are the same on every node: one node that differs shows how they change.
+      // The Services are the same on every node: one that differs shows how they change.
       if (withExample) example ??= await reportCheck(own, difference.files, snapshot, form, wordsFor(form, []));
     }
     await progress.step();
@@ -126,7 +125,7 @@ export async function checkFleet(
   };
 }
 
-/** Writes the folders of all nodes in --jobs threads; the first problem stops all of them. Adds the nodes to `snapshots`. */
+/** Uses --jobs threads; the first problem stops all of them. Adds the nodes to `snapshots`. */
 async function writeNodes(
   folder: FleetFolder,
   run: FleetRun,
@@ -146,7 +145,7 @@ async function writeNodes(
       const result = await writeNode(folder, each, form);
       if (typeof result === 'object') return result;
       await done(result);
-      // What the first node has in common with the others is in a file then, which all threads link to.
+      // By now a file holds what the first node shares with the others: all threads link to it.
       if (index === 1) threads = startThreads(run, folder, form, done);
     }
     return (await Promise.all(threads.map(({ end }) => end))).find((problem) => problem !== undefined);
@@ -156,7 +155,7 @@ async function writeNodes(
   }
 }
 
-/** What a thread gets. It gets texts, not paths, because files may have changed since. */
+/** A thread gets texts, not paths, because files may have changed since. */
 interface ThreadJob {
   readonly path: string;
   readonly form: FolderForm;
@@ -166,16 +165,16 @@ interface ThreadJob {
   readonly fleet: Fleet;
 }
 
-/** A thread beside the main one; `end` resolves to its problem, if any. */
+/** `end` resolves to its problem, if any. */
 interface Thread {
   readonly worker: Worker;
   readonly end: Promise<FolderProblem | undefined>;
 }
 
-/** The hidden command that a thread runs. */
+/** A hidden command, run by each thread. */
 export const threadCommand = 'fleet-thread';
 
-/** Starts the threads. The main thread keeps the first node, and every --jobs-th one after it. */
+/** The main thread keeps the first node, and every --jobs-th one after it. */
 function startThreads(
   { loaded: { texts }, fleet, options }: FleetRun,
   { folder: path, links }: FleetFolder,
@@ -235,7 +234,7 @@ export async function runThread(): Promise<void> {
   }
 }
 
-/** Texts from another thread have lost their methods: makes a TextFile again. */
+/** Restores the methods that a text loses between threads. */
 function copyFile({ name, text, hasByteOrderMark, origin }: TextFile): TextFile {
   return new TextFile(name, hasByteOrderMark ? `\uFEFF${text}` : text, origin);
 }
@@ -246,19 +245,18 @@ async function writeNode(folder: FleetFolder, each: FleetNode, form: FolderForm)
   return folder.write(each.node, () => filesOf(each.snapshot, each.texts, form), hash);
 }
 
-/** The files of one node's folder, as a bundle or as a golden. */
 function filesOf(snapshot: CompiledSnapshot, texts: BundleTexts, form: FolderForm): NodeFiles {
   if (form === 'golden') return { files: makeGolden(snapshot, compileState), digests: {} };
   const bundle = makeBundle(snapshot, texts);
   return { files: bundle.files, digests: bundle.manifest.files };
 }
 
-/** A folder that does not exist has no form yet: it differs in either. */
+/** A missing folder has no form: it differs in either. */
 async function formOf(folder: string): Promise<FolderForm> {
   return (await holdsGolden(folder).catch(() => false)) ? 'golden' : 'bundle';
 }
 
-/** Folders of nodes that the input no longer has, limited to this shard. */
+/** Within this shard, if any. */
 async function findStale(
   folder: FleetFolder,
   { options, loaded, fleet: { shard } }: FleetRun,
@@ -267,7 +265,7 @@ async function findStale(
   return folder.list((name) => !loaded.nodes.has(name) && (!shard || isInShard(name, shard)));
 }
 
-/** With --prune, removes stale folders. Returns a message about them; '' if there are none. */
+/** Removes them with --prune. Returns a message; '' if there are none. */
 async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {
   const stale = await findStale(folder, run);
   if (stale.length === 0) return '';
@@ -277,7 +275,6 @@ async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> 
   return `Removed the folders ${names}, for which there is no Node object\n`;
 }
 
-/** How many nodes, and of how many a shard. */
 function describeNodes({ nodes, total, shard }: Fleet): string {
   const count = formatCount(nodes.length);
   if (!shard) return `${count} ${nodes.length === 1 ? 'node' : 'nodes'}`;

@@ -37,7 +37,7 @@ const ignoreFields = {
   reason: matching('a reason that is not empty', /\S/),
 };
 
-/** A code that kpc lint does not report, or does not report of one Service. Closed: a misspelt `service` would mean all. */
+/** A code that kpc lint ignores, perhaps for one Service. Closed: a misspelt `service` would mean all. */
 const ignored = named(
   'ignore',
   anyOf(
@@ -51,7 +51,7 @@ export const acceptedCodes = anyOf('a code, or a list', text, listOf(ignored));
 
 export const oneOrTrue = anyOf('true, or its value', boolean, words);
 
-/** The values of each kind of flag. A flag that needs no value may be true. */
+/** A flag that needs no value may be true. */
 const valuesOf: Readonly<Record<FlagKind, Schema>> = {
   on: onOrOff,
   off: onOrOff,
@@ -63,13 +63,12 @@ const valuesOf: Readonly<Record<FlagKind, Schema>> = {
   codes: acceptedCodes,
 };
 
-/** A command, with the flags that a kpc.yaml may hold. */
+/** `flags`: those that a kpc.yaml may hold. */
 export interface ConfiguredCommand {
   readonly name: string;
   readonly flags: readonly Flag[];
 }
 
-/** The schema of a kpc.yaml, for editors. */
 export function kpcYamlSchema(commands: readonly ConfiguredCommand[]): Schema {
   const sections = commands.map((command) => {
     const own = nullable(objectWith(schemasOf([command]), closed));
@@ -81,7 +80,7 @@ export function kpcYamlSchema(commands: readonly ConfiguredCommand[]): Schema {
 
 const closed = { expected: 'a mapping of flags', additionalProperties: false } as const;
 
-/** The flags of some commands, by name. A flag may take other values in each. */
+/** By name. A flag may take other values in each command. */
 function schemasOf(commands: readonly ConfiguredCommand[]): Readonly<Record<string, Schema>> {
   const byName = groupBy(
     commands.flatMap(({ flags }) => flags),

@@ -20,24 +20,23 @@ export const configuredCommands = [
   'migrate',
 ] as const;
 
-/** A flag that a kpc.yaml sets, with its value and place there. */
 export interface GivenFlag {
   readonly row: Flag;
   readonly value: unknown;
   readonly path: readonly string[];
 }
 
-/** Reports the value at a path, or its key (`atKey`). */
+/** `atKey`: at the value's key. */
 export type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
 
-/** False for null, which leaves the flag out, and for a value that the flag does not take. */
+/** False for null, which unsets the flag, and for a wrong value. */
 export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse): boolean {
   if (value === null) return false;
   const faults = findFaults(valuesOf[row.kind].check, value);
   for (const { problem, path, check, value: found, name } of faults) {
     // It was reported where the file was read.
     if (Number.isNaN(found)) continue;
-    // An entry of a list, as "ignore[0]", or a field of one.
+    // `expected`: the argument of the error about any other value. A flag that needs no value may be true.
     const entryAt = (steps: FieldPath) =>
       steps.reduce(
         (entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`,
@@ -61,12 +60,12 @@ export function isConfigured(name: string): boolean {
   return configuredCommands.some((each) => each === name);
 }
 
-/** What lint's `ignore` holds. */
+/** The content of lint's `ignore`. */
 export type Ignored = Shaped<typeof acceptedCodesSchema>;
 
 const yesOrNo = { check: onOrOff, expected: 'boolean' } as const;
 
-/** The values of each kind of flag, and what completes "write …" for others. A flag that needs no value may be true. */
+/** `write` completes "write …" in an error. A flag that needs no value may be true. */
 const valuesOf = {
   on: yesOrNo,
   off: yesOrNo,

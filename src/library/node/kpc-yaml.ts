@@ -30,37 +30,32 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 export interface KpcYaml {
   readonly file: TextFile;
   readonly diagnostics: readonly Finding[];
-  /** The place of each flag in the file, by long name. */
+  /** By long name of the flag. */
   readonly places: ReadonlyMap<string, Finding['place']>;
-  /** The values that it gives, by the keys of flags. */
+  /** By key of the flag. */
   readonly values: ReadonlyMap<string, unknown>;
-  /** The findings that it accepts. */
   readonly ignores: readonly Ignore[];
 }
 
 const nothing = { places: new Map(), values: new Map(), ignores: [] } as const;
 
-/** The call of a command that a kpc.yaml gives flags to. */
 export interface ConfiguredCall extends ConfiguredCommand {
   /** All of its flags. */
   readonly all: readonly Flag[];
   /** Whether the command line has a flag. */
   readonly has: (flag: Flag) => boolean;
-  /** Whether it compares two inputs that it names. */
+  /** Whether it compares two inputs on its command line. */
   readonly hasSides: boolean;
 }
 
-/**
- * Whether a key is for other commands only, outside of this one's own section: -f of diff adds to both sides, except where it
- * compares two releases and has no sides; and lint and migrate look at all nodes.
- */
+/** Whether a common key does not apply here: -f would add to both sides of a diff, and lint and migrate look at all nodes. */
 function isOfOthers(key: string, { name, hasSides }: ConfiguredCall): boolean {
   return key === 'node' ? name === 'lint' || name === 'migrate' : key === 'file' && name === 'diff' && hasSides;
 }
 
 /**
- * Reads the flags that kpc.yaml holds and a command line does not: of the file that `asked` names, or of the first one in the working
- * folder and those above it, as `tree` has them. Undefined if there is none.
+ * Reads flags that the command line lacks, from the file that `asked` names or the nearest one in the working folder or above, in `tree`.
+ * Undefined if there is none.
  */
 export function readKpcYaml(
   call: ConfiguredCall,
@@ -70,7 +65,7 @@ export function readKpcYaml(
 ): KpcYaml | undefined {
   const path = asked ?? findKpcYaml(tree);
   if (asked === 'none' || path === undefined) return undefined;
-  // A link out of the repository: its text would be quoted to those who run kpc there. One that is named is what its user wants.
+  // A link out of the repository would have its target quoted to whoever runs kpc there. A file that the user names is trusted.
   const isForeign = asked === undefined && tree.isForeignLink(path);
   const file = isForeign
     ? diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path))
@@ -80,7 +75,7 @@ export function readKpcYaml(
   return readFlags(file, call, commands, { folder, tree });
 }
 
-/** Reads the flags of a kpc.yaml that was read. Paths count from `home`. */
+/** Paths are relative to `home`. */
 export function readFlags(
   file: TextFile,
   call: ConfiguredCall,
@@ -118,40 +113,38 @@ export function readFlags(
   return { file, diagnostics: [...found, ...tally.rest(file.name)], places, values, ignores };
 }
 
-/** The nearest kpc.yaml; undefined if there is none. A file that any user may have put there, as in /tmp, is not read. */
+/** Undefined if there is none. Skips folders that any user may write to, such as /tmp. */
 function findKpcYaml(tree: FileTree = disk): string | undefined {
-  // Windows does not say by a mode who may write to a folder: there, only a repository is looked through.
+  // File modes on Windows do not show who may write: there, only a repository is searched.
   const top = isWindows() ? findRepository('.') : undefined;
   for (let folder = resolve('.'); ; folder = dirname(folder)) {
     const path = tree.join(tree.pathAt(folder), kpcYaml);
     const isOpenToAll = !isWindows() && (statSync(folder).mode & 0o002) !== 0;
     if (!isOpenToAll && tree.exists(path) && !tree.isFolder(path))
       return tree === disk ? withSlashes(relative('.', path)) : path;
-    // A repository is not ruled by what is around it.
+    // Files outside a repository do not apply in it.
     if (existsSync(join(folder, '.git')) || folder === dirname(folder) || realPath(folder) === top) return undefined;
   }
 }
 
-/** Whether a kpc.yaml may hold flags for a command line: in this folder or above, or in a git revision that a word names. */
+/** In this folder or above, or in a git revision that a word names. */
 export function mayHoldFlags(words: readonly string[]): boolean {
   return words.some((word) => revisionOf(word) !== undefined) || findKpcYaml() !== undefined;
 }
 
-/** Names that people give a kpc.yaml, which is not read then. */
+/** Wrong names for a kpc.yaml, which are not read. */
 const misnamed = ['kpc.yml', '.kpc.yaml', '.kpc.yml'];
 
-/** A file in the working folder that its user may take for a kpc.yaml. */
 export function findMisnamed(): string | undefined {
   return misnamed.find((name) => existsSync(name));
 }
 
-/** The folder of a kpc.yaml. */
 interface Home {
   readonly folder: string;
   readonly tree: FileTree;
 }
 
-/** The flags that the file sets for a command: first those of its own section, which override the common ones. */
+/** A command's own section overrides the common flags. */
 function findFlags(
   value: unknown,
   call: ConfiguredCall,
@@ -183,7 +176,7 @@ function findFlags(
   return read(value, [...known.values()].flat()).toSorted((a, b) => b.path.length - a.path.length);
 }
 
-/** The value of a flag; undefined if the command line or the file has the flag or one that conflicts, or it is refused. */
+/** Undefined if refused, or if the command line or the file has the flag or a conflicting one. */
 function valueOf(
   { row, value, path }: GivenFlag,
   { call, values, home }: { readonly call: ConfiguredCall; readonly values: KpcYaml['values']; readonly home: Home },
@@ -214,7 +207,7 @@ function valueOf(
   }
 }
 
-/** The value as the command line gives it; undefined for `false`, which leaves the flag out. Refuses wrong ones. */
+/** As from the command line; undefined for `false`, which unsets the flag. Refuses wrong values. */
 function parseWords(row: Flag, words: readonly string[]): unknown {
   const { kind, choices, path, parse = path === undefined ? (word: string) => word : withSlashes } = row;
   const [first] = words;
@@ -232,7 +225,7 @@ function parseWords(row: Flag, words: readonly string[]): unknown {
   }
 }
 
-/** The findings that the file accepts, each with its place. */
+/** Each with its place. */
 function readIgnores(
   { value, path }: GivenFlag,
   placeOf: (path: FieldPath) => NonNullable<Finding['place']>,
@@ -247,7 +240,7 @@ function readIgnores(
   });
 }
 
-/** Returns a value with its numbers as the file spells them: 1.30 is a version, not the number 1.3. */
+/** Numbers as the file spells them: 1.30 is a version, not the number 1.3. */
 function asWritten(value: unknown, path: FieldPath, textAt: (path: FieldPath) => string): unknown {
   if (Array.isArray(value)) return value.map((item: unknown, i) => asWritten(item, [...path, i], textAt));
   if (typeof value !== 'number') return value;
@@ -260,18 +253,18 @@ function locate(path: string, { folder, tree }: Home): string {
 }
 
 /**
- * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not cause
- * files unrelated to that repository to be read, with their lines quoted, or such folders to be replaced.
+ * A kpc.yaml may come with a repository that its user does not know well: it must not cause unrelated files to be read and quoted, or
+ * unrelated folders to be replaced.
  */
 function findStray(path: string, row: Flag, { folder: own, tree }: Home) {
   if (path === '-') return undefined;
-  // Of a revision, only what is read matters, and it holds nothing else.
+  // A revision is only read, and holds nothing from outside.
   if (tree !== disk) return isAbsolute(path) ? 'reads-outside' : undefined;
   if (row.path === 'written') return findStrayTarget(path, own);
   return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
 }
 
-/** Names the flags that the file gave: whoever wrote it may have left out what the result does not show. */
+/** Names the file's flags, because they may hide something from the result. */
 export function takenWords({ file, places }: KpcYaml): readonly string[] {
   return places.size === 0 ? [] : [`from ${printable(file.name)}: ${[...places.keys()].join(', ')}`];
 }

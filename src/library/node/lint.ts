@@ -1,7 +1,6 @@
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { lintLoaded, optionsOfLint } from '../lint.ts';
 
-/** Reads manifests, and asks the rules about them. */
 export async function lintFiles(
   options: FileOptions & { readonly node?: string | undefined },
   words: Parameters<typeof lintLoaded>[2],

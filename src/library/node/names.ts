@@ -4,7 +4,7 @@ import { releases } from '../../kube-proxy/releases.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 
-/** Values of the option or argument `of` that begin as what is `typed`, of kpc or of the manifests, which are read where they matter. */
+/** Completes `typed` to values of the option or argument `of`. Reads the manifests only if they matter. */
 export async function proposeValues(
   of: string,
   typed: string,
@@ -45,7 +45,7 @@ function servicesIn(
     .filter(({ namespace, name }) => isName(namespace, 'label') && isName(name, 'label'));
 }
 
-/** Services by their names, and with their namespaces as soon as anything is typed. */
+/** With namespaces as soon as anything is typed. */
 function servicesOf(loaded: LoadedInputs | undefined, typed: string): readonly string[] {
   const services = servicesIn(loaded);
   const full = typed === '' ? [] : services.map(({ namespace, name }) => `${namespace}/${name}`);
@@ -58,7 +58,7 @@ async function read(manifests: () => Promise<FileOptions | undefined>): Promise<
     const options = await manifests();
     return options && (await loadInputs({ ...options, render: false, assume: true, skipInvalid: true }));
   } catch {
-    // A line that is not finished is often wrong: the shell then offers nothing, and says nothing.
+    // An unfinished command line is often wrong: offer nothing, and report nothing.
     return undefined;
   }
 }

@@ -13,17 +13,17 @@ import type { TestRun } from '../test.ts';
 export { openPaths, repositoryPaths };
 export type { FileOptions, FileTree, Opened, OpenedPaths, Reading, SideOptions, Snapshot };
 
-/** Files that were read, by the names that diagnostics give them. */
+/** By the names that diagnostics give them. */
 export type ReadFiles = Reading['files'];
 
-/** A path that is no manifests: what it is, and why it cannot be read. */
+/** A path that does not hold manifests, and why it cannot be read, if so. */
 export interface OtherInput {
   readonly path: string;
   readonly kind: 'bundle' | 'dump' | 'unreadable';
   readonly diagnostics: readonly Finding[];
 }
 
-/** The first of paths that is no manifests. */
+/** The first path that does not hold manifests. */
 export async function findOther(paths: readonly string[], node?: string): Promise<OtherInput | undefined> {
   for (const path of paths) {
     const { kind, diagnostics } = await readStoredSide(path, { node });
@@ -32,7 +32,7 @@ export async function findOther(paths: readonly string[], node?: string): Promis
   return undefined;
 }
 
-/** Reads files of expectations, and reports those that cannot be read; `stdin` is what "-" names. */
+/** Reports unreadable files; `stdin` is read for "-". */
 export function readTestFiles(
   paths: readonly string[],
   stdin: Parameters<typeof loadFile>[1],
@@ -45,7 +45,7 @@ export function readTestFiles(
   return { run: made, files: new Map(files.map((file) => [file.name, file])) };
 }
 
-/** Whether a diagnostic of manifests is an error that says that nothing was read. */
+/** Whether the error says that nothing was read. */
 export function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boolean {
   return severity === 'error' && (code === 'no-input' || code === 'unreadable-file');
 }

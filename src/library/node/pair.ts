@@ -28,13 +28,12 @@ import { refuse } from '../refusal.ts';
 
 export type { AskedChange };
 
-/** The old and the new side. */
 export type Pair<T> = readonly [from: T, to: T];
 
-/** One side of a comparison: a path, or manifests with options of its own. */
+/** A path, or manifests with options of their own. */
 export interface NamedSide {
   readonly name: string;
-  /** Options in addition to those of both sides, such as a mode; undefined for a path. */
+  /** Options for this side alone, such as a mode; undefined for a path. */
   readonly adds:
     | Partial<
         Pick<SideOptions, 'proxyMode' | 'kubernetesVersion' | 'config' | 'featureGates' | 'isModeUnnamed' | 'sideOf'>
@@ -42,7 +41,6 @@ export interface NamedSide {
     | undefined;
 }
 
-/** A side, when it is known what it is. */
 export interface FoundSide extends NamedSide {
   readonly found: Recognised;
 }
@@ -51,7 +49,7 @@ export function pathSide(name: string): NamedSide {
   return { name, adds: undefined };
 }
 
-/** Reads a word that says how a side differs (a mode, a release, a configuration), or else a path. */
+/** Reads a mode, a release or a configuration, else a path. */
 export function readSide(name: string): NamedSide {
   const proxyMode = proxyModes.find((mode) => mode === name);
   if (proxyMode) return { name, adds: { proxyMode, sideOf: 'mode' } };
@@ -66,17 +64,15 @@ function holdsConfiguration(path: string): boolean {
   return /\bkind["']?:\s*["']?KubeProxyConfiguration\b/.test(start) && !/\bkind["']?:\s*["']?Service\b/.test(start);
 }
 
-/** Whether a word is no mode, no release and nothing that there is. */
+/** Whether a word is no mode, no release and no existing path. */
 export function isUnknownSide({ name, adds }: NamedSide): boolean {
   return !(adds || name === '-' || existsSync(name) || revisionOf(name) !== undefined || /[./\\]/.test(name));
 }
 
-/** The mode that a word is near to. */
 export function nearestMode(name: string): string | undefined {
   return proxyModes.find((each) => each.startsWith(name.toLowerCase())) ?? findNearest(name, proxyModes);
 }
 
-/** Finds out what both sides are. */
 export async function recognisePair([from, to]: Pair<NamedSide>, options: SideOptions): Promise<Pair<FoundSide>> {
   if (from.name === '-' && to.name === '-') refuse({ problem: 'stdin-of-two-sides' });
   const recognise = async (side: NamedSide) => {
@@ -90,7 +86,7 @@ export function areStored(sides: Pair<FoundSide>): boolean {
   return sides.every(({ found: { kind } }) => kind === 'bundle' || kind === 'dump');
 }
 
-/** Whether a flag has an effect on sides without manifests: it gives a dump names, or selects a node of a fleet. */
+/** Whether a flag affects sides without manifests: it gives a dump names, or selects a node of a fleet. */
 export function isUsefulForStored({ key, needs }: Flag, sides: Pair<FoundSide>): boolean {
   if (key === 'file') return sides.some(({ found }) => found.kind === 'dump');
   // The bundle of a node was found inside the named folder.
@@ -98,7 +94,7 @@ export function isUsefulForStored({ key, needs }: Flag, sides: Pair<FoundSide>):
   return needs === undefined;
 }
 
-/** What a kpc.yaml of a side's revision says of its options; undefined if there is none. */
+/** Options from the kpc.yaml of a side's revision, if there is one. */
 type OptionsOfRevision = (
   tree: FileTree,
   name: string,
@@ -111,16 +107,15 @@ type OptionsOfRevision = (
   | undefined
 >;
 
-/** How both sides are opened. */
 interface PairOptions extends SideOptions {
   readonly allNodes?: boolean;
-  /** The manifests that sides with options of their own are compiled from, if they were loaded already. */
+  /** Already loaded manifests, for sides with options of their own. */
   readonly loaded?: LoadedInputs | undefined;
 }
 
 /**
- * Opens both sides: each path that is manifests is compiled as the other side, with the manifests of `beside`, and what names
- * options of its own is compiled from the manifests of both. Refuses what cannot be compared.
+ * Compiles manifests like the other side, with the manifests of `beside`; a side with options of its own from the manifests of both.
+ * Refuses what cannot be compared.
  */
 export async function openPair(
   [from, to]: Pair<FoundSide>,
@@ -155,7 +150,7 @@ export async function openPair(
   return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];
 }
 
-/** Compiles manifests. Both sides are of one cluster: what one needs of it, the other has. */
+/** Both sides are of one cluster: what one needs of it, the other has too. */
 function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide, name: string): Opened {
   if (!('compile' in side)) return side;
   const families = 'compile' in other ? other.assumedCluster?.families : undefined;
@@ -163,7 +158,6 @@ function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide
   return openReading(side.compile(isDual ? name : undefined));
 }
 
-/** Reads both sides of a difference. */
 export function readPair([from, to]: Pair<Opened>, [{ name }, { name: other }]: Pair<NamedSide>) {
   const readings = ofSides([withoutNode(from.at('')), withoutNode(to.at(''))], [name, other]);
   const [old, fresh] = readings;
@@ -172,20 +166,20 @@ export function readPair([from, to]: Pair<Opened>, [{ name }, { name: other }]: 
     sides: [old.side, fresh.side] as const,
     diagnostics: sortDiagnostics([...old.diagnostics.filter(isKept), ...fresh.diagnostics]),
     files: new Map(readings.flatMap(({ files }) => [...files])),
-    /** What both were compiled for, if that is the same. */
+    /** What both were compiled for, if it is the same. */
     made: old.made === fresh.made ? old.made : undefined,
     notes: readings.flatMap(({ notes }) => notes),
   };
 }
 
-/** Says where it counts no node: what packets cannot be asked then. */
+/** Reports that without a node, packets cannot be compared. */
 function withoutNode(reading: Reading): Reading {
   if (reading.side?.nodeName !== '') return reading;
   const gaps = reading.gaps?.().filter(({ code }) => code === 'no-node') ?? [];
   return { ...reading, diagnostics: [...gaps, ...reading.diagnostics] };
 }
 
-/** Both readings, each of whose notes about no file names its side, unless both sides say the same: that is said once. */
+/** Names the side in notes without a file, unless both sides have the same note, which is kept once. */
 export function ofSides([from, to]: Pair<Reading>, [name, other]: Pair<string>): Pair<Reading> {
   const [old, fresh] = [from, to].map(({ diagnostics }) => new Set(diagnostics.filter(isPlaceless).map(keyOfFault)));
   const named = (reading: Reading, side: string, beside: Set<string> | undefined, isSecond: boolean): Reading => ({
@@ -203,7 +197,7 @@ function isPlaceless({ place, severity }: Finding): boolean {
   return place === undefined && severity !== 'error';
 }
 
-/** Leaves out the warnings and notes of a revision that are still true of the new side. */
+/** Drops warnings and notes of a revision that are still true of the new side. */
 function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) => boolean {
   const revision = revisionOf(path);
   if (revision === undefined) return () => true;
@@ -213,14 +207,14 @@ function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) =>
   return (each) => isError(each) || !said.has(words(each));
 }
 
-/** The sides with the Services of manifests, which name what dumps show. */
+/** Names what dumps show by the Services of manifests. */
 export async function nameSides(sides: Pair<Snapshot>, options: SideOptions) {
   const { cluster, release, ...read } = await readNames(options);
   const name = (side: Snapshot): Snapshot => (side.kind === 'dump' && cluster ? side.namedBy(cluster, release) : side);
   return { ...read, sides: [name(sides[0]), name(sides[1])] as const };
 }
 
-/** Both sides of a change of mode or an upgrade of manifests, and what is announced of it. Refuses what is no change. */
+/** A change of mode or an upgrade, and what is announced about it. Refuses anything else. */
 export async function openChange(options: SideOptions & AskedChange) {
   const loaded = await loadInputs(options);
   const change = planChange(options, loaded);
@@ -231,7 +225,7 @@ export async function openChange(options: SideOptions & AskedChange) {
   return { loaded, pair: [sideOf(from), sideOf(to)] as const, announced, allNodes, modeFrom };
 }
 
-/** The same manifests, called `name`, by two releases of Kubernetes; `compare` says what differs, if no diagnostic is an error. */
+/** The same manifests for two Kubernetes releases, called `name`; `compare` says what differs, unless a diagnostic is an error. */
 export async function openUpgrade(
   name: string,
   options: SideOptions & { readonly foreign?: boolean | undefined },

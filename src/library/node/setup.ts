@@ -19,26 +19,25 @@ import { writeGolden } from './compile.ts';
 
 export const workflowFile = '.github/workflows/kpc.yaml';
 
-/** Why there is no workflow, where this build of kpc does not say where its action is. */
+/** Why no workflow is written, if this build does not know where its action is. */
 export const noWorkflow =
   projectUrl === undefined
     ? 'No workflow is written: this build of kpc names no repository to take its action from. A job that has kpc can run the command below; examples/github-actions of the package has one.'
     : undefined;
 
-/** Options of kpc init. */
 export interface SetupOptions extends FileOptions {
   readonly file: readonly string[];
   readonly node?: string;
   /** The folder of the golden. */
   readonly golden: string;
-  /** Whether there is to be a workflow. */
+  /** Whether to write a workflow. */
   readonly github?: boolean;
 }
 
-/** The flags of the command line that kpc.yaml keeps. */
+/** Flags of the command line to keep in kpc.yaml. */
 type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean>;
 
-/** Compiles the manifests of a repository for the node, mode and release that they tell. Refuses what would replace anything else. */
+/** Compiles a repository's manifests for the node, mode and release that they show. Refuses to replace other files. */
 export async function openSetup(options: SetupOptions, given: KeptFlags) {
   const { file, golden, github } = options;
   const present = [kpcYaml, ...(github ? [workflowFile] : [])].filter((path) => existsSync(path));
@@ -57,7 +56,7 @@ export async function openSetup(options: SetupOptions, given: KeptFlags) {
   return { setup, snapshot, diagnostics: [...gaps(), ...diagnostics], files: loaded.files };
 }
 
-/** Writes the golden, kpc.yaml and the workflow. Returns what was written, and what the golden holds. */
+/** Returns what was written, and what the golden holds. */
 export async function writeSetup(
   setup: Setup,
   snapshot: CompiledSnapshot,
@@ -79,20 +78,20 @@ export async function writeSetup(
   return { paths, summary: summarize(makeBundle(snapshot).manifest, snapshot.assumed.mode ? ` ${unnamedMode}` : '') };
 }
 
-/** What kpc.yaml says beside the flags of the command line, and why. */
+/** `lines`: kpc.yaml beyond the command line's flags, with reasons. */
 export interface Setup {
   readonly node: string | undefined;
   readonly lines: readonly string[];
   readonly options: Pick<FileOptions, 'kubernetesVersion' | 'node'>;
 }
 
-/** The release and node that the manifests tell. A mode that nothing names is written as a comment: it stays kpc's own choice. */
+/** The release and node that the manifests show. An unnamed mode is only a comment: it stays kpc's choice. */
 function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: ReadonlyMap<string, unknown>): Setup {
   const { modeNote } = loaded;
   const nodes = [...loaded.nodes.keys()].toSorted();
   const node = options.node ?? nodes[0];
   const release = releaseRunBy(loaded.nodes.get(node ?? chooseNodeName(undefined, loaded)));
-  // A configuration in the input says it itself.
+  // A configuration in the input names it.
   const isUnnamed = modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing';
   const kubernetesVersion = options.kubernetesVersion ?? release ?? newestRelease;
   const reason = release === undefined ? 'the newest: write that of your nodes' : 'as the Node says';
@@ -140,19 +139,18 @@ function yamlValue(value: string | readonly string[] | boolean): string {
   return value.length === 1 ? yamlWord(first) : `[${value.map(yamlWord).join(', ')}]`;
 }
 
-/** JSON is YAML; what is plainly a word needs no quotes. */
+/** JSON is YAML; a plain word needs no quotes. */
 function yamlWord(text: string): string {
   return /^[A-Za-z./][\w./-]*$/.test(text) && !/^(?:true|false|yes|no|on|off|null|y|n)$/i.test(text)
     ? text
     : printableJson(JSON.stringify(text));
 }
 
-/** Whether a line of the workflow may hold the name: GitHub splits lines, trims them, and evaluates what stands in ${{ }}. */
+/** GitHub splits and trims lines, and evaluates ${{ }}. */
 function isSafeInWorkflow(path: string): boolean {
   return printable(path) === path && path.trim() === path && !path.includes('${{');
 }
 
-/** A workflow with the action of this version. */
 export function workflowText(file: readonly string[], golden: string): string {
   return `# Compares the Services of a pull request with the golden, and writes what changes to the job's summary.
 name: Services
