@@ -82,7 +82,7 @@ export const confirm = defineCommand({
   },
 });
 
-/** Says how a change of the node ended; `nothing` is why there was nothing to do, and `what` was done otherwise. */
+/** Reports how a change of the node ended. `nothing`: why there was nothing to do; `what`: what was done otherwise. */
 export async function reportOutcome(
   outcome: ChangeOutcome,
   terminal: Terminal,
@@ -140,7 +140,7 @@ export const cleanup = defineCommand({
   },
 });
 
-/** Says what a cleanup would take, and what would stay. Throws a Failure for what it would refuse. */
+/** Reports what a cleanup would remove, and what would stay. Throws a Failure for what it would refuse. */
 async function showCleanup(
   session: Session,
   options: Options<'adopt' | 'assumeAlone' | 'ipvsExcludeCidrs' | 'force'>,
@@ -181,7 +181,7 @@ export const rollback = defineCommand({
   flags: ['to', 'list', 'dryRun', 'drainTimeout', 'balancerReload', 'unconfirmed', 'assumeAlone', 'force', 'stateDir'],
   run: (options, environment) =>
     interruptible(environment, async (signal) => {
-      // Where nothing is recorded there is nothing to go back to, so it leaves no mark.
+      // Without a record there is nothing to go back to, so leave no mark.
       const session = await openSession(environment, { ...options, mayChange: false, signal });
       return runRollback(session, options, environment.terminal);
     }),
@@ -223,7 +223,7 @@ const standByOutcomes = {
 };
 
 async function runStandBy(session: Session, id: string, terminal: Terminal): Promise<ExitStatus> {
-  // The process that started this one waits for this line, and may be gone when the next one is printed.
+  // The parent process waits for this line, and may be gone before the next.
   await terminal.out(`standing by for apply ${id}\n`);
   const outcome = await standBy(session, id);
   if (outcome === 'stuck') return reportStuck('unknown', terminal);

@@ -14,29 +14,25 @@ import { formatPlanText } from '../../say/plan-text.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import type { UsageCall } from '../shared/usage-errors.ts';
 
-/** What kpc-apply works with: handed in, so that tests hand in their own. */
+/** Passed in, so that tests can replace it. */
 export interface ApplyEnvironment {
   readonly terminal: Terminal;
   readonly host: Host;
   /** Also called for each event of the work on the node. */
   readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
-  /** Aborted by an error that nothing caught, with its Failure as the reason: see catchUncaught. */
+  /** Aborted by an uncaught error, with its Failure as the reason: see catchUncaught. */
   readonly fault?: AbortSignal | undefined;
 }
 
-/** What opens a session. */
 interface SessionChoices extends Pick<Session, 'signal' | 'balancerReload'> {
   readonly stateDir: string;
-  /** Whether the command may change the node: what it then records must be known for this network's. */
+  /** Whether the command may change the node: its records must then be known to be of this network. */
   readonly mayChange: boolean;
   readonly assumeAlone?: boolean;
   readonly force?: boolean;
 }
 
-/**
- * The session of one command: the host, which reports long waits, and the files of the network that the command works in. Says
- * what the state folder holds of other networks.
- */
+/** A command's session: the host, which reports long waits, and the files of this network. Reports other networks' unfinished work. */
 export async function openSession(
   environment: ApplyEnvironment,
   { stateDir, mayChange, signal = environment.fault, balancerReload, assumeAlone, force }: SessionChoices,
@@ -45,8 +41,7 @@ export async function openSession(
   const said = new Set<string>();
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
-    // A watch would repeat a warning in each round.
-    // Test: apply/other-variant.test.ts.
+    // A watch would repeat a warning in each round. Test: apply/other-variant.test.ts.
     if (event.kind === 'warning' && said.size === said.add(event.text).size) return;
     showProgress(event, terminal);
   };
@@ -55,7 +50,7 @@ export async function openSession(
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
     const result = await environment.host.run(command, { onWaiting, signal, ...patience });
     const cut = result.kind === 'ended' ? result.cut : undefined;
-    // A listing that is cut is refused.
+    // A cut listing is refused.
     if (cut === 'stderr' || (cut && !command.room)) {
       const text = `"${formatCommand(command)}" prints more than ${mostSaid / 2 ** 20} MB on its ${cut}: the rest is left out`;
       onEvent({ kind: 'warning', text });
@@ -70,7 +65,7 @@ export async function openSession(
   return { host, folder, onEvent, signal, balancerReload, assumesAlone };
 }
 
-/** What a log must show. */
+/** Events that logs must show. */
 const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning', 'waiting']);
 
 /** Shows progress in one changing line, on a terminal only; some events are printed to stay. */
@@ -113,7 +108,7 @@ const asksInVain: ReadonlySet<Failure['code']> = new Set([
   'not-trusted',
 ]);
 
-/** Prints for programs what keeps a command from an answer, if its call asks for JSON. */
+/** Prints why a command has no answer, if its call asks for JSON. */
 export async function printFailures(
   failures: readonly Failure[],
   { command, output }: UsageCall,
@@ -126,7 +121,7 @@ export async function printFailures(
   await terminal.out(formatErrorsJson({ command, findings }));
 }
 
-/** Says what went wrong and what to do about it. Gives the exit status that goes with it. */
+/** Prints the failure with its advice; returns its exit status. */
 export async function reportFailure(failure: Failure, terminal: Terminal): Promise<ExitStatus> {
   const { message, code, advice } = failure;
   const help = advice === '' ? '' : `\n  help: ${advice}`;
@@ -134,15 +129,14 @@ export async function reportFailure(failure: Failure, terminal: Terminal): Promi
   return asksInVain.has(failure.code) ? exitStatus.badInput : exitStatus.notApplied;
 }
 
-/** Reports a problem that does not stop the work. */
 export function reportWarning(problem: string, terminal: Terminal): Promise<void> {
   return terminal.err(`warning: ${printable(problem)}\n`);
 }
 
-/** Up to this many changes that could not be put back are named one by one; if there are more, they are counted. */
+/** Further changes that could not be put back are counted, not named. */
 const mostNamed = 50;
 
-/** Reports what could not be put back. `left`: undefined if the node cannot be read. */
+/** `left`: undefined if the node cannot be read. */
 export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: Terminal): Promise<ExitStatus> {
   const rest =
     left === undefined
@@ -156,15 +150,13 @@ export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: 
 }
 
 /**
- * Does work that is aborted by an error that nothing catches, such as one in a handler of events: Node would end the process with a
- * stack, and what has begun could not be put back. Returns what the work came to, and that error.
- * Test: apply/handlers.test.ts.
+ * Runs work that an uncaught error aborts, such as one in an event handler: by default Node would exit, and nothing could be put back.
+ * Returns the work's result, and that error. Test: apply/handlers.test.ts.
  */
 export async function catchUncaught<T>(
   work: (fault: AbortSignal) => Promise<T>,
 ): Promise<{ readonly result: T; readonly fault: Failure | undefined }> {
   const controller = new AbortController();
-  // Only the first one counts.
   const onError = (error: unknown): void => controller.abort(explainError(error));
   process.on('uncaughtException', onError);
   try {
@@ -175,9 +167,9 @@ export async function catchUncaught<T>(
 }
 
 /**
- * Does work that the first SIGINT or SIGTERM aborts, so that what has begun can be put back, and so does `fault`. SIGHUP does nothing: a
- * change that cuts off the operator's own connection must live to undo itself. Neither does Ctrl-Z, which would leave a
- * change half done with the lock held.
+ * Runs work that the first SIGINT or SIGTERM aborts, as does `fault`, so that what has begun can be put back. Ignores SIGHUP, because a
+ * change that cuts off the operator's own connection must live to undo itself, and Ctrl-Z, which would leave a change half done with the
+ * lock held.
  */
 export async function interruptible<T>(
   { fault }: Pick<ApplyEnvironment, 'fault'>,

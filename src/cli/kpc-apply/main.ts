@@ -3,7 +3,6 @@ import type { ApplyEnvironment } from './environment.ts';
 import { exitStatus, processTerminal } from '../shared/terminal.ts';
 import { version } from '../../base/version.ts';
 
-/** The program kpc-apply: runs one command and gives its exit status. */
 export async function main(
   argv: readonly string[],
   environment: ApplyEnvironment = {
@@ -26,10 +25,10 @@ export async function main(
   }
 }
 
-/** Replaced by scripts/build-binary.mjs: whether Node and the program are one file. */
+/** Set by scripts/build-binary.mjs: whether Node and the program are one file. */
 declare const KPC_IS_BINARY: boolean | undefined;
 
-/** How to start this program anew: Node and its file, or the one file that is both. */
+/** The command that starts this program again: Node and its file, or the one file that is both. */
 export function ownProgram(): readonly string[] {
   if (typeof KPC_IS_BINARY !== 'undefined' && KPC_IS_BINARY) return [process.execPath];
   const [, file] = process.argv;

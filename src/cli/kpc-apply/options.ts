@@ -11,7 +11,7 @@ import type { Done, ExitStatus } from '../shared/terminal.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import type { ApplyEnvironment } from './environment.ts';
 
-/** A flag whose value is a T. Each command gets its own Option: its parser is wrapped to keep what it refuses. */
+/** Makes an Option for each command, because its parser is wrapped to keep what it refuses. */
 interface Flag<T> {
   (): Option;
   readonly value?: T;
@@ -25,7 +25,7 @@ function switchFlag(flags: string, description: string): Flag<boolean> {
   return flag(flags, description, (option) => option.default(false, 'no'));
 }
 
-/** A flag that few need: the short help leaves it out. */
+/** The short help leaves it out. */
 function further<T>(make: Flag<T>): Flag<T> {
   return () => make().helpGroup(helpGroups.further);
 }
@@ -136,7 +136,6 @@ const flags = {
 
 type FlagName = keyof typeof flags;
 
-/** What apply and watch share. */
 export const applyFlags = [
   'drainTimeout',
   'balancerReload',
@@ -148,12 +147,10 @@ export const applyFlags = [
   'stateDir',
 ] as const;
 
-/** The values of some flags. */
 export type Options<K extends FlagName> = {
   readonly [F in K]: (typeof flags)[F] extends Flag<infer T> ? T : never;
 };
 
-/** A command, as its help shows it, and what it does. */
 interface CommandDefinition<K extends FlagName> {
   readonly name: string;
   readonly description: string;
@@ -165,7 +162,6 @@ interface CommandDefinition<K extends FlagName> {
 
 export type AddCommand = (program: Command, environment: ApplyEnvironment, done: Done) => void;
 
-/** A command of kpc-apply. */
 export function defineCommand<K extends FlagName>(definition: CommandDefinition<K>): AddCommand {
   return (program, environment, done) => {
     const command = program.command(definition.name).description(definition.description);
@@ -184,7 +180,7 @@ function parseFolder(folder: string): string {
   return resolve(folder);
 }
 
-/** Words between blanks. What only a shell would understand is refused, so that nobody relies on it. */
+/** Words between blanks. Refuses shell syntax, so that nobody relies on it. */
 function parseCommand(text: string): readonly string[] {
   const words = text.split(' ').filter(Boolean);
   if (words.length > 0 && /^[\w ./:=@%+,-]+$/.test(text)) return words;

@@ -15,7 +15,6 @@ type Called = { command: string; output: string | undefined; logFormat?: 'text' 
 
 const uncalled = (): Called => ({ command: 'kpc-apply', output: undefined });
 
-/** Runs the command of kpc-apply that the command line names. */
 export async function runApplyProgram(
   argv: readonly string[],
   { terminal, host }: ApplyEnvironment,
@@ -37,19 +36,18 @@ export async function runApplyProgram(
       return reportError(error, hasBegun, { ...environment, called });
     }
   });
-  // What an error has left open must not keep the process.
+  // What an error has left open must not keep the process alive.
   if (fault) setTimeout(() => process.exit(), lastMilliseconds).unref();
   const isReported = status === exitStatus.notApplied || status === exitStatus.notRestored;
   return fault && !isReported ? reportFault(fault, hasBegun, environment.terminal) : status;
 }
 
-/** For what is still to be said. */
+/** Time for last messages. */
 const lastMilliseconds = 2000;
 
 /** In the order of help. */
 const commands = [doctor, plan, apply, confirm, rollback, verify, dump, cleanup, watch];
 
-/** The commands of kpc-apply, with their flags. */
 export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = uncalled()): Program {
   return {
     name: 'kpc-apply',
@@ -73,10 +71,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = un
   };
 }
 
-/**
- * A terminal for long work: a message replaces the line that shows the progress, and a terminal that has hung up gets no
- * more output but does not stop the work.
- */
+/** For long work: messages replace the progress line, and a terminal that has hung up gets no output but does not stop the work. */
 function makePatient(terminal: Terminal, formatMessage: (text: string) => string): Terminal {
   let isShowing = false;
   const status = (text: string): Promise<void> => {
@@ -109,7 +104,7 @@ async function reportError(
   return status;
 }
 
-/** After the first change, nothing has read the node again since the error. */
+/** After the first change, nothing has read the node since the error. */
 async function reportFault(fault: Failure, hasBegun: boolean, terminal: Terminal): Promise<ExitStatus> {
   const status = await reportFailure(fault, terminal);
   if (!hasBegun) return status;
@@ -122,7 +117,7 @@ async function reportFault(fault: Failure, hasBegun: boolean, terminal: Terminal
 /** "error: …", "warning: …" or a note, with the code of an error and what to do about it. */
 const message = /^(?:(error|warning): )?(.*?)(?: \[([a-z-]+)\])?(?:\n {2}help: (.*))?$/s;
 
-/** A message as one line of JSON: time, level, message, and for an error its code and help. */
+/** A message as a line of JSON: time, level, message, and an error's code and help. */
 function formatLogRecord(text: string, milliseconds: number): string {
   const [, level = 'info', said, code, help] = message.exec(text.trimEnd()) ?? [];
   const time = new Date(milliseconds).toISOString();

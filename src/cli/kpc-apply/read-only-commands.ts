@@ -34,7 +34,6 @@ export const verify = defineCommand({
     compareNode('drift', bundle, { ...options, adopt: false, assumeAlone: false, ipvsExcludeCidrs: [] }, environment),
 });
 
-/** Looks at the node, and compares it with a bundle. */
 async function compareNode(
   as: 'plan' | 'drift',
   folder: string,

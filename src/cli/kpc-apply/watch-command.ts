@@ -35,7 +35,7 @@ export const watch = defineCommand({
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
     const monitor = createWatchMonitor(options, {
       host,
-      // Each once: a port that is taken is tried again in each round.
+      // Once each: every round tries a taken port again.
       warn: async (problem) => {
         if (said.size !== said.add(problem).size) await reportWarning(problem, terminal);
       },
@@ -52,7 +52,7 @@ export const watch = defineCommand({
       rounds.stop();
       stopping.abort();
     };
-    // The round under way is put back. What has caused the error may be gone with this process.
+    // Puts the current round back. The cause of the error may be gone with this process.
     environment.fault?.addEventListener(
       'abort',
       () => {
@@ -72,7 +72,7 @@ export const watch = defineCommand({
   },
 });
 
-/** Throws a Failure if one address is to serve both. */
+/** Throws a Failure if both have the same address. */
 function assertTwoAddresses({ metrics, healthz }: Options<'metrics' | 'healthz'>): void {
   if (!metrics || metrics.port !== healthz?.port || metrics.host !== healthz.host) return;
   const both = `--metrics and --healthz are both ${joinHostPort(metrics.host, metrics.port)}`;
@@ -87,8 +87,7 @@ async function syncOnce(
 ): Promise<Round> {
   const { host, folder } = session;
   try {
-    // A watch runs for months: who may change its folder does not stay as it was at the start.
-    // Test: apply/trust.test.ts.
+    // A watch runs for months, in which its folder's permissions may change. Test: apply/trust.test.ts.
     await assertTrustedState(host, folder.base);
     const bundle = await watched.read();
     const problem = watched.problem();
@@ -105,7 +104,7 @@ async function syncOnce(
     if (isDone(outcome)) await watched.keep();
     return { isGood: !problem, bundle: { mark, manifest, listenOn }, outcome };
   } catch (error) {
-    // Whatever it was, it may have passed by the next time.
+    // Whatever it was, it may have passed by the next round.
     const failure = explainError(error);
     await reportFailure(failure, terminal);
     return { isGood: watched.problem() === undefined, failure };

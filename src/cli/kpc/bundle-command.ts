@@ -17,7 +17,7 @@ interface BundleOptions extends MessageOptions {
 
 const actions = ['pack', 'verify'] as const;
 
-/** The options of each action; -o is needed for the first. */
+/** -o is needed for the first action. */
 const optionsOf: Readonly<Record<(typeof actions)[number], readonly (keyof BundleOptions)[]>> = {
   pack: ['out', 'sign', 'serial'],
   verify: ['trust'],

@@ -22,7 +22,7 @@ import {
   type MessageOptions,
 } from './messages.ts';
 
-/** What a call has said, for programs. */
+/** What a call has reported so far, for programs. */
 interface Reported {
   readonly findings: Finding[];
   readonly refusals: SaidFinding[];
@@ -31,7 +31,7 @@ interface Reported {
 /** Ends a command whose errors have been reported. */
 class Ended extends Error {}
 
-/** One call of a command: what its command line says, and the terminal, which nothing below this folder knows. */
+/** One call of a command: its command line, and the terminal, which nothing below this folder knows. */
 export class Call<Options extends MessageOptions = MessageOptions> {
   readonly command: Command;
   readonly program: Command;
@@ -63,26 +63,26 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     this.reported = reported;
   }
 
-  /** What answers say beside their results, in every format. */
+  /** What answers report beside their results, in every format. */
   get said(): Said {
     const { findings, refusals } = this.reported;
     const once = new Map(wantedFindings(findings, this.terminal).map((each) => [keyOf(each), each])).values();
     return { command: `kpc ${this.command.name()}`, findings: [...sayFindings([...once]), ...refusals] };
   }
 
-  /** Ends the call without an answer, which programs get told as well. */
+  /** Ends the call without an answer; programs get the reasons. */
   async fail(status: ExitStatus): Promise<ExitStatus> {
     await this.out(await formatFailure(this.options.output, this.said));
     return status;
   }
 
-  /** The same call with other options, or another terminal. */
+  /** Replaces options, or parts of the terminal. */
   with<More extends object>(more: More, terminal: Partial<Terminal> = {}): Call<Options & More> {
     const { command, program, argv, run, options, reported } = this;
     return new Call(command, program, { ...this.loud, ...terminal }, argv, run, { ...options, ...more }, reported);
   }
 
-  /** The same call, which prints each message once: wrong manifests are wrong in every mode. */
+  /** Prints each message once: wrong manifests are wrong in every mode. */
   once(): Call<Options> {
     const said = new Set<string>();
     const err = async (text: string): Promise<void> => {
@@ -92,7 +92,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return this.with({}, { err });
   }
 
-  /** Whether a part of the work ends well; if not, why has been said. */
+  /** Returns false if the part failed, which has been reported. */
   async tries(part: () => Promise<void>): Promise<boolean> {
     try {
       await part();
@@ -103,12 +103,10 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     }
   }
 
-  /** The arguments. */
   get words(): readonly string[] {
     return this.command.args;
   }
 
-  /** The flags on the command line. */
   get given(): readonly Flag[] {
     return givenFlags(this.command);
   }
@@ -123,25 +121,24 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return [...named.map((path) => withSlashes(path)), ...(counts ? (file ?? []) : [])];
   }
 
-  /** Prints the diagnostics of an input. Errors (with --strict, also warnings) end the call, and are printed alone. */
+  /** Prints an input's diagnostics. Errors (with --strict, also warnings) end the call, and are printed alone. */
   async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
     const isRefused = said.some(isError);
-    // How many files have errors, and how to go on without them, is a part of these.
+    // Includes how many files have errors, and how to go on without them.
     const counts = said.filter((each) => !isError(each) && each.code === 'left-out');
     const shown = isRefused ? [...counts, ...said.filter(isError)] : said;
     await this.print(shown, input.files);
     if (isRefused) throw new Ended();
   }
 
-  /** Prints diagnostics of whatever severity. */
   async print(diagnostics: readonly Finding[], files: ReadFiles): Promise<void> {
     this.reported.findings.push(...diagnostics);
     const said = renderSaid(diagnostics, files, this.terminal);
     if (said !== '') await this.terminal.err(said);
   }
 
-  /** Says how the input was taken, and what it does not show. */
+  /** Reports how the input was read, and what it does not show. */
   async note(...notes: readonly ArgumentsOf<'reading'>[]): Promise<void> {
     await this.print(
       notes.map((each) => diagnose('reading', each)),
@@ -149,12 +146,12 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     );
   }
 
-  /** Ends the call for what has been reported. */
+  /** Ends the call for reported reasons. */
   end(): never {
     throw new Ended();
   }
 
-  /** Says why a part of the work is refused. Throws what is neither a refusal nor the end of a command. */
+  /** Reports a refusal. Rethrows anything else, except the end of a command. */
   async refuse(error: unknown): Promise<void> {
     if (error instanceof Refusal) {
       this.reported.refusals.push(error.finding);
@@ -162,17 +159,16 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     } else if (!(error instanceof Ended)) throw error;
   }
 
-  /** Prints what is for people beside the result; nothing with --quiet. */
+  /** Prints text for people beside the result; nothing with --quiet. */
   async say(text: string): Promise<void> {
     await say(this.terminal, text);
   }
 
-  /** Names the flags that a kpc.yaml gave. */
   async sayTaken(taken: readonly string[]): Promise<void> {
     await sayTaken(taken, this.command, this.loud);
   }
 
-  /** Prints an answer in the format that was asked for. */
+  /** In the requested format. */
   async answerAs(output: AnswerOutput, answered: Answered): Promise<void> {
     const { formatAnswer } = await import('../../say/formats/answer.ts');
     const { files: read = [] } = answered;
@@ -181,7 +177,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     if (text !== '') await this.out(text);
   }
 
-  /** Prints a result, and what is for people beside it. */
+  /** `said`: for people, beside the result. */
   async answer({ printed, said }: { readonly printed: string; readonly said: string }): Promise<void> {
     if (printed !== '') await this.out(printed);
     if (said !== '') await this.say(said);
@@ -194,20 +190,19 @@ export class Call<Options extends MessageOptions = MessageOptions> {
 
 type RunProgram = (argv: readonly string[], terminal: Terminal) => Promise<unknown>;
 
-/** A command: its rows, and what it does. */
 interface Definition<Options extends MessageOptions> {
   readonly name: string;
   readonly summary?: string;
   readonly description?: string;
-  /** As in help, "<from>" or "[input...]", with what it is, and its choices. */
+  /** As in help, "<from>" or "[input...]", with its meaning and choices. */
   readonly arguments?: readonly (readonly [usage: string, help: string, choices?: readonly string[]])[];
   readonly flags?: readonly Flag[];
   readonly isHidden?: boolean;
-  /** Returns the exit status. Ends by throwing a Refusal where the input or the call is wrong. */
+  /** Returns the exit status. Throws a Refusal if the input or the call is wrong. */
   readonly run: (call: Call<Options>) => Promise<ExitStatus>;
 }
 
-/** Adds a command to the program. `argv` is the command line. */
+/** `argv` is the command line. */
 export type AddCommand = (
   program: Command,
   terminal: Terminal,

@@ -125,7 +125,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     };
     if (isFleet(options)) return compileMany(call, opened, wordsFor);
     const made = compileOne(opened, options);
-    // The summary says which mode it is, and so does an answer.
+    // The summary, or the answer, names the mode.
     const isSaid = check !== undefined || (print === undefined && output === 'text');
     const { snapshot, gaps, diagnostics: found } = isSaid ? withoutDefaultMode(made) : made;
     await report(call, [...gaps(), ...found], opened);
@@ -146,7 +146,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
   },
 });
 
-/** Says all there is to say of the input, and ends the call if that holds an error. */
+/** Reports everything about the input, and ends the call after an error. */
 async function report(
   call: Call<CommandOptions>,
   found: readonly Finding[],
@@ -157,7 +157,7 @@ async function report(
   if (diagnostics.some(isError)) call.end();
 }
 
-/** Replaced by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
+/** Set by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
 declare const KPC_IS_BINARY: boolean | undefined;
 const isBinary = typeof KPC_IS_BINARY !== 'undefined' && KPC_IS_BINARY;
 
@@ -205,7 +205,7 @@ async function compileMany(
   return exitStatus.ok;
 }
 
-/** Flags of a check that mean nothing when the folder is written; true for those with a value. */
+/** Flags of a check without meaning when writing the folder; true for those with a value. */
 const left: ReadonlyMap<string, boolean> = new Map([
   ['--check', true],
   ['--output', true],
@@ -213,7 +213,7 @@ const left: ReadonlyMap<string, boolean> = new Map([
   ['--quiet', false],
 ]);
 
-/** The command that writes a folder again that --check compared: the same words, with --golden or -o in the place of --check. */
+/** The command that rewrites a folder compared with --check: the same words, with --golden or -o instead. */
 export function acceptCommand(
   argv: readonly string[],
   folder: string,

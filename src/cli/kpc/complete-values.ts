@@ -5,7 +5,7 @@ import type { FileOptions } from '../../library/node/open.ts';
 import type { Candidate, ValueRequest } from '../shared/common-commands.ts';
 import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 
-/** Completes values that only kpc has: codes, modes, releases, and names in the manifests of -f or kpc.yaml. */
+/** Completes values that only kpc knows: codes, modes, releases, and names in the manifests of -f or kpc.yaml. */
 export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
   const { of, typed } = request;
   if (of === 'explain code' || of === 'ignore')
@@ -13,7 +13,7 @@ export async function findKpcValues(request: ValueRequest): Promise<readonly Can
   return (await proposeValues(of, typed, async () => findManifests(request))).map((value) => ({ value }));
 }
 
-/** The manifests that earlier words name, or else kpc.yaml. */
+/** Those that earlier words name, or else kpc.yaml. */
 function findManifests({ program, called, before }: ValueRequest): FileOptions | undefined {
   if (!isConfigured(called.name())) return undefined;
   const { operands } = called.parseOptions([...before]);

@@ -87,7 +87,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     refuseIdle(call.options, opened.kind, what);
     const { loaded, leftOut } = opened;
     const reading = opened.at('');
-    // What is printed says which mode it is.
+    // The output names the mode.
     await call.report(withoutDefaultMode(reading));
     const side = reading.side ?? call.end();
     if (leftOut) await call.note({ problem: 'manifests-left-out', error: cite(leftOut) });
@@ -104,7 +104,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
   },
 });
 
-/** Whether flows are followed through the change of a dump's Services to those of manifests. */
+/** Whether to follow flows through the change from a dump's Services to those of manifests. */
 function showsChange({ kind, at }: OpenedPaths): boolean {
   if (kind !== 'dump') return false;
   const { side } = at('');
@@ -115,7 +115,7 @@ function refuseDump(path: string): never {
   return refuse({ problem: 'no-dump', path });
 }
 
-/** Refuses flags that say nothing of what is described. */
+/** Refuses flags without effect on the subject. */
 function refuseIdle(options: DescribeOptions, kind: OpenedPaths['kind'], what: string | undefined): void {
   const hasDomain = options.clusterDomain !== usualDomain;
   if (what === undefined && hasDomain) refuseFlag('--cluster-domain', 'table-of-addresses');
@@ -124,7 +124,7 @@ function refuseIdle(options: DescribeOptions, kind: OpenedPaths['kind'], what: s
   if (kind === 'dump' && hasDomain) refuseFlag('--cluster-domain', 'no-dns-names');
 }
 
-/** What asks a node of the cluster for its dump; undefined if no node is named. */
+/** A question for the cluster: a node's dump. Undefined if no node is named. */
 function readNode(call: Call<DescribeOptions>) {
   const { cluster, fromNode, debugImage } = call.options;
   if (fromNode === undefined) return undefined;
@@ -133,11 +133,10 @@ function readNode(call: Call<DescribeOptions>) {
   return (asked: AskedCluster) => asked.dumpNode(fromNode, debugImage ?? 'busybox');
 }
 
-/** Separates the subject from the inputs. */
 async function sortArguments(call: Call<DescribeOptions>) {
   const { words: args } = call;
   const { fromDump, node } = call.options;
-  // If the command line names an input by a flag, a word is the subject, even if a folder has the same name.
+  // If a flag names an input, a word is the subject, even if a folder has the same name.
   const isInput = call.isGiven('file') || fromDump !== undefined ? isFileName : isPath;
   const asked = args.filter((word) => !isInput(word));
   // As kubectl has it: "describe svc nginx". One word "services" is a chain of nftables mode.

@@ -85,7 +85,7 @@ export const addDiffCommand = defineCommand<DiffOptions>({
   run: async (call) => {
     const { toKubernetesVersion, file: files = [], ...others } = call.options;
     if (toKubernetesVersion !== undefined) return diffReleases(call, toKubernetesVersion);
-    // Where too few sides are named, -f names them.
+    // If too few sides are named, -f names them.
     const areInFiles = call.words.length < 2 && call.words.length + files.length === 2;
     const [from, to] = areInFiles ? [...call.words, ...files] : call.words;
     if (from === undefined || to === undefined) return refuse({ problem: 'no-side', first: from });
@@ -100,7 +100,7 @@ async function diffPaths(
 ): Promise<ExitStatus> {
   const { file: more = [] } = options;
   const found = await recognisePair([pathSide(paths[0]), pathSide(paths[1])], options);
-  // What each side is, whatever flags say of how manifests are compiled.
+  // Before any flag about compiling applies.
   const isStored = areStored(found);
   const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, found)) : [];
   if (strays.length > 0) refuseStrays(strays, found);
@@ -122,7 +122,7 @@ async function diffPaths(
   if (named) await call.report(named);
   const [from, to] = named?.sides ?? sides;
   const [before, after] = [from.settings?.release, to.settings?.release];
-  // If the sides follow two releases, the manifests do not show why they differ.
+  // If the sides have different releases, the manifests do not show why.
   if (before !== undefined && after !== undefined && before !== after) {
     const releases = { fromRelease: before, toRelease: after };
     await call.note({ problem: 'two-releases', from: from.name, to: to.name, ...releases });
@@ -141,7 +141,7 @@ async function diffPaths(
   return status;
 }
 
-/** kpc diff --to-kubernetes-version: what another Kubernetes release changes on a node, with the same manifests. */
+/** --to-kubernetes-version: what another Kubernetes release changes on a node, with the same manifests. */
 async function diffReleases(call: Call<DiffOptions>, toVersion: string): Promise<ExitStatus> {
   const toFlag = '--to-kubernetes-version';
   const { options } = call;
@@ -165,7 +165,7 @@ async function print(
   const services = listSkipped(differences);
   if (services.length > 0) await call.note({ problem: 'skipped-on-both', services });
   const parts = listUncompared(differences);
-  // Their list is in the result of JSON.
+  // JSON has the list in its result.
   if (parts.length > 0) await call.say(`note: not compared, because one side lacks them: ${parts.join(', ')}\n`);
   const isSame = isUnchanged(differences);
   const { output, limit } = call.options;

@@ -72,7 +72,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
   },
 });
 
-/** Refuses flags of the command line that would do nothing for these sides. */
+/** Refuses flags without effect on these sides. */
 function refuseIdle({ given }: Call<EquivalenceOptions>, sides: Pair<FoundSide>): void {
   const flags = given.filter(({ needs }) => needs !== undefined);
   refuseNamedTwice(
@@ -86,12 +86,12 @@ function refuseIdle({ given }: Call<EquivalenceOptions>, sides: Pair<FoundSide>)
     refuse({ problem: 'idle-flag', flags: ['-f'], because: { kind: 'no-side' } });
 }
 
-/** Compares both sides on the nodes that represent all. */
+/** Compares on representative nodes. */
 async function report(
   call: Call<EquivalenceOptions>,
   comparison: NodeComparison,
   words: Parameters<NodeComparison['result']>[0],
-  /** The paths of both sides, if they are read apart. */
+  /** The paths of both sides, if they are read separately. */
   paths?: Pair<string>,
 ): Promise<ExitStatus> {
   const progress = showProgress(comparison.counts.standIns, call.terminal);

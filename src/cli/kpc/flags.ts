@@ -5,7 +5,6 @@ import { flagRow, type Flag } from '../../library/options.ts';
 import type { BadCall } from '../../library/refusal.ts';
 import { helpGroups } from '../shared/help.ts';
 
-/** An option of the command line, with the row that it is made of. */
 class FlagOption extends Option {
   readonly row: Flag;
 
@@ -32,7 +31,7 @@ export function flagsOf(command: Command): readonly Flag[] {
   return command.options.flatMap((option) => (option instanceof FlagOption ? [option.row] : []));
 }
 
-/** The flags that a command is given: on the command line (`cli`), in kpc.yaml (`config`). */
+/** `cli`: on the command line; `config`: in kpc.yaml. */
 export function givenFlags(command: Command, sources: readonly ('cli' | 'config')[] = ['cli']): readonly Flag[] {
   return flagsOf(command).filter((row) => {
     const source = command.getOptionValueSource(row.key);
@@ -42,12 +41,11 @@ export function givenFlags(command: Command, sources: readonly ('cli' | 'config'
   });
 }
 
-/** Why a flag of the command line has no effect because of others: kpc.yaml holds the flags of many calls. */
+/** Only for the command line: kpc.yaml holds the flags of many calls. */
 export function findIdle(command: Command): BadCall | undefined {
   return findIdleFlag(givenFlags(command).map((row) => ({ row, value: command.getOptionValue(row.key) as unknown })));
 }
 
-/** --limit: how much of a list is shown. */
 export const limitFlag: Flag = flagRow(
   'text',
   '--limit <count>',
@@ -66,7 +64,7 @@ export const limitFlag: Flag = flagRow(
   },
 );
 
-/** --output: the formats, the first of which is usual. */
+/** The first format is the default. */
 export function outputFlag(formats: readonly string[], facts: Partial<Flag> = {}): Flag {
   return flagRow('text', '--output <format>', 'how to print', { choices: formats, usual: formats[0], ...facts });
 }

@@ -2,7 +2,7 @@ import { runThread, threadCommand } from '../../library/node/fleet.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 
-/** What the threads of --jobs run. */
+/** Run by the threads of --jobs. */
 export const addThreadCommand = defineCommand({
   name: threadCommand,
   isHidden: true,

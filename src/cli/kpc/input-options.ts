@@ -11,13 +11,13 @@ function namesOf(flags: readonly Flag[]): readonly string[] {
   return flags.map(({ name }) => name);
 }
 
-/** Refuses flags of manifests for two sides, neither of which is manifests. */
+/** For two sides, neither of which is manifests. */
 export function refuseStrays(flags: readonly Flag[], [from, to]: Pair<NamedSide>): never {
   const because = { kind: 'both-compiled-already', paths: [from.name, to.name] } as const;
   return refuse({ problem: 'idle-flag', flags: namesOf(flags), because });
 }
 
-/** The flags on the command line that say how manifests are compiled, as a kpc.yaml holds them. */
+/** Flags about compiling, as a kpc.yaml holds them. */
 export function flagsToKeep(command: Command): ReadonlyMap<string, string | readonly string[] | boolean> {
   return new Map(
     givenFlags(command).flatMap(({ name, key, kind, needs, isOfCall }) => {
@@ -32,7 +32,7 @@ function isOfManifests(needs: Flag['needs']): boolean {
   return needs === 'manifests' || needs === 'manifests-or-packets' || needs === 'manifests-or-flows';
 }
 
-/** Refuses flags of the command line that would do nothing for an input that is compiled already. */
+/** Refuses flags of manifests for an input that is compiled already. */
 export function refuseIdleFlags(
   flags: readonly Flag[],
   { kind, path = '', nodes, at }: OpenedPaths,
@@ -50,8 +50,8 @@ export function refuseIdleFlags(
 }
 
 /**
- * A `kpc trace` over the same input with the settings of the command line and of kpc.yaml, which may have others for trace;
- * without the packet. `words` name the input, and `settings` are further flags, which win.
+ * A `kpc trace` of the same input, without the packet, with settings of the command line and kpc.yaml, which may have others for trace.
+ * `words` name the input; `settings` are further flags, which win.
  */
 export function traceWords(
   command: Command,
@@ -71,7 +71,7 @@ const ofNode: ReadonlySet<string> = new Set(
   openFlags('programs').flatMap(({ name, isOfNode }) => (isOfNode ? [name] : [])),
 );
 
-/** A `kpc trace` over one side of a comparison, without the packet: `inputs` and `settings` are those of manifests. */
+/** A `kpc trace` of one side of a comparison, without the packet. `inputs` and `settings` are for manifests. */
 export function traceSide(
   command: Command,
   side: Snapshot,

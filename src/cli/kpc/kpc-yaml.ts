@@ -9,17 +9,16 @@ import { addFlags, flagsOf, givenFlags } from './flags.ts';
 export { findMisnamed, mayHoldFlags, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
 export { isConfigured };
 
-/** The commands of a program that a kpc.yaml configures. */
 export function configuredOf(program: Command): readonly ConfiguredCommand[] {
   return program.commands.filter((each) => isConfigured(each.name())).map(asConfigured);
 }
 
-/** None of its flags by which whoever writes the kpc.yaml of a repository could run a program. */
+/** Without flags by which a repository's kpc.yaml could run a program. */
 function asConfigured(command: Command): ConfiguredCommand {
   return { name: command.name(), flags: flagsOf(command).filter(({ isOfCall }) => !isOfCall) };
 }
 
-/** Gives a command the flags that kpc.yaml holds and the command line does not. Undefined if there is none. */
+/** Applies kpc.yaml's flags that the command line lacks. Undefined if there is no kpc.yaml. */
 export function applyKpcYaml(
   command: Command,
   program: Command,
@@ -39,10 +38,7 @@ export function applyKpcYaml(
   return found;
 }
 
-/**
- * The command as it is in a revision, and its options: the flags of the command line, those of the kpc.yaml that the revision has,
- * and none of the working folder's. Undefined if the revision has no kpc.yaml, or if the command line names one.
- */
+/** Uses a revision's kpc.yaml, not the working folder's. Undefined if the revision has none, or if the command line names one. */
 export function optionsInTree(command: Command, program: Command, tree: FileTree) {
   if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
   const twin = addFlags(new Command(command.name()), flagsOf(command));

@@ -18,7 +18,7 @@ import { clusterFlags, nameInputs, expectManifests, type ClusterOptions, type In
 
 interface LintOptions extends InputOptions, ClusterOptions {
   readonly ignore?: readonly string[];
-  /** Those of kpc.yaml. */
+  /** From kpc.yaml. */
   readonly configuredIgnores?: readonly Ignore[];
   readonly output: AnswerOutput;
   readonly limit: number;
@@ -70,13 +70,13 @@ export const addLintCommand = defineCommand<LintOptions>({
     const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
     const style = { lineOf, isColoured: terminal.colour.out, limit: options.limit, said: call.said };
     await call.answerAs(options.output, lintAnswer(report, style));
-    // Without anything that was read, there is nothing to judge.
+    // If nothing was read, there is nothing to judge.
     if (report.findings.some(isUnread)) return exitStatus.badInput;
     return passed ? exitStatus.ok : exitStatus.negative;
   },
 });
 
-/** One code, or several with commas between them, as in the annotation. */
+/** Comma-separated, as in the annotation. */
 function readCodes(written: string): readonly string[] {
   const codes = written.split(',').map((each) => each.trim());
   for (const code of codes) {

@@ -2,10 +2,7 @@ import { describeError, isSystemError } from '../../base/system-errors.ts';
 import { type ExitStatus, type Terminal, exitStatus, processTerminal } from '../shared/terminal.ts';
 import { version } from '../../base/version.ts';
 
-/**
- * The program kpc: runs one command and gives its exit status. Commands load when they are called, so that asking for
- * the version costs nothing of what compiling needs.
- */
+/** Loads commands when they are called, so that asking for the version does not load the compiler. */
 export async function main(argv: readonly string[], terminal: Terminal = processTerminal()): Promise<number> {
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
     await terminal.out(`${version}\n`);
@@ -19,13 +16,13 @@ export async function main(argv: readonly string[], terminal: Terminal = process
   }
 }
 
-/** An unexpected error has its own status: 1 would mean that something differs. */
+/** An unexpected error has its own status: 1 would mean a difference. */
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
   const help = isSystemError(error) ? '' : '  help: this is a bug in kpc: report it with the command and its input\n';
   try {
     await terminal.err(`error: ${describeError(error)}\n${help}`);
   } catch {
-    // If stderr is what fails, only the status can say so.
+    // If stderr fails, only the status can tell.
   }
   return exitStatus.badInput;
 }

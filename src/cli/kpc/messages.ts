@@ -14,10 +14,10 @@ export interface MessageOptions {
   readonly quiet?: boolean;
   readonly strict?: boolean;
   readonly output?: string;
-  /** The inputs of -f, where a command has it. */
+  /** The inputs of -f, if the command has it. */
   readonly file?: readonly string[];
   readonly flagPlaces?: FlagPlaces;
-  /** The flags that a kpc.yaml gave, in words. */
+  /** Names the flags from a kpc.yaml. */
   readonly taken?: readonly string[];
 }
 
@@ -31,18 +31,18 @@ export const messageFlags: readonly Flag[] = [
   flagRow('on', '--strict', 'turn warnings into errors', { group: 'output' }),
 ];
 
-/** With --quiet, a terminal that drops warnings, notes and summaries. */
+/** With --quiet, drops warnings, notes and summaries. */
 export function quieten(terminal: Terminal, { quiet = false }: MessageOptions): Terminal {
   return quiet ? { ...terminal, quiet, interactive: false } : terminal;
 }
 
-/** Names the flags that a kpc.yaml gave. No kpc.yaml can silence it: only -q on the command line does. */
+/** No kpc.yaml can silence it: only -q on the command line does. */
 export async function sayTaken(taken: readonly string[], command: Command, terminal: Terminal): Promise<void> {
   const quiet = command.getOptionValueSource('quiet') === 'cli';
   for (const words of taken) await say(quieten(terminal, { quiet }), `note: ${words}\n`);
 }
 
-/** With --strict, warnings are errors. Adds the place in kpc.yaml to diagnostics of its flags. */
+/** With --strict, warnings become errors. Adds the place in kpc.yaml to diagnostics of its flags. */
 export function makeStrict(
   diagnostics: readonly Finding[],
   { strict = false, flagPlaces }: MessageOptions,
@@ -54,7 +54,7 @@ export function makeStrict(
   });
 }
 
-/** The flag that a diagnostic is about which does not name it among its arguments. */
+/** For diagnostics that do not name their flag in an argument. */
 const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
   'bad-feature-gate': '--feature-gates',
   'bad-host-addresses': '--host-addresses',
@@ -62,7 +62,7 @@ const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
   'nothing-to-check': '--check',
 };
 
-/** Diagnostics as a terminal gets them; '' if none is wanted there. */
+/** For a terminal; '' if none is wanted. */
 export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, terminal: Terminal): string {
   const wanted = wantedFindings(diagnostics, terminal);
   if (wanted.length === 0) return '';
@@ -70,21 +70,20 @@ export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, te
   return formatFindings(findingsForPeople(sayFindings(wanted)), lineOf, terminal.colour.err);
 }
 
-/** What ends a call. */
 export function formatRefusal(finding: SaidFinding, terminal: Terminal): string {
   return formatFindings([finding], () => '', terminal.colour.err);
 }
 
-/** With --quiet, errors, and the parts of the input that the result lacks: all that is said beside a result. */
+/** With --quiet, only errors and the parts of the input that the result lacks. */
 export function wantedFindings(findings: readonly Finding[], { quiet }: Terminal): readonly Finding[] {
   if (!quiet) return findings;
   return findings.filter((each) => isError(each) || (each.code === 'left-out' && each.arguments.problem === 'all'));
 }
 
-/** Time between two updates of the line, in milliseconds. */
+/** Milliseconds between two updates of the line. */
 const interval = 100;
 
-/** Shows the progress of a long run on a terminal, and nothing elsewhere. */
+/** Shows the progress of a long run, only on a terminal. */
 export function showProgress(total: number, terminal: Terminal): Progress {
   if (!terminal.interactive) return noProgress;
   const start = Date.now();
@@ -103,7 +102,7 @@ export function showProgress(total: number, terminal: Terminal): Progress {
   };
 }
 
-/** The errors of an input that has no answer, in the formats of --output that are for programs. */
+/** Errors of an input without an answer, in --output's formats for programs. */
 export async function formatFailure(format: string | undefined, said: Said): Promise<string> {
   if (format === undefined || format === 'text' || !said.findings.some(isError)) return '';
   const { answerOutputs, formatAnswer, refusalOf } = await import('../../say/formats/answer.ts');

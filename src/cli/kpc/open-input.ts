@@ -1,4 +1,4 @@
-// The inputs of a call: named, asked of a cluster, and opened.
+// Opens the inputs of a call: paths, or a cluster.
 import { refuse, refuseFlag } from '../../library/refusal.ts';
 import { pathWord, printable } from '../../base/printable.ts';
 import { callWords, readCluster, type Answer, type Cluster, type ClusterUse } from '../../library/node/cluster.ts';
@@ -41,10 +41,7 @@ export const clusterFlags: readonly Flag[] = [
   }),
 ];
 
-/**
- * The call with its inputs: the paths that it names, or what kubectl prints, where the command line wants that. `words` name the same
- * input on a command line.
- */
+/** Uses the named paths, or what kubectl prints if the command line asks for it. `words` name the same input on a command line. */
 export async function nameInputs<Options extends FileOptions & MessageOptions & ClusterOptions>(
   call: Call<Options>,
   paths: readonly string[],
@@ -61,7 +58,7 @@ export async function nameInputs<Options extends FileOptions & MessageOptions & 
     call.say(`note: runs ${printable(callWords(started))}\n`),
   );
   if (read.warning !== undefined) await call.print([read.warning], new Map());
-  // A cluster lacks nothing: what is not there is not to be made up.
+  // A cluster lacks nothing, so nothing is assumed.
   const assume = call.isGiven('assume') ? {} : { assume: false };
   const readStdin = async () => read.text;
   const options = { file: [...file, '-'], readStdin, unread: read.unread, ...assume };
@@ -69,12 +66,11 @@ export async function nameInputs<Options extends FileOptions & MessageOptions & 
   return { call: call.with(options), words: [...file.map(pathWord), ...words] };
 }
 
-/** The options of a command that opens an input. */
 export interface InputOptions extends SideOptions, MessageOptions {
   readonly allNodes?: boolean;
 }
 
-/** Opens the inputs of a call. Refuses flags that have no effect on what they are. */
+/** Refuses flags without effect on the inputs. */
 export async function openInput(
   call: Call<InputOptions>,
   flags: (opened: OpenedPaths) => readonly Flag[],
@@ -84,11 +80,11 @@ export async function openInput(
   return opened;
 }
 
-/** The node to send packets on, or all Nodes of the input. */
+/** Of one node, or all Nodes of the input. */
 export async function openScenes(call: Call<InputOptions>, given: readonly Flag[]): Promise<readonly Scene[]> {
   const { file = [], hostAddresses, allNodes } = call.options;
   const packets = { traffic: true, addsFlows: true };
-  // The namespace of names in the question, and the addresses of a dump, mean something here.
+  // Here they apply to names in the question, and to the addresses of a dump.
   const flags = given.filter(({ needs }) => needs !== 'manifests-or-packets');
   const opened = await openInput(call.with(packets), () => flags);
   const { kind, leftOut } = opened;
@@ -102,7 +98,7 @@ export async function openScenes(call: Call<InputOptions>, given: readonly Flag[
   return scenes;
 }
 
-/** Refuses --all-nodes where there is none. */
+/** Refuses --all-nodes without any Node. */
 export async function expectNodes(call: Call<InputOptions>, { loaded, nodes }: Opened): Promise<void> {
   if (!call.options.allNodes || !loaded || (nodes.length > 0 && !loaded.diagnostics.some(isError))) return;
   await call.report(loaded);
@@ -112,7 +108,7 @@ export async function expectNodes(call: Call<InputOptions>, { loaded, nodes }: O
 
 /** Reports a reading's findings, then returns its snapshot or ends the call. */
 export async function useReading(call: Call, reading: Reading): Promise<Snapshot> {
-  // What is printed says which mode it is.
+  // The output names the mode.
   await call.report(withoutDefaultMode(reading));
   const { side } = reading;
   await call.note(
@@ -121,7 +117,7 @@ export async function useReading(call: Call, reading: Reading): Promise<Snapshot
   return side ?? call.end();
 }
 
-/** Refuses an input that is not manifests, or that cannot be read. */
+/** Refuses anything but readable manifests. */
 export async function expectManifests(
   call: Call,
   paths: readonly string[],

@@ -27,7 +27,7 @@ export function kpcProgram(terminal: Terminal): Program {
     description: 'Compiles Kubernetes Services to the rules that kube-proxy programs, offline.',
     addCommands: async (program, done, argv) => {
       const [called = ''] = argv;
-      // Most calls need one command, and starting takes longer with the code and the flags of all.
+      // Loads only the called command, if possible: all of them would slow down the start.
       const own = Object.hasOwn(commands, called) && !mayUseKpcYaml(called, argv) ? commands[called] : undefined;
       for (const load of own ? [own] : Object.values(commands)) (await load())(program, terminal, done, argv);
       if (own) return;
@@ -52,7 +52,7 @@ const ofKpcApply = (command: string): string => `kpc-apply changes nodes: "kpc-a
 
 const asMode = (mode: string): string => `write "kpc compile -f services.yaml --proxy-mode ${mode}"`;
 
-/** What users of kubectl and of programs like it write. */
+/** What users of kubectl and similar programs type. */
 const slips: Slips = {
   file: 'name a command before it: "kpc describe FILE" shows its Services, and "kpc lint FILE" checks them',
   commands: {
@@ -123,7 +123,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };
 
-/** Whether a kpc.yaml may hold flags of this call: it may name those of other commands too. */
+/** Whether a kpc.yaml may hold flags of this call; it may refer to other commands' too. */
 function mayUseKpcYaml(called: string, argv: readonly string[]): boolean {
   if (!isConfigured(called)) return false;
   return argv.some((word) => word.startsWith('--kpc-yaml')) || mayHoldFlags(argv);
@@ -135,10 +135,7 @@ const findValues: FindValues = async (request) => {
   return findKpcValues(request);
 };
 
-/**
- * Applies the flags of kpc.yaml to the command, and names the file. True if a flag is wrong, in the file or on the
- * command line (`refused` are those that are known); all wrong ones have been reported.
- */
+/** Applies kpc.yaml's flags. Returns true if any flag is wrong, with those in `refused`, after reporting all of them. */
 async function readKpcYaml(
   program: Command,
   called: Command,
@@ -182,7 +179,7 @@ async function reportWrongFlags(
   await reportErrors(diagnostics, { command: `kpc ${called.name()}`, output: options.output, files, terminal });
 }
 
-/** Prints what keeps a command from running, in the format that its call asks for. */
+/** Prints why a command cannot run, in the requested format. */
 async function reportErrors(
   findings: readonly Finding[],
   { command, output, files = new Map(), terminal }: UsageCall & Reporting,

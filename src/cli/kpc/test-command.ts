@@ -63,7 +63,7 @@ async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
     stdin,
     (read) => new TestRun(read, { given, file: options.file, locate }),
   );
-  // What a test can name is compared with the input of each test: findMisfit.
+  // Tests may name these themselves: findMisfit compares them with the input.
   const flags = call.given.filter(({ key }) => key !== 'proxyMode' && key !== 'kubernetesVersion');
   const quiet = call.once();
   let isUsable = true;
@@ -80,7 +80,7 @@ async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
   return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.negative;
 }
 
-/** Paths in a file of tests count from its folder. */
+/** Paths in a file of tests are relative to its folder. */
 function locate(testFile: string, path: string): string {
   return path === '-' || isAbsolute(path) ? path : join(dirname(testFile), path);
 }

@@ -1,4 +1,4 @@
-// The commands that both programs have beside their own: version and completion.
+// Commands of both programs: version and completion.
 import { Option, Argument, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releaseRange, releases } from '../../kube-proxy/releases.ts';
 import { formatJson } from '../../say/formats/json.ts';
@@ -6,7 +6,7 @@ import type { version as versionSchema } from '../../say/outputs/envelope.ts';
 import { exitStatus, type Done, type Terminal } from './terminal.ts';
 import { version } from '../../base/version.ts';
 
-/** Everything that a bug report should name. kpc and kpc-apply are released together, so both have this command. */
+/** Everything that a bug report should name. kpc and kpc-apply are released together. */
 export function addVersionCommand(program: Command, terminal: Terminal, done: Done): void {
   program
     .command('version')
@@ -31,7 +31,7 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
     });
 }
 
-/** Adds the command that prints the script for a shell, and the hidden one that the script calls. */
+/** The script for a shell, and a hidden command that it calls. */
 export function addCompletionCommand(
   program: Command,
   terminal: Terminal,
@@ -61,7 +61,7 @@ async function answer(program: Command, shell: Shell, typed: string, findValues:
     const end = typed.lastIndexOf('\n');
     const words = splitShellLine(typed.slice(0, end));
     const found = await complete(program, words.slice(1), findValues);
-    // To bash a word also begins after = and :, and what it completes is that part.
+    // In bash a word also begins after = and :, so complete only that part.
     const [word = '', part] = [words.at(-1), typed.slice(end + 1)];
     const known = word.endsWith(part) ? word.length - part.length : 0;
     return found.map(({ value }) => `${value.slice(known)}\n`).join('');
@@ -74,10 +74,7 @@ async function answer(program: Command, shell: Shell, typed: string, findValues:
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
-/**
- * The script that makes a shell complete a program's words. The shell passes on what was typed and runs none of it. If
- * the program offers nothing, the shell completes file names.
- */
+/** The shell passes on what was typed and runs none of it. If the program offers nothing, the shell completes file names. */
 function completionScript(shell: Shell, program: string): string {
   const name = `_${program.replaceAll('-', '_')}`;
   switch (shell) {
@@ -127,28 +124,27 @@ complete -c ${program} -f -a '(_${name})'
   }
 }
 
-/** A word that may come next, and what it means. */
 export interface Candidate {
   readonly value: string;
   readonly help?: string | undefined;
 }
 
-/** Finds candidates for a value. If there are none, the shell completes file names. */
+/** Without candidates, the shell completes file names. */
 export type FindValues = (request: ValueRequest) => Promise<readonly Candidate[]>;
 
 export interface ValueRequest {
   readonly program: Command;
   readonly called: Command;
   readonly before: readonly string[];
-  /** The name of a flag's attribute, or "command argument". */
+  /** The key of a flag's option, or "command argument". */
   readonly of: string;
   readonly typed: string;
 }
 
-/** Only characters without a meaning in any shell. Candidates with others are not offered. */
+/** Characters without a meaning in any shell. Candidates with others are not offered. */
 const plain = /^[\w.,:/@%+=-]+$/;
 
-/** Candidates for the last word; the words follow the name of the program. */
+/** Candidates for the last word; the words follow the program's name. */
 export async function complete(
   program: Command,
   words: readonly string[],
@@ -217,7 +213,7 @@ function countOperands(command: Command, words: readonly string[]): number {
   return operands.length + words.length - own.length - (end < 0 ? 0 : 1);
 }
 
-/** Splits a line as a shell does: removes quotes, expands nothing. The last word may be empty. */
+/** Splits like a shell: removes quotes, expands nothing. The last word may be empty. */
 export function splitShellLine(line: string): readonly string[] {
   const words = line.match(/(?:\\.|'[^']*'?|"(?:\\.|[^"\\])*"?|[^\s\\'"])+|\s$/gs) ?? [''];
   return words.map((word) =>

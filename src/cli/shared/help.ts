@@ -1,6 +1,6 @@
 import { Help, type Command, type Option } from 'commander';
 
-/** The groups of options in help, in their order; options without one come first. */
+/** In their order; options without a group come first. */
 export const helpGroups = {
   input: 'Input:',
   nodes: 'Many nodes:',
@@ -11,32 +11,32 @@ export const helpGroups = {
 
 const groupOrder: readonly string[] = ['Options:', ...Object.values(helpGroups)];
 
-/** Columns of help where no terminal says how many it has. */
+/** Columns if the terminal does not say. */
 const usualWidth = 80;
 
-/** Help that wraps longer lines than this is hard to read. */
+/** Longer lines of help are hard to read. */
 const mostWidth = 120;
 
-/** A longer name of an option is on a line of its own. */
+/** A longer option gets its own line. */
 const widestTerm = 24;
 
 export function helpWidth(width: number | undefined): number {
   return Math.min(mostWidth, width ?? usualWidth);
 }
 
-/** Whether a command line asks for the help that fits a screen: by -h, or without a word. */
+/** By -h, or without any word. */
 export function asksInShort(argv: readonly string[]): boolean {
   const words = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
   return words.length === 0 || (words.includes('-h') && !words.includes('--help'));
 }
 
-/** Lays out the help of a program and its commands: wrapped to the terminal, options in groups; in short, what fits a screen. */
+/** Wraps help to the terminal, with options in groups; in short, what fits a screen. */
 export function layOutHelp(command: Command, isShort: boolean): void {
   command.configureHelp({ ...command.configureHelp(), formatItem, groupItems, padWidth, ...(isShort ? inShort : {}) });
   for (const each of command.commands) layOutHelp(each, isShort);
 }
 
-/** How many flags of a command the short help leaves out: those of a group. */
+/** Flags in a group. */
 export function hiddenInShort(command: Command): number {
   return command.options.filter((option) => !option.hidden && isGrouped(option)).length;
 }

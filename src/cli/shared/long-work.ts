@@ -1,12 +1,12 @@
 import { Worker } from 'node:worker_threads';
 import type { Terminal } from './terminal.ts';
 
-/** Who has the line of the terminal; what the threads share begins with that. Then whether the line shows the time. */
+/** Who owns the terminal's line, in the memory that the threads share. The next item: whether the line shows the time. */
 const free = 0;
 const writing = 1;
 const taken = 2;
 
-/** Compiling does not stop for a timer: another thread writes the line, from the second second on. */
+/** Compiling does not stop for a timer, so another thread writes the line, after the first second. */
 const ticking = new URL(
   `data:text/javascript,${encodeURIComponent(`
   import { writeSync } from 'node:fs';
@@ -27,10 +27,7 @@ const ticking = new URL(
 `)}`,
 );
 
-/**
- * Runs work that may take long. On a terminal, shows after a second how long it has taken, until the work prints its
- * result or its own progress.
- */
+/** On a terminal, shows after a second how long the work has taken, until it prints its result or its own progress. */
 export async function showTimeTaken<Result>(
   name: string,
   terminal: Terminal,
@@ -50,7 +47,7 @@ export async function showTimeTaken<Result>(
   const giveBack = (): void => {
     if (!isOver) Atomics.store(shared, 0, free);
   };
-  /** Hides the line while text is written. The line returns only as long as nothing of the result is shown. */
+  /** Hides the line while text is written. It returns only until a part of the result is shown. */
   const around = (write: (text: string) => Promise<void>, isResult: boolean) => async (text: string) => {
     isOver ||= isResult;
     await takeLine();
@@ -64,7 +61,7 @@ export async function showTimeTaken<Result>(
       status: around(terminal.status, true),
       err: around(terminal.err, false),
       readStdin: async () => {
-        // Who types the input needs the line.
+        // A user who types the input needs the line.
         await takeLine();
         const input = await terminal.readStdin();
         giveBack();

@@ -7,7 +7,7 @@ export function isPath(word: string): boolean {
   return isFileName(word) || (word !== '' && existsSync(word));
 }
 
-/** Whether a word can only be a file or folder: by its form, or because the file exists. */
+/** By its form, or because the file exists. */
 export function isFileName(word: string): boolean {
   if (word === '-' || /\.(ya?ml|json)$/i.test(word)) return true;
   if (word === '' || !existsSync(word)) return false;
@@ -16,7 +16,7 @@ export function isFileName(word: string): boolean {
 
 const formats = /^(?:text|json|yaml|wide|name|(?:jsonpath|go-template|custom-columns).*)$/i;
 
-/** The folder of `-o`. Refuses kubectl's `-o yaml`, which would write a folder called "yaml". */
+/** Refuses kubectl's `-o yaml`, which would write a folder called "yaml". */
 export function parseOutFolder(folder: string): string {
   if (folder.trim() === '') throw new InvalidArgumentError('It needs the name of a folder.');
   if (!formats.test(folder)) return withSlashes(folder);

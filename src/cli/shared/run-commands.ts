@@ -13,33 +13,30 @@ import {
   type UsageFault,
 } from './usage-errors.ts';
 
-/** A program with commands. Each command calls `done` with its exit status. */
+/** Each command calls `done` with its exit status. */
 export interface Program {
   readonly name: string;
   readonly description: string;
-  /** Adds at least the command that the words name, and all if they name none. */
+  /** Adds at least the command that the words name, or all if they name none. */
   readonly addCommands: (program: Command, done: Done, argv: readonly string[]) => Promise<void> | void;
-  /** Says what is wrong with a command line, in the format that it asks for. */
+  /** Reports faults of a command line in the requested format. */
   readonly refuse: (faults: readonly UsageFault[], call: UsageCall) => Promise<void>;
-  /**
-   * Reports the wrong values of the command line and other errors before a command runs, and returns whether there are any. If so,
-   * the command does not run.
-   */
+  /** Reports wrong values of the command line and other errors before a command runs; returns whether there are any, which stop it. */
   readonly checkCommand?: (program: Command, called: Command, wrong: readonly UsageFault[]) => Promise<boolean>;
   readonly slips?: Slips;
 }
 
-/** Whether kubectl called the program, by the name that it gives its plugins. */
+/** kubectl calls its plugins by such a name. */
 export function isKubectlPlugin(name: string): boolean {
   return [process.argv0, process.argv[1]].some(
     (path) => path !== undefined && basename(path, '.exe') === `kubectl-${name}`,
   );
 }
 
-/** A program without its commands, with the texts of its help. */
+/** With the texts of its help, but no commands. */
 export function newProgram({ name, description }: Program): Command {
   const command = new Command(name);
-  // What kubectl calls kubectl-kpc, its users call "kubectl kpc".
+  // Users call kubectl-kpc "kubectl kpc".
   if (isKubectlPlugin(name)) {
     command.configureHelp({ commandUsage: (each) => `kubectl ${new Help().commandUsage(each)}` });
   }
@@ -49,7 +46,7 @@ export function newProgram({ name, description }: Program): Command {
     .helpOption('-h, --help', 'print help: -h the usual flags, --help all');
 }
 
-/** Parses the command line and runs its command. Errors of the command are thrown. */
+/** Errors of the command are thrown. */
 export async function runCommands(
   definition: Program,
   argv: readonly string[],
@@ -64,7 +61,7 @@ export async function runCommands(
     .configureOutput({
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
-      // The parser throws the error too, with its code.
+      // The parser also throws the error, with its code.
       outputError: () => {},
       getOutHelpWidth: () => helpWidth(terminal.width),
       getErrHelpWidth: () => helpWidth(terminal.width),
@@ -106,14 +103,14 @@ export async function runCommands(
 /** The code of an error that has been reported. */
 const wrongFlags = 'wrong-flags';
 
-/** "kpc help nosuch" without a command of that name: the parser reports the name as it does in a call. */
+/** Makes the parser report an unknown name in "kpc help nosuch" as it does in a call. */
 function askForHelp(program: Command, argv: readonly string[]): readonly string[] {
   const [called, topic] = argv;
   if (called !== 'help' || topic === undefined || topic === 'help') return argv;
   return program.commands.some((command) => command.name() === topic) ? [topic, '--help'] : [topic];
 }
 
-/** Example commands, by program and command, with names of files that a user may have. */
+/** By program and command, with names of files that a user may have. */
 const examples: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   kpc: {
     compile: [
@@ -182,7 +179,7 @@ export function examplesOf(program: string, command: string): readonly string[] 
   return examples[program]?.[command] ?? [];
 }
 
-/** Notes about commands, by program and command: paragraphs that help shows after the options. */
+/** By program and command: paragraphs of help after the options. */
 const notes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'kpc-apply': {
     apply: [
@@ -202,7 +199,7 @@ export function notesOf(program: string, command: string): readonly string[] {
   return notes[program]?.[command] ?? [];
 }
 
-/** Appends notes and examples to each command's help, and the first examples to the program's; in short, how to see the rest. */
+/** Also appends the first examples to the program's help; in short help, only how to see the rest. */
 function addHelpTexts(program: Command, isShort: boolean): void {
   for (const command of program.commands) {
     const paragraphs = isShort ? [] : notesOf(program.name(), command.name());

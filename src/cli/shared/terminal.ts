@@ -4,9 +4,9 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { hasCode } from '../../base/system-errors.ts';
 
-/** What every command's exit status means (docs/diagnostics.md lists them for users). */
+/** docs/diagnostics.md lists them for users. */
 export const exitStatus = {
-  /** Done; nothing differs; nothing found. */
+  /** Done; no difference; nothing found. */
   ok: 0,
   /** A difference, or a problem. */
   negative: 1,
@@ -22,7 +22,7 @@ export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
 
 export type Done = (status: ExitStatus) => void;
 
-/** A command's access to the world around it, passed in so that tests can replace it. */
+/** A command's access to the outside, which tests can replace. */
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
   readonly err: (text: string) => Promise<void>;
@@ -39,32 +39,26 @@ export interface Terminal {
   readonly quiet?: boolean;
 }
 
-/** Writes a note or a summary to stderr, unless --quiet is set. */
+/** Nothing with --quiet. */
 export async function say(terminal: Terminal, text: string): Promise<void> {
   if (!terminal.quiet) await terminal.err(text);
 }
 
-/**
- * Node sets each terminal back at its exit to what it was, and aborts where that fails: after the terminal has hung up.
- * What has hung up is neither a terminal any more nor a file, and Node leaves alone what has become another file.
- */
+/** At exit Node restores each terminal, and aborts if it has hung up. It leaves a descriptor alone that has become another file. */
 function leaveHungUp(): void {
   for (const fd of [0, 1, 2]) {
     try {
       if (!fstatSync(fd).isCharacterDevice() || isatty(fd)) continue;
       closeSync(fd);
-      // The lowest number that is free, which is this one.
+      // The lowest free number, which is this one.
       openSync('/dev/null', 'r+');
     } catch {
-      // It was closed already, and Node knows that.
+      // It was closed already, which Node handles.
     }
   }
 }
 
-/**
- * Whether a stream gets colour: a terminal does, but not where NO_COLOR is set (no-color.org). FORCE_COLOR wins over both, as
- * Node and CI services have it: 0 and false say no, anything else yes.
- */
+/** NO_COLOR (no-color.org) turns a terminal's colour off. FORCE_COLOR overrides both: 0 and false mean no, anything else yes. */
 function wantsColour(environment: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
   const { FORCE_COLOR: forced, NO_COLOR: none, TERM: term } = environment;
   if (forced !== undefined) return forced !== '0' && forced !== 'false';
@@ -76,9 +70,9 @@ export function processTerminal(): Terminal {
   const hasColour = (stream: NodeJS.WriteStream) => wantsColour(process.env, stream.isTTY === true);
   let stdin: Promise<Uint8Array> | undefined;
   return {
-    // A terminal gets nothing that it would act on, whatever its source; a file or another program gets every byte.
+    // A terminal gets nothing that it would act on; a file or another program gets every byte.
     out: (chunk) => write(process.stdout, process.stdout.isTTY ? makeHarmless(chunk) : chunk),
-    // Nothing on it is for programs, and a CI shows it, and acts on it, too.
+    // Nothing here is for programs, and a CI service shows it and acts on it.
     err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
     status: (text) => write(process.stderr, `\r${text}\u001b[K`),
     readStdin: () => (stdin ??= readToEnd(process.stdin)),
@@ -88,7 +82,7 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** Reads a stream up to the limit for a file. */
+/** Up to the limit for a file. */
 async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   const pieces: Buffer[] = [];
   let total = 0;
@@ -100,7 +94,7 @@ async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   return Buffer.concat(pieces, total);
 }
 
-/** The escape sequences that chalk writes for kpc's colours and weights, and for their ends. */
+/** The ANSI sequences chalk writes to start and end a colour or weight. */
 const colours: ReadonlySet<string> = new Set([1, 2, 22, 31, 32, 33, 34, 35, 36, 39].map((code) => `\u001b[${code}m`));
 
 /** Replaces characters that a terminal would act on with dots, except line ends, tabs and colours. */
@@ -110,12 +104,9 @@ function makeHarmless(text: string): string {
   );
 }
 
-/**
- * Resolves when the text is written: a pipe takes it in pieces. A reader that left early (head) is no error. Rejects
- * with any other error of the stream.
- */
+/** Resolves when the text is written, because a pipe takes it in pieces. A reader that left early (head) is no error. */
 function write(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
-  // The stream reports an error twice: here, and by an event later on, which would end the process without a listener.
+  // The stream reports an error twice: here, and by a later event that would end the process without a listener.
   if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore);
   return new Promise((resolve, reject) => {
     stream.write(chunk, (error) => {

@@ -1,21 +1,20 @@
 import { type Command, type CommanderError, InvalidArgumentError, type Option } from 'commander';
 import { findNearest } from '../../base/names.ts';
 
-/** What to write in place of words that no command has, but that users of other programs write. */
+/** Advice on words of other programs. */
 export interface Slips {
   readonly commands: Readonly<Record<string, string>>;
   readonly options: Readonly<Record<string, string>>;
-  /** For a file in the place of a command. */
+  /** For a file instead of a command. */
   readonly file: string;
 }
 
-/** What is wrong with a command line, and what to write. */
 export interface UsageFault {
   readonly reason: string;
   readonly help?: string | undefined;
 }
 
-/** The call of a command line that cannot be parsed. */
+/** As far as it can be known of an unparsable command line. */
 export interface UsageCall {
   /** "kpc trace", or the program alone if no command is named. */
   readonly command: string;
@@ -29,12 +28,11 @@ interface Usage {
   readonly slips: Slips | undefined;
 }
 
-/** The parser's error, with what to write instead. */
+/** Adds advice to the parser's error. */
 export function describeUsageError(error: CommanderError, usage: Usage): UsageFault {
   return { reason: error.message.replace(/^error: /, ''), help: adviseUsage(error, usage) };
 }
 
-/** What can be known of a command line that the parser refuses. */
 export function readCall({ program, argv }: Pick<Usage, 'program' | 'argv'>): UsageCall {
   const named = program.commands.find((each) => each.name() === argv[0]);
   const words = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
@@ -89,7 +87,7 @@ function argumentWords(command: Command): string {
     .replaceAll(/<(\w+)>/g, (_, name: string) => name.toUpperCase());
 }
 
-/** What is meant by a word that the parser does not know; undefined if nobody knows. */
+/** Undefined for an unknown word. */
 function findSlip(word: string, known: Readonly<Record<string, string>> = {}): string | undefined {
   return Object.hasOwn(known, word) ? known[word] : undefined;
 }
@@ -99,9 +97,7 @@ function didYouMean(word: string, known: readonly string[]): string | undefined 
   return near === undefined ? undefined : `did you mean ${near}?`;
 }
 
-/**
- * Collects what flags and arguments refuse, where the parser would stop at the first: in the order of the command line, as it is printed.
- */
+/** Collects all refusals of flags and arguments, in command-line order; the parser alone would stop at the first. */
 export function keepWrongValues(program: Command): readonly UsageFault[] {
   const wrong: UsageFault[] = [];
   for (const { options, registeredArguments } of program.commands) {
@@ -127,7 +123,7 @@ function keepWrong(of: Pick<Option, 'parseArg'>, say: (value: string) => string,
   };
 }
 
-/** A sentence as help is written. */
+/** In the style of help. */
 function asHelp(sentence: string): string {
   return sentence.replace(/\.$/, '').replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
 }
