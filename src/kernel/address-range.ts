@@ -10,7 +10,7 @@ import {
 } from './address.ts';
 import type { Family } from './family.ts';
 
-/** One address, or all of a network. Its `text` is canonical, with a prefix length if it is a network. */
+/** `text` is canonical, with a prefix length for a network. */
 export type AddressRange = Address | Network;
 
 /** Reads "10.0.0.1" or "10.0.0.0/8", however spelled; undefined for anything else. */
@@ -26,7 +26,7 @@ export function networkOfRange(range: AddressRange): Network {
   return isNetwork(range) ? range : hostNetwork(range);
 }
 
-/** The address of a range that holds only one, however written; undefined if it holds more. */
+/** Undefined if the range holds more than one. */
 export function singleAddress(range: AddressRange): Address | undefined {
   if (!isNetwork(range)) return range;
   return range.prefixLength === addressBits[range.family] ? range.address : undefined;

@@ -1,9 +1,6 @@
 import type { Family } from './family.ts';
 
-/**
- * An IP address. `text` is canonical: RFC 5952, IPv4-mapped IPv6 as IPv4. For IPv4, `bits` is a signed 32-bit number,
- * which V8 stores inside the object; see ipv4Number.
- */
+/** `text` is canonical: RFC 5952, IPv4-mapped IPv6 as IPv4. `bits`: signed 32 bits, which V8 stores inside the object; see ipv4Number. */
 export type Address =
   | { readonly family: 'ipv4'; readonly text: string; readonly bits: number }
   | { readonly family: 'ipv6'; readonly text: string; readonly groups: readonly number[] };
@@ -16,10 +13,7 @@ export interface Network {
   readonly prefixLength: number;
 }
 
-/**
- * Reads an address as kube-proxy does (ParseIPSloppy): leading zeros of IPv4 numbers are decimal, not octal; no IPv6
- * zones; IPv4-mapped IPv6 is IPv4. Undefined for anything else.
- */
+/** As kube-proxy (ParseIPSloppy): leading zeros of IPv4 numbers are decimal, not octal; no IPv6 zones; IPv4-mapped IPv6 is IPv4. */
 export function parseAddress(text: string): Address | undefined {
   const plain = readIpv4(text);
   if (plain !== undefined) return { family: 'ipv4', text, bits: plain };
@@ -43,7 +37,7 @@ function readSloppyIpv4(text: string): number | undefined {
 /** Eight groups of four digits, the last two as a dotted quad. */
 const longestIpv6 = 45;
 
-/** The eight groups of an IPv6 address, IPv4-mapped or not; undefined for anything else. */
+/** IPv4-mapped or not. */
 function readIpv6(text: string): readonly number[] | undefined {
   if (text.length > longestIpv6) return undefined;
   const hex = text.includes('.') ? undot(text) : text;
@@ -130,7 +124,6 @@ export function parseNetwork(text: string): Network | undefined {
 
 export const addressBits: { readonly [F in Family]: number } = { ipv4: 32, ipv6: 128 };
 
-/** The network of a single address. */
 export function hostNetwork(address: Address): Network {
   return networkOf(address, addressBits[address.family]);
 }

@@ -1,5 +1,3 @@
-// The order of texts, and how two lists differ.
-
 /** Compares strings as Go does. For the ASCII names and addresses here, that is the order of character codes. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
@@ -22,13 +20,13 @@ export function partition<Change>(changes: readonly Change[], isRemoval: (change
   return { additions, removals };
 }
 
-/** A thing before and after a change: `from` is undefined if it is new, `to` if it is removed. */
+/** Before and after a change: `from` is undefined if new, `to` if removed. */
 export type Pair<T> =
   | { readonly from: undefined; readonly to: T }
   | { readonly from: T; readonly to: T }
   | { readonly from: T; readonly to: undefined };
 
-/** The thing after the change, or before it if it is removed. */
+/** After the change, or before it if removed. */
 export function itemOf<T>({ from, to }: { readonly from: T | undefined; readonly to: T | undefined }): T {
   // At least one of them is set.
   return (to ?? from) as T;

@@ -3,7 +3,7 @@ import type { Family } from './family.ts';
 import { parsePort, type SocketAddress } from './ports-and-marks.ts';
 import { readLines, type UnreadLine } from './lines.ts';
 
-/** A tracked flow with ports. Its packets keep going where the first one went, whatever the rules say now. */
+/** Its packets keep going where the first one went, whatever the rules say now. */
 export interface TrackedFlow {
   readonly family: Family;
   readonly protocol: string;
@@ -42,7 +42,7 @@ export function parseConntrack(text: string): {
 /** Addresses by text: a million flows share few addresses, so each is in memory once. */
 type Addresses = Map<string, Address | undefined>;
 
-/** A flow, or 'other' for one without ports; undefined for any other line. */
+/** 'other' without ports; undefined for any other line. */
 export function readFlow(line: string, addresses: Addresses = new Map()): TrackedFlow | 'other' | undefined {
   const words = line.split(/[ \t]+/);
   const protocol = words[/^ipv[46]$/.test(words[0] ?? '') ? 2 : 0] ?? '';

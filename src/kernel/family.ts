@@ -1,4 +1,4 @@
-/** The address families. kube-proxy runs one proxier for each; kpc keeps both in one state. */
+/** kube-proxy runs one proxier for each; kpc keeps both in one state. */
 export type Family = 'ipv4' | 'ipv6';
 
 export const families: readonly Family[] = ['ipv4', 'ipv6'];

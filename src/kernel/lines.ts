@@ -1,5 +1,3 @@
-// Texts as lines and as pieces of any length, and a tool's unreadable lines.
-
 /** Yields the lines of a text. A list would cost more than the text if most lines are empty. */
 export function* linesOf(text: string): Generator<string, void> {
   let start = 0;
@@ -23,10 +21,7 @@ export function countLines(text: string): number {
   return count;
 }
 
-/**
- * A list of lines in which empty lines cost nothing.
- * Test: input/bounds.test.ts.
- */
+/** Empty lines cost nothing. Test: input/bounds.test.ts. */
 export class LineList {
   readonly #parts: string[] = [];
   #empty = 0;
@@ -65,10 +60,7 @@ export interface UnreadLine {
 /** Most lines listed for one reason; a damaged file may have millions, so the rest are counted. */
 const mostListed = 300;
 
-/**
- * Collects lines that cannot be read.
- * Test: input/bounds.test.ts.
- */
+/** Lists unreadable lines up to a limit. Test: input/bounds.test.ts. */
 export class UnreadLines {
   readonly #listed: UnreadLine[] = [];
   readonly #lasts = new Map<string, { count: number; last: { more?: number } }>();
@@ -96,7 +88,7 @@ export class UnreadLines {
   }
 }
 
-/** How many lines there are, listed or not. */
+/** Whether listed or not. */
 export function countUnread(lines: readonly UnreadLine[]): number {
   return lines.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
 }

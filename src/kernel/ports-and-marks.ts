@@ -1,4 +1,3 @@
-// Numbers as tools write them: ports, alone, by name, in a range or behind an address, and marks.
 import { joinHostPort, parseAddress, type Address } from './address.ts';
 
 export interface SocketAddress {

@@ -1,4 +1,3 @@
-// What is in a kernel: all of it, its kinds of objects, how two states differ, and a part of one.
 import { diffSets, splitSetsDelta, type IpSet } from './ipset/ipset.ts';
 import type { IpvsTimeouts, VirtualServer } from './ipvs/ipvs.ts';
 import { diffProxyPorts, type ProxyPort } from './balancer/balancer.ts';
@@ -12,10 +11,7 @@ import { partition } from './compare.ts';
 import type { Family } from './family.ts';
 import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables/iptables.ts';
 
-/**
- * The part of a kernel's state that kube-proxy programs: the one value that all commands exchange. A family without
- * iptables state was not compiled, or not dumped.
- */
+/** What kube-proxy programs: the one value that all commands exchange. A family without iptables state was not compiled, or not dumped. */
 export interface KernelState {
   readonly iptables: FamilyTables;
   /** Tables of both families, IPv4 before IPv6; family and name are unique. */
@@ -53,8 +49,8 @@ export const emptyState: KernelState = {
 export type ObjectKind = keyof KernelState;
 
 /**
- * For each kind, what finds the steps between two lists of objects, in a workable order. A node gets new objects in the order of rows, so
- * that each comes after those it uses; removal goes in reverse. Each kind has a folder or file beside this one.
+ * Finds the steps between two lists of each kind, in a workable order. A node gets new objects in the order of rows, each after those it
+ * uses; removal goes in reverse. Each kind has a folder or file beside this one.
  */
 const diffByKind = {
   modules: diffModules,
@@ -72,12 +68,12 @@ const diffByKind = {
 /** In the order in which kpc-apply adds objects. */
 export const objectKinds = Object.keys(diffByKind) as readonly ObjectKind[];
 
-/** How to get from one state to another: per kind, changes in an order that works, for the kind's formatter. */
+/** Per kind, changes in an order that works, for the kind's formatter. */
 export type KernelDelta = { readonly [K in ObjectKind]: ReturnType<(typeof diffByKind)[K]> };
 
 const rows: { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => KernelDelta[K] } = diffByKind;
 
-/** The difference in meaning between two states. Ignores origins and the order of chains, sets and entries; the order of rules counts. */
+/** Ignores origins and the order of chains, sets and entries; the order of rules counts. */
 export function diffStates(from: KernelState, to: KernelState): KernelDelta {
   const diff = <K extends ObjectKind>(kind: K): KernelDelta[K] => rows[kind](from[kind], to[kind]);
   return Object.fromEntries(objectKinds.map((kind) => [kind, diff(kind)])) as KernelDelta;
@@ -92,8 +88,8 @@ export function equalStates(a: KernelState, b: KernelState): boolean {
 }
 
 /**
- * Splits kinds whose objects come and go one by one into additions, and removals to make after them; both make the
- * whole change. iptables-restore changes a table at once, so a set's rules are gone before it is removed.
+ * Splits kinds whose objects come and go singly into additions and later removals. iptables-restore changes a table at once, so a set's
+ * rules are gone before it is removed.
  */
 export function splitDelta({ nftables, sets, virtualServers, links }: KernelDelta) {
   return {

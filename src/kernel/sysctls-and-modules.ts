@@ -1,10 +1,9 @@
-// What a node has besides rules: the values of its sysctls, and modules of the kernel.
 import type { Family } from './family.ts';
 import { itemOf, pairUp, diffByKey } from './compare.ts';
 import { readLines, type UnreadLine } from './lines.ts';
 import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
 
-/** For each family, the sysctl that a node needs to forward packets. kube-proxy sets only the one of IPv4, and only in IPVS mode. */
+/** The sysctl for forwarding packets. kube-proxy sets only IPv4's, and only in IPVS mode. */
 export const forwardingSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.ipv4.ip_forward',
   ipv6: 'net.ipv6.conf.all.forwarding',

@@ -39,9 +39,9 @@ export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort
 }
 
 /**
- * The patterns find modules in all places of distributions; no match is no error. kube-proxy dials for 250 ms, 500 ms,
- * 1 s and 2 s, each time another endpoint, and has no TCP timeout (proxysocket.go of userspace); nginx has one limit
- * for all tries. kube-proxy raises its limit of open files to 64000.
+ * The patterns find modules wherever distributions put them; no match is no error. kube-proxy dials for 250 ms, 500 ms, 1 s and 2 s, each
+ * time another endpoint, and has no TCP timeout (proxysocket.go of userspace); nginx has one limit for all tries. kube-proxy raises its
+ * limit of open files to 64000.
  */
 const head = `pid /run/kpc-balancer.pid;
 error_log stderr;

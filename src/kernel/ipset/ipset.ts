@@ -2,7 +2,7 @@ import { LongText, readLines, type UnreadLine } from '../lines.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from './set-entry.ts';
 import { diffByKey, pairUp, partition, type Pair, type Split } from '../compare.ts';
 
-/** The types of kube-proxy's sets, as ipset names them. */
+/** As ipset names them. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 
 /** Hash sets have a family, bitmap:port sets a range. Types foreign to kube-proxy keep their name. */
@@ -53,7 +53,7 @@ interface DraftSet extends IpSet {
   entries: SetEntry[];
 }
 
-/** Collects sets while ipset's output is read. Methods that add to it return why they cannot; undefined on success. */
+/** Methods that add while ipset's output is read return why they cannot; undefined on success. */
 export class SetDrafts {
   readonly #sets = new Map<string, DraftSet>();
 
@@ -81,8 +81,8 @@ export class SetDrafts {
 export const openQuote = 'a quote that is not closed';
 
 /**
- * Reads `ipset save` and what formatSets writes, with entries sorted. Leaves out the kernel's own choices (initval, default bucket size);
- * keeps options foreign to kube-proxy's sets as words. Takes any text: lines it cannot read are in `unread`.
+ * Sorts entries. Leaves out the kernel's own choices (initval, default bucket size); keeps foreign options as words. Takes any text: lines
+ * it cannot read are in `unread`.
  */
 export function parseIpsetSave(text: string): {
   readonly sets: readonly IpSet[];
@@ -134,7 +134,6 @@ export function splitSetWords(line: string): string[] | undefined {
   return line.split('"').length % 2 === 1 ? words : undefined;
 }
 
-/** One step from some sets to others. */
 export type SetChange =
   /** A set that is created or destroyed, or that the kernel cannot change in place: another type, size or range. */
   | ({ readonly kind: 'set' } & Pair<IpSet>)
@@ -145,21 +144,16 @@ export type SetChange =
       readonly removed: readonly SetEntry[];
     };
 
-/**
- * The temporary name of a set before it is swapped in. One left by a killed ipset is unused and in the way, so it is
- * destroyed first.
- * Test: kernel/delta.test.ts.
- */
+/** A set's name before it is swapped in. One left by a killed ipset is in the way, so it goes first. Test: kernel/delta.test.ts. */
 export const temporarySetName = 'KPC-SWAP';
 
-/** How to get from some sets to others. Ignores the order of entries and the hash size, which the kernel doubles as a set grows. */
+/** Ignores the order of entries and the hash size, which the kernel doubles as a set grows. */
 export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
   const changes: SetChange[] = [];
   const leftover = from.find(({ name }) => name === temporarySetName);
   if (leftover && !to.some(({ name }) => name === temporarySetName))
     changes.push({ kind: 'set', from: leftover, to: undefined });
-  // Destroy from the last to the first: ipset refuses to destroy a member of a set of sets.
-  // Test: kernel/delta.test.ts.
+  // Destroy from the last to the first: ipset refuses to destroy a member of a set of sets. Test: kernel/delta.test.ts.
   for (const pair of pairUp(from.toReversed(), to, ({ name }) => name)) {
     const { from: old, to: set } = pair;
     if (!old || !set || !isSameKind(old, set)) {
@@ -167,8 +161,7 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
       continue;
     }
     const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
-    // New entries come before removals. If that exceeds the set's maximum, a new set is swapped in.
-    // Test: kernel/delta.test.ts.
+    // New entries come before removals. If that exceeds the set's maximum, a new set is swapped in. Test: kernel/delta.test.ts.
     const isFull = old.entries.length + added.length > (set.maxElements ?? defaultMaxElements);
     if (isFull) changes.push({ kind: 'set', from: old, to: set });
     else if (added.length + removed.length > 0) changes.push({ kind: 'entries', set, added, removed });
@@ -206,8 +199,7 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
     if (change.kind === 'set') {
       (change.to || change.from.name === temporarySetName ? additions : removals).push(change);
     } else {
-      // ipset refuses an existing entry with other options, so delete it among the additions.
-      // Test: kernel/delta.test.ts.
+      // ipset refuses an existing entry with other options, so delete it among the additions. Test: kernel/delta.test.ts.
       const remade = new Set(change.added.map(entryKey));
       const removed = partition(change.removed, (entry) => !remade.has(entryKey(entry)));
       if (change.added.length > 0) additions.push({ ...change, removed: removed.additions });
@@ -218,9 +210,8 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
 }
 
 /**
- * The input of `ipset restore` that makes the changes; '' for none. A set with a new size or options is made under
- * another name and swapped in, so rules always find it. ipset swaps only sets of one type: others are destroyed first,
- * which ipset refuses while a rule uses them.
+ * Input of `ipset restore`; '' for none. A set with a new size or options is made under another name and swapped in, so rules always find
+ * it. ipset swaps only sets of one type: others are destroyed first, which ipset refuses while a rule uses them.
  * Test: kernel/delta.test.ts.
  */
 export function formatSetsDelta(changes: readonly SetChange[]): string {

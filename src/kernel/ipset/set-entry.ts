@@ -25,7 +25,6 @@ export interface SetEntry {
   readonly origin?: Origin | undefined;
 }
 
-/** An entry of a hash:ip,port set that a Service port needs. */
 export interface AddressPort extends SetEntry {
   readonly address: Address;
   readonly protocol: Protocol;

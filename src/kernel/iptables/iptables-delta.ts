@@ -18,7 +18,7 @@ import type { Family } from '../family.ts';
 
 export type ChainChange =
   | ({ readonly kind: 'chain' } & Pair<Chain>)
-  /** In a built-in chain: inserts a rule at a position counted from 1, or without a position deletes the first rule of the same meaning. */
+  /** In a built-in chain: inserts a rule at a position from 1, or without one deletes the first rule of the same meaning. */
   | { readonly kind: 'rule'; readonly chain: string; readonly rule: Rule; readonly position?: number };
 
 export function changedChain(change: ChainChange): string {
@@ -31,8 +31,8 @@ export interface TableDelta {
 }
 
 /**
- * How to get from some tables to others. Chains of the same meaning stay; others are rewritten whole. In built-in
- * chains, owned rules change one by one: see placeRules. Ignores policies, which belong to the node.
+ * Chains of the same meaning stay; others are rewritten whole. In built-in chains, owned rules change one by one: see placeRules. Ignores
+ * policies, which belong to the node.
  */
 export function diffTables(from: Tables, to: Tables): readonly TableDelta[] {
   const deltas: TableDelta[] = [];
@@ -65,7 +65,6 @@ function diffTable(
   return [...writes, ...jumps, ...deletes];
 }
 
-/** Whether two lists of rules mean the same, in the same order. */
 export function equalRules(a: readonly Rule[], b: readonly Rule[]): boolean {
   if (a === b) return true;
   const before = actingRules(a);
@@ -104,7 +103,7 @@ export function settleTables(from: FamilyTables, to: FamilyTables): FamilyTables
   );
 }
 
-/** Whether the tables have any rule, or any chain that is not built in. */
+/** Or any chain that is not built in. */
 export function hasRules(tables: Tables): boolean {
   return tableNames.some((table) =>
     [...(tables[table]?.values() ?? [])].some(({ name, rules }) => !isBuiltInChain(table, name) || rules.length > 0),

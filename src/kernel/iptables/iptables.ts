@@ -6,7 +6,7 @@ export type { RuleArg, Target } from './rule-args.ts';
 
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 
-/** The iptables state of one family: table → chain name → chain, in declaration order. */
+/** One family's: table → chain name → chain, in declaration order. */
 export type Tables = { readonly [T in TableName]?: ReadonlyMap<string, Chain> };
 
 /** `policy` is set for built-in chains (INPUT and so on) if known. */
@@ -75,15 +75,15 @@ const builtInChains: { readonly [T in TableName]: ReadonlySet<string> } = {
   security: new Set(['INPUT', 'FORWARD', 'OUTPUT']),
 };
 
-/** Whether the chain is built in: it cannot be deleted, and may hold other programs' rules. */
+/** A built-in chain cannot be deleted, and may hold other programs' rules. */
 export function isBuiltInChain(table: TableName, chain: string): boolean {
   return builtInChains[table].has(chain);
 }
 
 /**
- * The input of `iptables-restore --noflush` that makes these chains on a node without them, in pieces. Built-in chains
- * are not declared, which would flush them: their rules are inserted at the head in this order, or appended, as
- * kube-proxy does. `formatOwn` is formatAppends, or a cache of it.
+ * Input of `iptables-restore --noflush` for a node without these chains, in pieces. Does not declare built-in chains, which would flush
+ * them: their rules are inserted at the head in this order, or appended, as kube-proxy does. `formatOwn` is formatAppends, or a cache of
+ * it.
  */
 export function writeTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
   const text = new LongText();
@@ -113,8 +113,8 @@ export function formatAppends(chain: Chain): string {
 }
 
 /**
- * The chains for which `isShown` holds, as iptables-save prints them; '' for none. Comments may say anything: left out
- * unless `isTold`. A rule that cannot be written becomes a line that is not a rule.
+ * The shown chains as iptables-save prints them; '' for none. Comments may say anything: left out unless `isTold`. A rule that cannot be
+ * written becomes a line that is not a rule.
  */
 export function formatChains(
   tables: Tables,
@@ -163,7 +163,7 @@ export function formatRule(rule: Rule): string {
   return formatArgs(rule).slice(1);
 }
 
-/** Drops the rules that no restore file can hold. They are other programs', and can only be deleted. */
+/** Drops rules that no restore file can hold: other programs', which can only be deleted. */
 export function withoutUnwritable(tables: Tables): Tables {
   const kept: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
   for (const table of tableNames) {
@@ -179,7 +179,6 @@ export function withoutUnwritable(tables: Tables): Tables {
   return kept;
 }
 
-/** Like formatRule, with a blank before each argument. */
 function formatArgs(rule: Rule): string {
   let text = '';
   for (const arg of rule.args) text += ` ${formatArg(arg)}`;

@@ -16,9 +16,8 @@ interface ListedChain extends Chain {
 }
 
 /**
- * Reads `iptables -t TABLE -L` of one table, with -v, -n, -x or --line-numbers. Takes any text. A list has no end mark:
- * the table is `whole` only if it shows interfaces and every jump that chain titles count. Text after the columns that
- * kpc does not understand stays with its rule as words.
+ * Reads `iptables -t TABLE -L`, with -v, -n, -x or --line-numbers. Takes any text. A list has no end mark: the table is `whole` only if it
+ * shows interfaces and every jump that chain titles count. Unknown text after the columns stays with its rule as words.
  */
 export function parseIptablesList(
   text: string,
@@ -128,8 +127,8 @@ function optionWords(option: string, cell: string, name = (value: string) => val
 }
 
 /**
- * What a match or target prints after the columns, and iptables-save's words for it; a target's begin with "target". $1
- * is the first group, !1 a ! if it matched, #1 its ports as numbers, ~1 its complement in bits.
+ * What a match or target prints after the columns, and iptables-save's words for it; a target's begin with "target". $1 is the first group,
+ * !1 a ! if it matched, #1 its ports as numbers, ~1 its complement in bits.
  */
 const extras: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^\/\* (.*?) \*\//, '-m comment --comment $1'],
@@ -179,7 +178,6 @@ function fillIn(words: string, found: readonly (string | undefined)[]): readonly
   return isKnown ? filled : undefined;
 }
 
-/** The words of everything after the columns, and of the target. */
 function readExtras(text: string, target: string | undefined): readonly string[] {
   const matches: string[] = [];
   const ofTarget: string[] = [];

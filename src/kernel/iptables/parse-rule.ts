@@ -1,9 +1,7 @@
-// Rules as iptables-save prints them; comments may hold line ends.
 import { endOfQuoted } from '../../base/json/locate.ts';
 import type { RuleArg } from './iptables.ts';
 import { readLongMatch, readOption, readTarget } from './rule-args.ts';
 
-/** A rule as iptables-save and iptables -S print it. */
 const ruleLine = /^(?:\[\d+:\d+\] )?-[AI] /;
 
 /** In characters. Comments have up to 255, and no other quoted text is longer. */

@@ -136,10 +136,7 @@ function isCounter(arg: RuleArg): boolean {
   return arg.kind === 'other' && arg.words[0] === '-c';
 }
 
-/**
- * Finds tables that iptables-save cannot show, with its message: other programs changed them by nft. It omits the whole
- * table and still reports success.
- */
+/** Tables that iptables-save omits with a message, because other programs changed them by nft; it still reports success. */
 export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   const hidden = new Map<TableName, number>();
   let number = 1;

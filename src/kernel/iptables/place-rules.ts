@@ -17,10 +17,10 @@ interface Keyed {
 }
 
 /**
- * Gets from a chain's owned rules to the wanted ones. Leaves other programs' rules, and owned rules already in the
- * wanted order. Inserts any other rule right before the rule that follows it in the wanted chain, owned or not, else
- * right after the one before it, else at the head, as kube-proxy does (iptables.Prepend). `isLast` rules are placed by
- * each other alone, the first after all existing rules (iptables.Append).
+ * Turns a chain's owned rules into the wanted ones. Leaves other programs' rules, and owned rules already in the wanted order. Inserts any
+ * other rule right before the rule that follows it in the wanted chain, owned or not, else right after the one before it, else at the head,
+ * as kube-proxy does (iptables.Prepend). `isLast` rules are placed by each other alone, the first after all existing rules
+ * (iptables.Append).
  */
 export function placeRules(from: Chain | undefined, to: Chain | undefined): Placement {
   const owned = new Set(from?.rules.map(ruleMeaning));
@@ -77,10 +77,7 @@ function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): Anchor
   return { before, after: new Map([[lastKept, pending]]), free: [] };
 }
 
-/**
- * The wanted rules, between other programs' rules as on the node they were read from. A rule that node lacked goes
- * right before the next one it had.
- */
+/** The wanted rules, between other programs' as on the node they were read from; one it lacked goes right before the next one it had. */
 function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolean): readonly Rule[] {
   if (!to) return [];
   const { rules, whole = [] } = to;
@@ -114,9 +111,8 @@ function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolea
 }
 
 /**
- * The keys of rules that stay and place others: as many owned rules as are in the wanted order, then as many foreign
- * ones as keep that order. An owned rule must go too if deleting an equal one would hit it.
- * Test: kernel/place-rules.test.ts.
+ * The keys of rules that stay and place others: as many owned rules as are in the wanted order, then as many foreign ones as keep that
+ * order. An owned rule must go too if deleting an equal one would hit it. Test: kernel/place-rules.test.ts.
  */
 function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: ReadonlySet<string>): ReadonlySet<string> {
   const indices = new Map(asked.map(({ key }, i) => [key, i]));

@@ -41,7 +41,6 @@ export type RuleArg =
 type RecentAction =
   { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
 
-/** The target of `-j` or `-g`. */
 export type Target =
   | { readonly kind: 'chain'; readonly chain: string }
   | { readonly kind: 'accept' | 'drop' | 'return' }
@@ -72,7 +71,7 @@ const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new
   ['addrtype --dst-type', (type) => ({ kind: 'destination-type', type })],
 ]);
 
-/** The argument for an option with one value, `-s` or `mark --mark`; undefined if kpc does not read it. */
+/** For an option with one value, `-s` or `mark --mark`; undefined if kpc does not read it. */
 export function readOption(option: string, value: string, negated: boolean): RuleArg | undefined {
   const arg = readers.get(option)?.(value);
   if (!arg || !negated) return arg;
@@ -298,8 +297,8 @@ function formatWords(words: readonly string[]): string {
 const plainWord = /^[\w./:,+@%=[\]-]+$/;
 
 /**
- * Writes one word of a restore file: bare if safe, else in double quotes, with a backslash before quotes and
- * backslashes. A restore file cannot hold a line break: it becomes `\n`, and assertWritable refuses it.
+ * Bare if safe, else in double quotes, with a backslash before quotes and backslashes. A restore file cannot hold a line break: it becomes
+ * `\n`, and assertWritable refuses it.
  */
 export function formatWord(word: string): string {
   if (plainWord.test(word) || word === '!') return word;

@@ -10,14 +10,13 @@ import {
   type VirtualServer,
 } from './ipvs.ts';
 
-/** One step from some virtual servers to others: a virtual server, or a real server of one. */
 export type VirtualServerChange =
   /** Another scheduler, persistence or flags. Real servers change separately. */
   | ({ readonly kind: 'service' } & Pair<VirtualServer>)
   /** `service`: the virtual server after the change. */
   | ({ readonly kind: 'real-server'; readonly service: VirtualServer } & Pair<RealServer>);
 
-/** How to get from some virtual servers to others. Unchanged servers are left alone, so that their connections stay. */
+/** Leaves unchanged servers alone, so that their connections stay. */
 export function diffVirtualServers(
   from: readonly VirtualServer[],
   to: readonly VirtualServer[],

@@ -81,7 +81,6 @@ export function formatVirtualServer(server: VirtualServer): string {
   return parts.join('');
 }
 
-/** ipvsadm's options for virtual servers. */
 export const serviceFlags: { readonly [P in Protocol]: string } = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' };
 
 /** A virtual server on ipvsadm's command line: `-t 10.0.0.1:80`. */
@@ -90,8 +89,8 @@ export function formatServiceName(server: Pick<VirtualServer, 'protocol' | 'addr
 }
 
 /**
- * ` -s rr -p 10800 -b flag-2` and so on. Writes no netmask: kube-proxy uses ipvsadm's default for persistence
- * (255.255.255.255, or 128). Every ipvsadm with -b accepts numbered flags for any scheduler.
+ * ` -s rr -p 10800 -b flag-2` and so on. No netmask: kube-proxy uses ipvsadm's default (255.255.255.255, or 128). Every ipvsadm with -b
+ * accepts numbered flags for any scheduler.
  */
 export function formatServiceOptions(server: VirtualServer): string {
   let text = ` -s ${server.scheduler}`;
@@ -131,7 +130,7 @@ export interface PrintedName {
   readonly name: string;
 }
 
-/** A virtual server from either of ipvsadm's listings, not yet checked. */
+/** From either of ipvsadm's listings, unchecked. */
 export interface PrintedServer extends PrintedName {
   readonly scheduler: string | undefined;
   readonly seconds: string | undefined;
@@ -140,7 +139,7 @@ export interface PrintedServer extends PrintedName {
   readonly options: readonly string[] | undefined;
 }
 
-/** Collects virtual servers while ipvsadm's output is read. Methods that add to it return why they cannot; undefined on success. */
+/** Methods that add while ipvsadm's output is read return why they cannot; undefined on success. */
 export class ServerDrafts {
   readonly #servers = new Map<string, DraftServer>();
 

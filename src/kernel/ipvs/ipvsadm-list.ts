@@ -67,8 +67,8 @@ function readColumns([scheduler = '', ...words]: readonly string[]) {
 }
 
 /**
- * Replaces host and port names of `ipvsadm --save` by the addresses of an -n listing of the same time, which ipvsadm
- * sorts alike. Undefined unless both list the same servers in the same order, as far as names tell.
+ * Replaces names in `ipvsadm --save` by addresses of a simultaneous -n listing, which ipvsadm sorts alike. Undefined unless both list the
+ * same servers in the same order, as far as names tell.
  */
 export function withAddresses(saved: string, list: string): string | undefined {
   const listed = [...list.matchAll(/^[ \t]*(TCP|UDP|SCTP|->)[ \t]+(\S+:\d+)[ \t]/gm)];

@@ -7,10 +7,7 @@ import type { Origin } from '../place.ts';
 import { readLines, UnreadLines, type UnreadLine } from '../lines.ts';
 import { diffByKey, itemOf, pairUp, partition, type Pair, type Split } from '../compare.ts';
 
-/**
- * Reads what `ip -j` prints. ip leaves some control characters in names and aliases unescaped: those between quotes are
- * taken literally. Throws a SyntaxError if it is still not JSON, and a TooLong.
- */
+/** Takes control characters in quotes literally: ip leaves some unescaped. Throws a SyntaxError if it is not JSON, or a TooLong. */
 export function parseIpJson(text: string): unknown {
   try {
     // Tried first, because checking every text of a node with 100,000 links takes a minute.
@@ -193,7 +190,7 @@ export function parseIpBatch(text: string): ParsedLinks {
   return { links: [...links.values()], unread };
 }
 
-/** A link with its addresses, or one address. A link of unknown kind must exist already. */
+/** A link of unknown kind must exist already. */
 export type LinkChange =
   ({ readonly kind: 'link' } & Pair<Link>) | ({ readonly kind: 'address'; readonly link: string } & Pair<LinkAddress>);
 

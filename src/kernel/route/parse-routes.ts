@@ -110,7 +110,6 @@ function renamed(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, s
   return values;
 }
 
-/** A list of objects; undefined for anything else. */
 export function readItems(text: string): readonly Readonly<Record<string, unknown>>[] | undefined {
   try {
     const items = parseIpJson(text);
@@ -171,7 +170,7 @@ function hopOf(values: ReadonlyMap<string, string>): NextHop {
   return { gateway: parseAddress(values.get('via') ?? ''), link: values.get('dev') };
 }
 
-/** The family that a route shows; undefined for a `default` with only a link. */
+/** Undefined for a `default` with only a link. */
 function familyOf({ destination, values, hops }: Worded): Family | undefined {
   const own = familyOfTexts([destination, values.get('src'), values.get('from')]);
   if (own) return own;

@@ -1,9 +1,8 @@
-// Routes and the rules that choose among their tables, and the route that the kernel finds for a packet.
 import { contains, type Address, type Network } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { PortRange } from '../ports-and-marks.ts';
 
-/** Types of routes that decide. The kernel has more, but no packet of a connection meets those. */
+/** Types that decide. No packet of a connection meets the kernel's others. */
 export const routeTypes = [
   'unicast',
   'local',
@@ -18,7 +17,7 @@ export const routeTypes = [
 
 export type RouteType = (typeof routeTypes)[number];
 
-/** Where a route sends packets: through a link, to a gateway or directly to the address. */
+/** To a gateway, or directly to the address. */
 export interface NextHop {
   readonly gateway?: Address | undefined;
   readonly link?: string | undefined;
@@ -40,7 +39,7 @@ export interface Route {
   readonly hops: readonly NextHop[];
 }
 
-/** A line of `ip rule`: which table to look up for which packets. */
+/** A line of `ip rule`. */
 export interface RoutingRule {
   readonly family: Family;
   readonly priority: number;
@@ -80,7 +79,7 @@ export interface RouteAnswer {
   readonly hop: NextHop;
 }
 
-/** The routes of one family, as far as they are known. */
+/** As far as they are known. */
 export interface Routes {
   readonly routes: readonly Route[];
   /** The tables that are fully known; undefined for all. */
@@ -150,8 +149,8 @@ export type Found =
   | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: Found; readonly passed: Found };
 
 /**
- * Looks a packet up as the kernel does (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in each table the
- * longest prefix, then the lowest metric. A throw route, or one too short for the rule, passes to the next rule.
+ * As the kernel (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in each table the longest prefix, then the
+ * lowest metric. A throw route, or one too short for the rule, passes to the next rule.
  */
 export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): Found {
   const found = followRules(family, known, question);
