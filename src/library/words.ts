@@ -21,7 +21,7 @@ export interface CallerWords {
   readonly manifests: string | undefined;
 }
 
-/** `manifests`: the option that takes files. */
+/** A caller whose options have these names, with `manifests` for files. */
 export function callerWith(names: ReadonlySet<string>): CallerWords {
   return {
     option: (name, isOff) => {

@@ -44,8 +44,8 @@ type Claim = Shaped<typeof claimSchema>;
 const unseenMilliseconds = 10 * 60_000;
 
 /**
- * Claims are per network namespace, whatever the state folder. In a folder of root's: any user could bind an abstract socket to block root.
- * /run is empty after a boot.
+ * Claims are per network namespace, whatever the state folder. A folder of root's, because any user could bind an abstract socket to
+ * block root. /run is empty after a boot.
  */
 async function lockFolder(host: Host): Promise<string> {
   const namespace = await readNamespace(host, 'net');

@@ -135,7 +135,7 @@ const findValues: FindValues = async (request) => {
   return findKpcValues(request);
 };
 
-/** Applies kpc.yaml's flags. Returns true if any flag is wrong, with those in `refused`, after reporting all of them. */
+/** Applies kpc.yaml's flags. Returns true if flags are wrong, there or on the command line (`refused`), after reporting all of them. */
 async function readKpcYaml(
   program: Command,
   called: Command,

@@ -188,7 +188,7 @@ interface ModeChoice {
   readonly note?: Finding;
 }
 
-/** From the flag, else the configuration, else kube-proxy's default; IPVS without any configuration. An empty flag means the default. */
+/** From the flag, else the configuration. If neither names one: IPVS without a configuration or flag, else kube-proxy's default. */
 function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubeProxy): ModeChoice {
   const place = config?.source.place(['mode']);
   if (flag) return readMode(flag, kubeProxy.side === 'mode' ? undefined : '--proxy-mode', undefined, kubeProxy);

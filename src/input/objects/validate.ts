@@ -74,7 +74,7 @@ export function validate<Kind extends keyof RawObjects>(
   return (faults.length === 0 ? value : removeFaults(value, faults, report)) as RawObjects[Kind] | undefined;
 }
 
-/** For kinds that are not Kubernetes' own: who reads them, and how unknown fields are reported. */
+/** For files, not API objects: who reads them, and how unknown fields are reported. */
 const readers: {
   readonly [Kind in keyof RawObjects]?: Pick<ArgumentsOf<'unknown-field'>, 'owner' | 'reader' | 'isNeeded'>;
 } = {

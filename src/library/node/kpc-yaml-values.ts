@@ -36,7 +36,7 @@ export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refus
   for (const { problem, path, check, value: found, name } of faults) {
     // It was reported where the file was read.
     if (Number.isNaN(found)) continue;
-    // `expected`: the argument of the error about any other value. A flag that needs no value may be true.
+    // An entry of a list, "ignore[0]", or a field of one.
     const entryAt = (steps: FieldPath) =>
       steps.reduce(
         (entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`,
@@ -65,7 +65,7 @@ export type Ignored = Shaped<typeof acceptedCodesSchema>;
 
 const yesOrNo = { check: onOrOff, expected: 'boolean' } as const;
 
-/** `write` completes "write …" in an error. A flag that needs no value may be true. */
+/** `expected`: the argument of the error about any other value. A flag that needs no value may be true. */
 const valuesOf = {
   on: yesOrNo,
   off: yesOrNo,

@@ -76,7 +76,7 @@ function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, 
       return tables ? [[family, tables]] : [];
     }),
   );
-  // Those that tools list there beside the dump's own, packets meet too.
+  // Packets also meet the tables that tools list there.
   const others = shown.nftables.filter(({ family, name }) => !findTable(own.nftables, family, name));
   const nftables = [...own.nftables, ...others];
   const state = { ...own, iptables, nftables, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
