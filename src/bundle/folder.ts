@@ -145,7 +145,7 @@ export async function readFolder(
   );
 }
 
-/** Follows the bundle's name. */
+/** The words that follow the bundle's name. */
 export function describeTooLarge(most: number): string {
   return `it holds more than ${most / 2 ** 20} MB`;
 }

@@ -10,7 +10,7 @@ import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
 
-/** Takes only kube-proxy's: for tables made by iptables, iptables-save shows more. */
+/** Reads any table, kube-proxy's or not. Lists no rules of one made by iptables: iptables-save shows more of it. */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text: printed, command, firstLine, isCutOff } = output;
   const at = { file, line: firstLine, kind: nftList } as const;

@@ -105,7 +105,7 @@ export function assumePods(assumption: Assumption): AssumedPods {
   ].toSorted((a, b) => compareText(a.key, b.key));
   const total = keyed.reduce((sum, { replicas }) => sum + replicas, 0);
   if (total > maxPods) return { ...nothing, pods: real, diagnostics: [describeTooMany(keyed, total)] };
-  // What an assumed Node's few labels lack, a Node of the cluster may have.
+  // Assumed Nodes have few labels; the cluster's may have those asked for.
   const areGiven = nodes.some(({ assumedAs }) => assumedAs === undefined);
   const unplaced = keyed.filter(({ replicas, template }) => replicas > 0 && lacksNode(template.spec, nodes));
   const pending = areGiven ? unplaced : [];
@@ -164,7 +164,7 @@ function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>
   return [key, ownerKey(namespace, { kind: 'Deployment', name: owner.name.slice(0, -suffix.length) })];
 }
 
-/** Names generated names by content, so that the input's order does not matter. */
+/** Names nameless objects (generateName) by content, so that the input's order does not matter. */
 function nameAll<T extends Pod | Workload>(objects: readonly Sourced<T>[]): readonly Sourced<T>[] {
   const nameless = objects.filter(({ object }) => object.metadata.name === '');
   if (nameless.length === 0) return objects;
