@@ -67,10 +67,15 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
   return skippedBy(from).filter((name) => fresh.has(name));
 }
 
-/** Whether nothing differs. Refuses sides that have nothing in common that could differ. */
+/** Whether nothing differs. Refuses sides with nothing that could differ: what compares nothing does not pass. */
 export function isUnchanged({ from, to, diff }: Differences): boolean {
-  if (isSame(diff) && diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
-  return isSame(diff);
+  if (!isSame(diff)) return false;
+  const names = { from: from.name, to: to.name };
+  if (diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', ...names });
+  // A bundle without Services was made on purpose.
+  const isEmpty = ({ kind, cluster }: Snapshot): boolean => kind === 'manifests' && cluster?.services.length === 0;
+  if (isEmpty(from) && isEmpty(to)) refuse({ problem: 'no-services', ...names });
+  return true;
 }
 
 /** `unified`: the files of both sides. */

@@ -52,6 +52,7 @@ export const callFindings = {
     'no-input': { readonly takes: 'manifests' | 'any' | 'cluster' | 'both-sides' };
     'no-manifests': Texts<'what'>;
     'no-tests': None;
+    'nothing-to-test': None;
     'no-packet': { readonly lacks: 'packet' | 'sender' | 'destination' };
     'no-pack': None;
     'no-folder': None;
@@ -67,6 +68,8 @@ export const callFindings = {
     'no-dump': Texts<'path'>;
     'second-input': Texts<'path'>;
     'nothing-in-common': Texts<'from' | 'to'>;
+    'no-services': Texts<'from' | 'to'>;
+    'empty-shard': Texts<'shard'>;
     'stdin-of-two-sides': None;
     'stdin-of-cluster': None;
     'stdin-kept': None;
