@@ -101,7 +101,10 @@ export function writeHoldingTests(
     node: allNodes ? 'all' : settings && (first?.side.node?.name || undefined),
   };
   const { file: tests, leftOut } = holdingTests(head, scenes);
-  const lack = leftOut.length === 0 ? '' : `# Left out, as the input does not show what becomes of all packets to them: ${nameSome(leftOut)}.\n`;
+  const lack =
+    leftOut.length === 0
+      ? ''
+      : `# Left out, as the input does not show what becomes of all packets to them: ${nameSome(leftOut)}.\n`;
   const chosen = first?.side.assumed?.mode
     ? '# Nothing names a mode, and kpc takes this one: write that of your nodes.\n'
     : '';

@@ -111,8 +111,7 @@ export async function checkFleet(
   const { accept, taken } = wordsFor(isGolden ? 'golden' : 'bundle', adds);
   const isSame = changed.length + stale.length === 0;
   const { nodes, shard } = run.fleet;
-  if (isSame && nodes.length === 0 && shard)
-    refuse({ problem: 'empty-shard', shard: `${shard.index}/${shard.count}` });
+  if (isSame && nodes.length === 0 && shard) refuse({ problem: 'empty-shard', shard: `${shard.index}/${shard.count}` });
   return {
     isSame,
     report: {
