@@ -3,7 +3,7 @@ import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, type PortAddress, type ServicePort, type ShownPort } from '../../cluster/model.ts';
-import { faultsOf, unlessUnseen } from '../../snapshot/faults.ts';
+import { faultInShort, faultsOf } from '../../snapshot/faults.ts';
 import { families } from '../../kernel/family.ts';
 import { withoutName } from './describe-services.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
@@ -117,19 +117,8 @@ function oddities({ service, ports, choices, headless }: KnownService, view: Com
 /** Why no port has an endpoint, in few words. */
 function lackOf(ports: readonly ServicePort[], view: CompiledSnapshot): string {
   const [fault] = ports.flatMap((port) => faultsOf(port, view));
-  switch (fault?.code) {
-    case 'selects-nothing':
-      return `: selects no Pod${unlessUnseen([fault])}`;
-    case 'no-node-fits':
-      return `: no Node has ${fault.arguments.wanted}`;
-    case 'no-ready-endpoint':
-      return ': scaled to 0';
-    case 'unknown-port':
-      return fault.arguments.name === '' ? '' : `: no port named ${fault.arguments.name}`;
-    case 'undeclared-port':
-    case undefined:
-      return '';
-  }
+  const words = fault && faultInShort(fault);
+  return words === undefined ? '' : `: ${words}`;
 }
 
 export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
