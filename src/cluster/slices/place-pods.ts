@@ -1,8 +1,9 @@
 // Where Pods that nobody wrote down would be: the Nodes that admit them, and their addresses.
 import {
   meetsRequirement,
-  type LabelSelector,
+  type LabelRequirement,
   type Node,
+  type NodeRequirement,
   type PodSpec,
   type Taint,
   type Toleration,
@@ -27,25 +28,25 @@ export function suitsPods(node: Node, { nodeTerms }: Pick<PodSpec, 'nodeTerms'>)
 }
 
 /** A field counts as a label of its name. */
-function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelSelector[number]): boolean {
+function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelRequirement): boolean {
   return meetsRequirement(requirement, { ...labels, 'metadata.name': name }) === true;
 }
 
-/** What of nodeSelector and required node affinity no Node has: "pool=web", with its first label; of a term that no Node has as a whole, all. */
+/** What of nodeSelector and required node affinity no Node has: "pool=web", and its first requirement; of a term that no Node has as a whole, all. */
 export function describeUnmet(
   nodes: readonly Node[],
   { nodeTerms = [] }: Pick<PodSpec, 'nodeTerms'>,
-): { readonly words: string; readonly key: string } {
+): { readonly words: string; readonly first: NodeRequirement | undefined } {
   const terms = nodeTerms.map((term) => {
     const unmet = term.filter((requirement) => !nodes.some((node) => hasRequired(node, requirement)));
     return unmet.length === 0 ? term : unmet;
   });
   const words = terms.map((term) => term.map(requirementWords).join(','));
-  return { words: [...new Set(words)].join(' or '), key: terms[0]?.[0]?.key ?? '' };
+  return { words: [...new Set(words)].join(' or '), first: terms[0]?.[0] };
 }
 
 /** As kubectl takes it. */
-function requirementWords({ key, operator, values }: LabelSelector[number]): string {
+function requirementWords({ key, operator, values }: LabelRequirement): string {
   switch (operator) {
     case 'Exists':
       return key;
