@@ -88,7 +88,8 @@ export const callFindings = {
     'unknown-mode': Texts<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
     'same-mode': Texts<'mode'> & { readonly isNamed: boolean };
     // Files.
-    'no-such-file': Texts<'file' | 'mode'> & Lists<'families'>;
+    /** `families`: those of the input, once it was read. */
+    'no-such-file': Texts<'file' | 'mode'> & { readonly families?: readonly string[] };
     'replaces-real': Texts<'folder'>;
     folder: { readonly wrong: FolderProblem };
     'no-bundle': Texts<'folder'> & Lists<'problems'>;

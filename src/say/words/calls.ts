@@ -186,7 +186,8 @@ export const callWords: WordsOf<typeof callFindings> = {
       'name two modes with --from and --to',
     ],
 
-    'no-such-file': ({ file, mode, families }) => `there is no ${file} in mode ${mode} for ${families.join(' and ')}`,
+    'no-such-file': ({ file, mode, families = [] }) =>
+      `there is no ${file} in mode ${mode}${families.length === 0 ? '' : ` for ${families.join(' and ')}`}`,
     'replaces-real': ({ folder }) => [
       `${folder} is a bundle without assumptions, and --assume would replace it`,
       'name another folder with -o, or remove that bundle first',
