@@ -113,7 +113,7 @@ function describeService({ object: service, source, slices, isServed }: ServiceW
     clusterIPs: service.spec.clusterIPs,
     externalName: service.spec.externalName,
     ports: service.spec.ports,
-    endpointsGiven: skipped === undefined && !isServed ? false : undefined,
+    endpointsGiven: (skipped === undefined || skipped === 'headless') && !isServed ? false : undefined,
     headlessEndpoints: skipped === 'headless' ? headlessEndpoints(slices) : none,
     place: source.place(paths.name),
   };

@@ -38,7 +38,7 @@ export interface ServiceInfo {
   readonly clusterIPs: readonly string[];
   readonly externalName: string | undefined;
   readonly ports: readonly ServicePortSpec[];
-  /** False if the input has neither EndpointSlices nor Endpoints for it, and kube-proxy would look for them. */
+  /** False if the input has neither EndpointSlices nor Endpoints for it, and kube-proxy or DNS would look for them. */
   readonly endpointsGiven?: false | undefined;
   /** For a headless Service: the addresses that DNS answers with. */
   readonly headlessEndpoints: readonly HeadlessEndpoint[];

@@ -184,7 +184,7 @@ export interface PodSpec {
   readonly hostNetwork: boolean;
   readonly tolerations: readonly Toleration[];
   /** What a Node must have, by nodeSelector and required node affinity: any of these; undefined for nothing. */
-  readonly nodeTerms: readonly LabelSelector[] | undefined;
+  readonly nodeTerms: readonly (readonly NodeRequirement[])[] | undefined;
   /** Whether it asks an admission webhook for containers that no manifest shows. */
   readonly isInjected: boolean;
   /** Ports of containers, then of sidecars: the order in which names are looked up. */
@@ -259,7 +259,11 @@ export interface ServiceCidr {
 /** All requirements must match; with none, every label set matches. */
 export type LabelSelector = readonly LabelRequirement[];
 
-interface LabelRequirement {
+export interface NodeRequirement extends LabelRequirement {
+  readonly of: 'nodeSelector' | 'affinity';
+}
+
+export interface LabelRequirement {
   readonly key: string;
   /** "In", "NotIn", "Exists" or "DoesNotExist"; of Nodes also "Gt" or "Lt". */
   readonly operator: string;

@@ -68,8 +68,13 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
 
 /** Refuses sides that have nothing comparable in common. */
 export function isUnchanged({ from, to, diff }: Differences): boolean {
-  if (isSame(diff) && diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
-  return isSame(diff);
+  if (!isSame(diff)) return false;
+  const names = { from: from.name, to: to.name };
+  if (diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', ...names });
+  // A bundle without Services was made on purpose.
+  const isEmpty = ({ kind, cluster }: Snapshot): boolean => kind === 'manifests' && cluster?.services.length === 0;
+  if (isEmpty(from) && isEmpty(to)) refuse({ problem: 'no-services', ...names });
+  return true;
 }
 
 /** `unified`: a diff of both sides' files. */

@@ -1,4 +1,4 @@
-import { mostForPrograms, isError, type Finding } from '../base/findings/finding.ts';
+import { endLast, mostForPrograms, isError, type Finding } from '../base/findings/finding.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Ignore } from '../ask/lint/ignores.ts';
 import { loadTexts, type InputOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
@@ -29,7 +29,9 @@ export function lintLoaded(
   { ignores, trace, weigh = (each) => each }: LintWords,
 ): { readonly report: LintReport; readonly passed: boolean } {
   const found = lintInputs(loaded, named, ignores);
-  const findings = withoutDefaults(found, loaded, named).map(weigh);
+  const all = withoutDefaults(found, loaded, named).map(weigh);
+  // Why nothing was read comes after what may tell the cause.
+  const findings = all.some(isUnread) ? endLast(all) : all;
   const reported = findingReporter(trace, found.below);
   const report = { ...found, findings: findings.map(reported), ignored: found.ignored.map(reported) };
   return { report, passed: !findings.some(isError) };
@@ -39,6 +41,11 @@ interface LintWords {
   readonly ignores: readonly Ignore[];
   readonly trace: readonly string[];
   readonly weigh?: (diagnostic: Finding) => Finding;
+}
+
+/** Whether a diagnostic of manifests is an error that says that nothing was read. */
+export function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boolean {
+  return severity === 'error' && (code === 'no-input' || code === 'unreadable-file');
 }
 
 /** If nothing names a mode, keeps the findings that hold in each mode of the release. */

@@ -1,9 +1,10 @@
 // Runs packet tests, and writes tests that pass now.
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
+import { nameSome } from '../base/printable.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import { writeYaml } from '../input/yaml/parse.ts';
-import { holdingTests, leavesOutNodePorts, resultJson } from '../say/packet-tests.ts';
+import { holdingTests, resultJson } from '../say/packet-tests.ts';
 import {
   readPacketTests,
   runPacketTest,
@@ -81,7 +82,7 @@ export function writeHoldingTests(
     allNodes,
   }: Omit<SceneSettings, 'proxyMode' | 'node'> & { readonly config?: string | undefined },
   scenes: readonly Scene[],
-): string {
+): { readonly text: string | undefined; readonly leftOut: readonly string[] } {
   const [first] = scenes;
   const settings = first?.side.kind === 'manifests' ? first.side.settings : undefined;
   const head = {
@@ -93,13 +94,16 @@ export function writeHoldingTests(
     release: kubernetesVersion === 'auto' ? undefined : settings?.release,
     node: allNodes ? 'all' : settings && (first?.side.node?.name || undefined),
   };
-  const lack = leavesOutNodePorts(scenes)
-    ? '# Without some node ports: the input does not show what becomes of packets to them. Add what ip addr prints.\n'
-    : '';
+  const { file: tests, leftOut } = holdingTests(head, scenes);
+  const lack =
+    leftOut.length === 0
+      ? ''
+      : `# Left out, as the input does not show what becomes of all packets to them: ${nameSome(leftOut)}.\n`;
   const chosen = first?.side.assumed?.mode
     ? '# Nothing names a mode, and kpc takes this one: write that of your nodes.\n'
     : '';
-  return `# Written by kpc test --init: what holds now.\n${chosen}${lack}${writeYaml(holdingTests(head, scenes))}`;
+  const text = `# Written by kpc test --init: what holds now.\n${chosen}${lack}${writeYaml(tests)}`;
+  return { text: tests.tests.length === 0 ? undefined : text, leftOut };
 }
 
 /** The flags of `kpc test`, and the files of expectations. Inputs that the files name are not read. */

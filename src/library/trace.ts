@@ -9,7 +9,7 @@ import { snapshotsJson } from '../say/snapshots.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
 import { sceneOfSender } from '../ask/trace/read-sender.ts';
-import { hasNoNames } from '../ask/trace/question.ts';
+import { faultsOfWords, hasNoNames } from '../ask/trace/question.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { diagnosticsOf } from './words.ts';
@@ -37,6 +37,11 @@ export function askNodes(
     answers.push(answer);
   }
   return { sides: asked.map(({ side }) => side), answers };
+}
+
+/** What is wrong with the words of a question, before anything is read. */
+export function checkQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>): readonly Finding[] {
+  return faultsOfWords({ from: from ?? '', to: all ?? to ?? '' }).map(({ diagnostic }) => diagnostic);
 }
 
 /** Whether no name is looked up, neither in the question nor in objects beside a bundle or dump. */

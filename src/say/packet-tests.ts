@@ -181,49 +181,50 @@ interface HoldingTest {
 }
 
 /**
- * A file for kpc test that expects what happens now to packets from every kind of sender to every address of a Service.
+ * A file for kpc test that expects what happens now to packets from every kind of sender to every address of a Service, and the
+ * addresses that it leaves out: what is not known holds nothing.
  */
-export function holdingTests(head: TestFileHead, scenes: readonly Scene[]): unknown {
-  const merged = (['from', 'to', 'node'] as const).reduce<readonly HoldingTest[]>(merge, scenes.flatMap(testsOnNode));
+export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
+  const cells = scenes.flatMap(cellsOnNode);
+  const isKnown = ({ fate }: (typeof cells)[number]): boolean => fate.verdict !== 'unknown';
+  const known = cells.filter(isKnown).map(testOf);
+  const merged = (['from', 'to', 'node'] as const).reduce<readonly HoldingTest[]>(merge, known);
   const tests = merged.map((test) => ({
     ...test,
     from: oneOf(test.from),
     to: oneOf(test.to),
     node: test.node.length === scenes.length ? undefined : oneOf(test.node),
   }));
-  return { ...head, inputs: oneOf(head.inputs), tests };
-}
-
-/** Whether node ports are left out because a side does not show what becomes of packets to them. */
-export function leavesOutNodePorts(scenes: readonly Scene[]): boolean {
-  return scenes.some((scene) =>
-    scene.side.ports.some((port) =>
-      traceMatrix([port], scene).cells.some(
-        ({ target, fate }) => isUnknownOwn(target.address) && fate.verdict === 'unknown',
-      ),
-    ),
-  );
+  return {
+    file: { ...head, inputs: oneOf(head.inputs), tests },
+    leftOut: [...new Set(cells.flatMap((cell) => (isKnown(cell) ? [] : cell.name)))],
+  };
 }
 
 function oneOf(values: readonly string[]): string | readonly string[] {
   return values.length === 1 ? (values[0] ?? '') : values;
 }
 
-function testsOnNode(scene: Scene): readonly HoldingTest[] {
-  const node = [scene.side.nodeName];
+function cellsOnNode(scene: Scene) {
   return scene.side.ports.flatMap((port) =>
-    // What is not known holds nothing.
-    traceMatrix([port], scene)
-      .cells.filter(({ fate }) => fate.verdict !== 'unknown')
-      .map(({ from, kind, sender, target: { address, port: number, protocol }, fate }) => ({
-        name: printable(`${port.label} ${kind}`),
-        from: [from === 'itself' ? (sender.address?.text ?? from) : from],
-        to: [isUnknownOwn(address) ? nodeSocketText({ port: number, protocol }) : joinHostPort(address.text, number)],
-        proto: protocol === 'tcp' ? undefined : protocol,
-        node,
-        ...outcomeOf(fate, sender),
-      })),
+    traceMatrix([port], scene).cells.map((cell) => ({
+      ...cell,
+      name: printable(`${port.label} ${cell.kind}`),
+      node: scene.side.nodeName,
+    })),
   );
+}
+
+function testOf({ name, node, from, sender, target, fate }: ReturnType<typeof cellsOnNode>[number]): HoldingTest {
+  const { address, port, protocol } = target;
+  return {
+    name,
+    from: [from === 'itself' ? (sender.address?.text ?? from) : from],
+    to: [isUnknownOwn(address) ? nodeSocketText({ port, protocol }) : joinHostPort(address.text, port)],
+    proto: protocol === 'tcp' ? undefined : protocol,
+    node: [node],
+    ...outcomeOf(fate, sender),
+  };
 }
 
 function outcomeOf(fate: Fate, sender: Sender): Pick<HoldingTest, 'expect' | 'source'> {

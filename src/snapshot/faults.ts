@@ -1,3 +1,4 @@
+import { isIdle, type Unready } from '../base/findings/lint.ts';
 import { mayBeUnseen } from '../base/findings/services.ts';
 import { count, joinWords } from '../base/printable.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
@@ -39,7 +40,7 @@ export function faultWords(fault: PortFault): string {
     case 'no-node-fits':
       return `no Node has ${fault.arguments.wanted}, as ${fault.arguments.owner} asks`;
     case 'no-ready-endpoint':
-      return `the ${fault.arguments.owner ?? 'workload'} that it selects is scaled to 0`;
+      return unreadyWords(fault.arguments);
     case 'unknown-port': {
       const { owner, protocol, name, found } = fault.arguments;
       const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${name}`;
@@ -52,15 +53,59 @@ export function faultWords(fault: PortFault): string {
   }
 }
 
+/** Why a Service has no endpoints, in few words; undefined if it may have some. */
+export function faultInShort(fault: PortFault): string | undefined {
+  switch (fault.code) {
+    case 'selects-nothing':
+      return `selects no Pod${unlessUnseen([fault])}`;
+    case 'no-node-fits':
+      return `no Node has ${fault.arguments.wanted}`;
+    case 'no-ready-endpoint':
+      return unreadyInShort(fault.arguments);
+    case 'unknown-port':
+      return fault.arguments.name === '' ? undefined : `no port named ${fault.arguments.name}`;
+    case 'undeclared-port':
+      return undefined;
+  }
+}
+
+function unreadyInShort(details: Unready): string {
+  if (isIdle(details)) return 'scaled to 0';
+  const { unused, pods } = details;
+  if (unused) return unused.by === 'port' ? 'ports without a number' : `EndpointSlices of ${unused.types.join(', ')}`;
+  return pods === undefined ? 'empty EndpointSlices' : `its Pods ${pods === 'ended' ? 'have ended' : 'are pending'}`;
+}
+
+/** A clause on why a Service has no endpoint that takes connections. */
+export function unreadyWords(details: Unready): string {
+  const { endpoints, owner, unused, pods } = details;
+  if (isIdle(details)) return `the ${owner} that it selects is scaled to 0`;
+  switch (unused?.by) {
+    case 'address-type':
+      return `kube-proxy skips its EndpointSlices (addressType ${joinWords(unused.types)})`;
+    case 'port':
+      return 'kube-proxy skips its EndpointSlices, because their ports have no number';
+    case undefined:
+  }
+  if (endpoints === 1) return 'its one endpoint is not ready';
+  if (endpoints > 1) return `none of its ${count(endpoints, 'endpoint')} is ready`;
+  switch (pods) {
+    case 'ended':
+      return 'the Pods that it selects have ended';
+    case 'pending':
+      return 'the Pods that it selects have no address yet';
+    case undefined:
+      return 'its EndpointSlices are empty';
+  }
+}
+
 /** A clause; undefined if unknown. */
 export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefined {
   const fault = faultsOf(port, side).find(({ code }) => code !== 'undeclared-port');
   if (fault) return faultWords(fault);
   const { endpoints = [] } = port;
   if (endpoints.length === 0) return undefined;
-  return endpoints.length === 1
-    ? 'its endpoint is not ready'
-    : `none of its ${count(endpoints.length, 'endpoint')} is ready`;
+  return unreadyWords({ endpoints: endpoints.length, publishes: false, isScaledToZero: false });
 }
 
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";

@@ -137,3 +137,28 @@ test('a kpc.yml is not taken for kpc.yaml in silence', async () => {
   const { stderr } = await runKpc(['describe', '../svc.yaml'], { cwd: folder });
   expect(stderr).toContain('note: kpc.yml is not read [reading]\n  help: call it kpc.yaml\n');
 });
+
+test.each([
+  'trace broken.yaml --from 10.0.0.999 --to 10.96.0.1:80',
+  'trace broken.yaml --from pod --to svc/web:99999',
+  'trace broken.yaml --all web:70000',
+  'equivalence iptables 1.99 -f broken.yaml',
+  'compile broken.yaml --proxy-mode ipvs --print nftables',
+  'compile broken.yaml --all-nodes',
+  'compile broken.yaml --prune -o out',
+])('kpc %s: what is wrong with the words is said alone, before anything is read', async (words) => {
+  writeFolder(cwd, { 'broken.yaml': 'kind: Service\nspec: [\n' });
+  const { status, stderr } = await runKpc(words.split(' '), { cwd });
+  expect(status).toBe(2);
+  expect(stderr.match(/\[(?!not-closed)[a-z-]+\]$/gm)).toHaveLength(1);
+  expect(stderr).not.toContain('[not-closed]');
+});
+
+test('an error of the whole input comes after what may tell its cause', async () => {
+  writeFolder(cwd, { 'nothing.yaml': '# no objects\n' });
+  for (const command of ['compile', 'lint']) {
+    const { status, stderr, stdout } = await runKpc([command, 'nothing.yaml'], { cwd });
+    expect(status).toBe(2);
+    expect((stdout + stderr).match(/\[[a-z-]+\]/g)).toEqual(['[empty-file]', '[no-input]']);
+  }
+});

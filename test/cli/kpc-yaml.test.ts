@@ -155,7 +155,8 @@ describe('kpc.yaml', () => {
     ['node: a\n---\nnode: b\n', 'kpc.yaml holds several documents'],
     ['kpc-yaml: x\n', 'kpc has no flag --kpc-yaml'],
   ])('is told what is wrong with it, and where: %j', async (text, message) => {
-    const run = await compile(write({ ...files, 'kpc.yaml': text }), '-f', 'services', '--allow-empty');
+    const cwd = write({ ...files, 'kpc.yaml': text });
+    const run = await runKpc(['compile', '--print', 'manifest', '-f', 'services', '--allow-empty'], { cwd });
     expect(run).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) });
     expect(run.stderr).not.toContain('bug in kpc');
   });

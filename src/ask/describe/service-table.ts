@@ -1,9 +1,22 @@
 import { fitRows, joinCells, formatCount, printable } from '../../base/printable.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
-import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../../cluster/endpoint-choice.ts';
+import {
+  chooseEndpoints,
+  isExternallyAccessible,
+  usesLocalEndpoints,
+  type EndpointChoice,
+} from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { portAddresses, type PortAddress, type ServicePort, type ShownPort } from '../../cluster/model.ts';
-import { faultsOf, unlessUnseen } from '../../snapshot/faults.ts';
+import {
+  portAddresses,
+  serviceName,
+  type PortAddress,
+  type ServiceInfo,
+  type ServicePort,
+  type ShownPort,
+} from '../../cluster/model.ts';
+import { fullName } from '../../cluster/objects.ts';
+import { faultInShort, faultsOf } from '../../snapshot/faults.ts';
 import { families } from '../../kernel/family.ts';
 import { withoutName } from './describe-services.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
@@ -34,7 +47,7 @@ const optionalColumns: ReadonlySet<keyof ServiceRow> = new Set(['nodePorts', 'po
 /** One row for each Service, in the cluster's order. */
 export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
   return eachService(view).map((known) => {
-    const { service, assumed } = known;
+    const { service, assumed, endpoints } = known;
     const chosen = new Set(assumed ? assignedTexts(assumed) : []);
     const star = (text: string): string => (chosen.has(text) ? `${text}*` : text);
     const nodePorts = service.ports.flatMap(({ nodePort }) => (nodePort === 0 ? [] : [String(nodePort)]));
@@ -44,7 +57,7 @@ export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
       addresses: addressesOf(known).map(star).join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
       nodePorts: [...new Set(nodePorts)].map(star).join(', '),
-      endpoints: countReady(known, view.assumed.pods),
+      endpoints: endpoints ? `${endpoints.ready}/${endpoints.total}${hasAssumed(known, view) ? '*' : ''}` : '',
       policies: policiesOf(known).join(', '),
       notes: oddities(known, view).join(', '),
     };
@@ -67,21 +80,38 @@ function addressesOf({ service, ports }: KnownService): readonly string[] {
   }
 }
 
-/** Ready addresses of all, with a star if some are assumed. Addresses of two families belong to the same Pods. */
-function countReady({ service, ports, headless }: KnownService, assumed: ReadonlySet<string>): string {
-  if (headless) {
-    const isAssumed = service.headlessEndpoints.some(({ address }) => assumed.has(address));
-    return `${headless.used}/${headless.total}${isAssumed ? '*' : ''}`;
+function hasAssumed({ service, ports }: KnownService, { assumed: { pods } }: CompiledSnapshot): boolean {
+  return (
+    service.headlessEndpoints.some(({ address }) => pods.has(address)) ||
+    ports.some(({ endpoints }) => endpoints.some(({ status }) => status.assumed))
+  );
+}
+
+/**
+ * How many addresses its endpoints have, how many of these are ready, and how many the node uses; undefined if it cannot have any.
+ * Addresses of two families belong to the same Pods.
+ */
+function countEndpoints(
+  { skipped, headlessEndpoints }: ServiceInfo,
+  ports: readonly ServicePort[],
+  choices: readonly EndpointChoice[],
+) {
+  if (skipped === 'headless') {
+    const ready = headlessEndpoints.filter((each) => each.ready).length;
+    return { used: ready, ready, total: headlessEndpoints.length };
   }
-  if (ports.length === 0) return '';
-  const all = ports.flatMap(({ endpoints }) => endpoints);
+  if (ports.length === 0) return undefined;
   const counts = families.map((family) => {
-    const own = all.filter(({ address }) => address.family === family);
-    const distinct = (some: typeof all): number => new Set(some.map(({ address }) => address.text)).size;
-    return { ready: distinct(own.filter(({ status }) => status.ready)), all: distinct(own) };
+    const distinct = (some: ServicePort['endpoints']): number =>
+      new Set(some.flatMap(({ address }) => (address.family === family ? address.text : []))).size;
+    const all = ports.flatMap(({ endpoints }) => endpoints);
+    return {
+      used: distinct(choices.flatMap(({ reachable }) => reachable)),
+      ready: distinct(all.filter(({ status }) => status.ready)),
+      total: distinct(all),
+    };
   });
-  const most = counts.reduce((a, b) => (b.all > a.all ? b : a));
-  return `${most.ready}/${most.all}${all.some(({ status }) => status.assumed) ? '*' : ''}`;
+  return counts.reduce((a, b) => (b.total > a.total ? b : a));
 }
 
 function policiesOf({ ports }: KnownService): readonly string[] {
@@ -94,8 +124,9 @@ function policiesOf({ ports }: KnownService): readonly string[] {
   return [...new Set(policies)];
 }
 
-function oddities({ service, ports, choices, headless }: KnownService, view: CompiledSnapshot): readonly string[] {
-  const isUnserved = headless ? headless.used === 0 : ports.length > 0 && choices.every(({ hasAny }) => !hasAny);
+function oddities({ service, ports, choices, endpoints }: KnownService, view: CompiledSnapshot): readonly string[] {
+  const isHeadless = service.skipped === 'headless';
+  const isUnserved = isHeadless ? endpoints?.used === 0 : ports.length > 0 && choices.every(({ hasAny }) => !hasAny);
   const lacksLocal = ports.some((port, i) => {
     const choice = choices[i];
     return usesLocalEndpoints(port) && choice?.hasAny && choice.local.length === 0;
@@ -107,7 +138,7 @@ function oddities({ service, ports, choices, headless }: KnownService, view: Com
   return [
     ...(service.skipped === 'no-cluster-ip' ? ['no cluster IP'] : []),
     ...(isUnserved
-      ? [service.endpointsGiven === false ? 'endpoints not given' : `no endpoints${lackOf(ports, view)}`]
+      ? [service.endpointsGiven === false ? 'endpoints not given' : `no endpoints${lackOf(service, ports, view)}`]
       : []),
     ...(lacksLocal ? ['none on this node'] : []),
     ...(isPending ? ['no load balancer address'] : []),
@@ -115,32 +146,19 @@ function oddities({ service, ports, choices, headless }: KnownService, view: Com
 }
 
 /** Why no port has an endpoint, in few words. */
-function lackOf(ports: readonly ServicePort[], view: CompiledSnapshot): string {
-  const [fault] = ports.flatMap((port) => faultsOf(port, view));
-  switch (fault?.code) {
-    case 'selects-nothing':
-      return `: selects no Pod${unlessUnseen([fault])}`;
-    case 'no-node-fits':
-      return `: no Node has ${fault.arguments.wanted}`;
-    case 'no-ready-endpoint':
-      return ': scaled to 0';
-    case 'unknown-port':
-      return fault.arguments.name === '' ? '' : `: no port named ${fault.arguments.name}`;
-    case 'undeclared-port':
-    case undefined:
-      return '';
-  }
+function lackOf(service: ServiceInfo, ports: readonly ServicePort[], view: CompiledSnapshot): string {
+  const isHeadless = service.skipped === 'headless';
+  const [fault] = isHeadless ? view.faultsOf(fullName(service)) : ports.flatMap((port) => faultsOf(port, view));
+  const words = fault && faultInShort(fault);
+  return words === undefined ? '' : `: ${words}`;
 }
 
 export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
 
 /** The table's rows as data, with real numbers and lists. */
 export function summarizeServices(view: CompiledSnapshot) {
-  return eachService(view).map(({ service, ports, choices, headless, assumed }) => {
-    // Counts an address and port once across all ports and families.
-    const labels = (endpoints: ServicePort['endpoints']) => endpoints.map(({ label }) => label);
-    const used = new Set(choices.flatMap(({ reachable }) => labels(reachable))).size;
-    const total = new Set(ports.flatMap(({ endpoints }) => labels(endpoints))).size;
+  return eachService(view).map((known) => {
+    const { service, endpoints, assumed } = known;
     return {
       /** "namespace/name". */
       service: `${service.namespace}/${service.name}`,
@@ -152,8 +170,9 @@ export function summarizeServices(view: CompiledSnapshot) {
       ports: service.ports.map(({ name, port, protocol, nodePort }) => {
         return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
       }),
-      /** How many endpoints the node uses, and how many exist; undefined if the Service cannot have any. */
-      endpoints: ports.length > 0 ? { used, total } : headless,
+      endpoints,
+      policies: policiesOf(known),
+      notes: oddities(known, view),
       /** The values that kpc chose because the input lacks them. */
       assumed: assumed && withoutName(assumed),
     };
@@ -164,20 +183,14 @@ type KnownService = ReturnType<typeof eachService>[number];
 
 /** The Services in the cluster's order, with the endpoints that the node chooses for each port. */
 function eachService({ cluster, node, assumed }: CompiledSnapshot) {
-  const byService = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  const byService = groupBy(cluster.servicePorts, serviceName);
   const chosen = new Map(assumed.services.map((each) => [each.service, each]));
   return cluster.services.map((service) => {
-    const { namespace, name, skipped, headlessEndpoints } = service;
-    const ports = byService.get(`${namespace}/${name}`) ?? [];
-    // The endpoints that a headless Service's name resolves to.
-    const used = headlessEndpoints.filter(({ ready }) => ready).length;
-    return {
-      service,
-      ports,
-      choices: ports.map((port) => chooseEndpoints(port, node)),
-      headless: skipped === 'headless' ? { used, total: headlessEndpoints.length } : undefined,
-      assumed: chosen.get(`${namespace}/${name}`),
-    };
+    const name = fullName(service);
+    const ports = byService.get(name) ?? [];
+    const choices = ports.map((port) => chooseEndpoints(port, node));
+    const endpoints = countEndpoints(service, ports, choices);
+    return { service, ports, choices, endpoints, assumed: chosen.get(name) };
   });
 }
 

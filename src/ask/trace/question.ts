@@ -65,7 +65,28 @@ export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
 /** Kinds of senders that need no name. */
 export const senderKinds = ['pod', 'remote-pod', 'node', 'external'] as const;
 
-export const dottedQuad = /^\d+(\.\d+){3}$/;
+const dottedQuad = /^\d+(\.\d+){3}$/;
+
+/** What is wrong with the words of a question whatever the input holds: neither an address nor a name. */
+export function faultsOfWords({ from, to }: Partial<Pick<Question, 'from' | 'to'>>): readonly Wrong[] {
+  return [wrongSender(from ?? ''), wrongDestination(to ?? '')].filter((each) => each !== undefined);
+}
+
+export function wrongSender(from: string): Wrong | undefined {
+  return dottedQuad.test(from) && !parseAddress(from) ? wrong({ problem: 'no-address', text: from }) : undefined;
+}
+
+export function wrongDestination(to: string): Wrong | undefined {
+  if (parseAskedAddress(to)) return undefined;
+  const [, host = to, port] = /^(.*):(\d+)$/.exec(to) ?? [];
+  if (dottedQuad.test(host) && !parseAddress(host)) return wrong({ problem: 'no-address', text: to });
+  return port === undefined || numberOf(port) !== undefined ? undefined : wrong({ problem: 'port-range', to });
+}
+
+/** A port's number; undefined for another text. */
+export function numberOf(text: string): number | undefined {
+  return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65535 ? Number(text) : undefined;
+}
 
 /** Whether a question uses only addresses and kinds of senders. */
 export function hasNoNames({ from, to }: Pick<Question, 'from' | 'to'>): boolean {

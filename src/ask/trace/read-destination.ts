@@ -21,7 +21,8 @@ import {
   read,
   absent,
   wrong,
-  dottedQuad,
+  numberOf,
+  wrongDestination,
   nearNames,
   isNamed,
   type Question,
@@ -36,12 +37,9 @@ type Asked = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOuts
 export function readDestination(asked: Asked, family: Family | undefined, scene: Scene): Read<Destination> {
   const { to, namespace } = asked;
   const named = parseAskedAddress(to);
-  const ofNode = named ? undefined : readNodeSocket(asked, family, scene);
-  if (ofNode) return ofNode;
+  const other = wrongDestination(to) ?? (named ? undefined : readNodeSocket(asked, family, scene));
+  if (other) return other;
   if (!named) {
-    const [, host = to] = /^(.*):\d+$/.exec(to) ?? [];
-    if (parseAskedAddress(host)) return wrong({ problem: 'port-range', to });
-    if (dottedQuad.test(host)) return wrong({ problem: 'no-address', text: to });
     const ports = findPorts(to, namespace, scene);
     if (ports.kind === 'read') return readService(asked, ports.value, family, scene);
     return readHost(asked, family, scene) ?? ports;
@@ -95,11 +93,6 @@ function readHost(
     ports: numbers.map(String),
     example: `${to.replace(/:.*/, '')}:${numbers[0] ?? 80}`,
   });
-}
-
-/** A port's number; undefined for another text. */
-function numberOf(text: string): number | undefined {
-  return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65535 ? Number(text) : undefined;
 }
 
 /** How a question names a port of the node at any of its addresses. */

@@ -20,7 +20,7 @@ import {
   absent,
   wrong,
   senderKinds,
-  dottedQuad,
+  wrongSender,
   type Question,
   type Sender,
   type Read,
@@ -51,7 +51,8 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
     const isPod = side.node?.podCIDRs.some((network) => contains(network, address)) === true;
     return sender(isPod ? 'a pod on this node' : 'a client', address, isPod);
   }
-  if (dottedQuad.test(from)) return wrong({ problem: 'no-address', text: from });
+  const faulty = wrongSender(from);
+  if (faulty) return faulty;
   const workload = workloadOf(from, namespace);
   const pod = podOf(from, namespace, side);
   const name = pod

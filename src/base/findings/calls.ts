@@ -50,6 +50,7 @@ export const callFindings = {
     'no-input': { readonly takes: 'manifests' | 'any' | 'cluster' | 'both-sides' };
     'no-manifests': Texts<'what'>;
     'no-tests': None;
+    'nothing-to-test': None;
     'no-packet': { readonly lacks: 'packet' | 'sender' | 'destination' };
     'no-pack': None;
     'no-folder': None;
@@ -65,6 +66,8 @@ export const callFindings = {
     'no-dump': Texts<'path'>;
     'second-input': Texts<'path'>;
     'nothing-in-common': Texts<'from' | 'to'>;
+    'no-services': Texts<'from' | 'to'>;
+    'empty-shard': Texts<'shard'>;
     'stdin-of-two-sides': None;
     'stdin-of-cluster': None;
     'stdin-kept': None;
@@ -80,7 +83,8 @@ export const callFindings = {
     'no-release': Texts<'release'>;
     'unknown-mode': Texts<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
     'same-mode': Texts<'mode'> & { readonly isNamed: boolean };
-    'no-such-file': Texts<'file' | 'mode'> & Lists<'families'>;
+    /** `families`: those of the input, once it was read. */
+    'no-such-file': Texts<'file' | 'mode'> & { readonly families?: readonly string[] };
     'replaces-real': Texts<'folder'>;
     folder: { readonly wrong: FolderProblem };
     'no-bundle': Texts<'folder'> & Lists<'problems'>;

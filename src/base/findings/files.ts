@@ -124,6 +124,8 @@ export const fileFindings = {
     'read-as': Texts<'text'>;
     'taken-as-other': Texts<'text'>;
     'skipped-on-both': Lists<'services'>;
+    /** Addresses of Services. */
+    untested: Lists<'leftOut'>;
     'taken-as-subject': Texts<'word'>;
     'misnamed-file': Texts<'file'>;
   }>(severityBy('problem', 'note', { 'may-hold-more': 'warning', 'manifests-left-out': 'warning' })),

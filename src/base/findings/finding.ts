@@ -72,6 +72,12 @@ export function isError({ severity }: Pick<Finding, 'severity'>): boolean {
   return severity === 'error';
 }
 
+/** The same, with errors of the input as a whole at the end: what is said of its parts may tell their cause. */
+export function endLast(findings: readonly Finding[]): readonly Finding[] {
+  const isOfWhole = (each: Finding): boolean => isError(each) && each.place === undefined;
+  return [...findings.filter((each) => !isOfWhole(each)), ...findings.filter(isOfWhole)];
+}
+
 /** For what is wrong but used anyway. */
 export function asWarning(finding: Finding): Finding {
   return { ...finding, severity: 'warning' };

@@ -15,6 +15,8 @@ export interface Unready extends Numbers<'endpoints'> {
   readonly owner?: string | undefined;
   readonly isScaledToZero: boolean;
   readonly unused?: Unused | undefined;
+  /** Why none of the Pods that it selects is an endpoint. */
+  readonly pods?: 'ended' | 'pending' | undefined;
 }
 
 /** Why kube-proxy skips all slices of a Service: their address types, or ports without numbers. */

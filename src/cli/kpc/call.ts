@@ -138,6 +138,12 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     if (said !== '') await this.terminal.err(said);
   }
 
+  /** Ends the call for faults of its arguments, before anything is read. */
+  async expectNone(faults: readonly Finding[]): Promise<void> {
+    await this.print(faults, new Map());
+    if (faults.length > 0) throw new Ended();
+  }
+
   /** Reports how the input was read, and what it does not show. */
   async note(...notes: readonly ArgumentsOf<'reading'>[]): Promise<void> {
     await this.print(

@@ -1,8 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import { formatCount, shellWord } from '../../base/printable.ts';
-import { isError, type Finding } from '../../base/findings/finding.ts';
+import { endLast, isError, type Finding } from '../../base/findings/finding.ts';
 import {
   checkSnapshot,
+  expectTarget,
   compileOne,
   findMistake,
   formatOne,
@@ -115,6 +116,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     const { options } = call;
     const { check, print, output } = options;
     if (check === undefined && output !== 'text' && output !== 'json') refuse({ problem: 'output-of-check', output });
+    expectTarget(options);
     const opened = await openToCompile(options);
     const mistake = await findMistake(opened, options);
     if (mistake) await report(call, [mistake], opened);
@@ -153,7 +155,7 @@ async function report(
   { loaded: { files } }: OpenedToCompile,
 ): Promise<void> {
   const diagnostics = makeStrict(found, call.options);
-  await call.print(diagnostics, files);
+  await call.print(endLast(diagnostics), files);
   if (diagnostics.some(isError)) call.end();
 }
 
@@ -167,9 +169,8 @@ async function compileMany(
   wordsFor: WordsOfForm,
 ): Promise<ExitStatus> {
   const { options, terminal } = call;
-  const { golden, check = '', print, output } = options;
+  const { golden, check = '', output } = options;
   const out = options.out ?? golden;
-  if (print !== undefined || (out === undefined && options.check === undefined)) refuse({ problem: 'no-folder' });
   if (options.jobs > 1 && isBinary) refuse({ problem: 'jobs-of-binary' });
   const { checkFleet, openFleet, writeFleet } = await import('../../library/node/fleet.ts');
   const { run, diagnostics: found } = openFleet(opened, options);

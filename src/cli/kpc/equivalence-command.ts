@@ -16,6 +16,7 @@ import {
   type NamedSide,
   type Pair,
 } from '../../library/node/pair.ts';
+import { checkValues } from '../../library/inputs.ts';
 import { migrateFlags, nodeFlag, refuseNamedTwice } from '../../library/command-flags.ts';
 import { flagRow, flagWords, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
@@ -57,6 +58,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
     if (first) {
       refuse({ problem: 'unknown-side', names: wrong.map(({ name }) => name), meant: nearestMode(first.name) });
     }
+    await call.expectNone([old, fresh].flatMap(({ adds }) => checkValues(adds ?? {})));
     const found = await recognisePair([old, fresh], call.options);
     refuseIdle(call, found);
     const sides = await openPair(found, call.options);

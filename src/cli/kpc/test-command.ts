@@ -48,7 +48,9 @@ export const addTestCommand = defineCommand<TestOptions>({
     const file = call.inputs(call.words, call.options.file);
     if (file.length === 0) refuse({ problem: 'no-input', takes: 'any' });
     const scenes = await openScenes(call.with({ file }), call.given);
-    await call.out(writeHoldingTests({ ...call.options, file }, scenes));
+    const { text, leftOut } = writeHoldingTests({ ...call.options, file }, scenes);
+    if (leftOut.length > 0) await call.note({ problem: 'untested', leftOut });
+    await call.out(text ?? refuse({ problem: 'nothing-to-test' }));
     return exitStatus.ok;
   },
 });

@@ -1,4 +1,11 @@
-import { askNodes, formatTrace, readsNoNames, traceOutputs, type TraceQuestion } from '../../library/trace.ts';
+import {
+  askNodes,
+  checkQuestion,
+  formatTrace,
+  readsNoNames,
+  traceOutputs,
+  type TraceQuestion,
+} from '../../library/trace.ts';
 import { nodeFlag, traceFlags } from '../../library/command-flags.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse, refuseFlag } from '../../library/refusal.ts';
@@ -39,6 +46,7 @@ export const addTraceCommand = defineCommand<TraceOptions>({
       const missing = from === undefined ? (to === undefined ? 'packet' : 'sender') : 'destination';
       refuse({ problem: 'no-packet', lacks: missing });
     }
+    await asked.expectNone(checkQuestion(asked.options));
     const { call } = await nameInputs(asked, asked.words, 'traffic');
     const { options, terminal } = call;
     if (options.file.length === 0) refuse({ problem: 'no-input', takes: 'any' });

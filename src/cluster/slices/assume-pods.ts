@@ -236,15 +236,16 @@ function describePending(podSet: PodSet, nodes: readonly Node[], assumption: Ass
   const { owner, template, source } = podSet;
   const { namespace } = template.metadata;
   const spec = owner.kind === 'Pod' ? ['spec'] : ['spec', 'template', 'spec'];
-  const { words, key } = describeUnmet(nodes, template.spec);
-  const [selector, none] = [[...spec, 'nodeSelector', key], spec].map((path) => source.place(path));
-  const affinity = [...spec, 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution'];
-  const isWritten = JSON.stringify(selector?.locate()) !== JSON.stringify(none?.locate());
+  const { words, first } = describeUnmet(nodes, template.spec);
+  const field =
+    first?.of === 'nodeSelector'
+      ? ['nodeSelector', first.key]
+      : ['affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution'];
   return {
     owner: ownerKey(namespace, owner),
     pods: placePods(podSet, assumption, new Map()).map(({ pod }) => pod),
     wanted: words,
-    place: selector && isWritten ? selector : source.place(affinity),
+    place: source.place([...spec, ...field]),
   };
 }
 

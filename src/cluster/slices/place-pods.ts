@@ -1,8 +1,9 @@
 // Nodes and addresses for assumed Pods.
 import {
   meetsRequirement,
-  type LabelSelector,
+  type LabelRequirement,
   type Node,
+  type NodeRequirement,
   type PodSpec,
   type Taint,
   type Toleration,
@@ -26,27 +27,25 @@ export function suitsPods(node: Node, { nodeTerms }: Pick<PodSpec, 'nodeTerms'>)
 }
 
 /** Treats the field metadata.name as a label. */
-function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelSelector[number]): boolean {
+function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelRequirement): boolean {
   return meetsRequirement(requirement, { ...labels, 'metadata.name': name }) === true;
 }
 
-/**
- * What no Node meets of nodeSelector and node affinity ("pool=web"), with its first label. A term that only fails as a whole comes whole.
- */
+/** What no Node meets of nodeSelector and node affinity ("pool=web"), with its first requirement. A term that only fails as a whole comes whole. */
 export function describeUnmet(
   nodes: readonly Node[],
   { nodeTerms = [] }: Pick<PodSpec, 'nodeTerms'>,
-): { readonly words: string; readonly key: string } {
+): { readonly words: string; readonly first: NodeRequirement | undefined } {
   const terms = nodeTerms.map((term) => {
     const unmet = term.filter((requirement) => !nodes.some((node) => hasRequired(node, requirement)));
     return unmet.length === 0 ? term : unmet;
   });
   const words = terms.map((term) => term.map(requirementWords).join(','));
-  return { words: [...new Set(words)].join(' or '), key: terms[0]?.[0]?.key ?? '' };
+  return { words: [...new Set(words)].join(' or '), first: terms[0]?.[0] };
 }
 
 /** In kubectl's syntax. */
-function requirementWords({ key, operator, values }: LabelSelector[number]): string {
+function requirementWords({ key, operator, values }: LabelRequirement): string {
   switch (operator) {
     case 'Exists':
       return key;

@@ -7,6 +7,7 @@ import type {
   HostPort,
   Namespace,
   Node,
+  NodeRequirement,
   ObjectMeta,
   Owner,
   Pod,
@@ -173,11 +174,15 @@ function readPodSpec(
 /** nodeSelector combined with each term of required node affinity, one of which must match; an empty term matches no Node. */
 function readNodeTerms({ nodeSelector, affinity }: RawPodSpec): PodSpec['nodeTerms'] {
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
-  const labels = readSelector({ matchLabels: readTexts(nodeSelector) });
+  const written = (
+    of: NodeRequirement['of'],
+    selector: Parameters<typeof readSelector>[0],
+  ): readonly NodeRequirement[] => readSelector(selector).map((each) => ({ ...each, of }));
+  const labels = written('nodeSelector', { matchLabels: readTexts(nodeSelector) });
   if (!terms) return labels.length > 0 ? [labels] : undefined;
   return terms.flatMap(({ matchExpressions, matchFields }) => {
     const own = [...(matchExpressions ?? none), ...(matchFields ?? none)];
-    return own.length === 0 ? [] : [[...labels, ...readSelector({ matchExpressions: own })]];
+    return own.length === 0 ? [] : [[...labels, ...written('affinity', { matchExpressions: own })]];
   });
 }
 

@@ -2,9 +2,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import { holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/make-bundle.ts';
-import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
+import { isError, type Finding } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/revision-paths.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
 import type { CheckWords, FolderForm } from '../../say/check-report.ts';
 import { isHostFolder, loadInputs, readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
@@ -92,17 +92,12 @@ export async function findMistake(
 
 export function compileOne(
   { loaded, refusals }: OpenedToCompile,
-  { file, node: nodes = [], ipFamily, hostAddresses: path, prune }: CompileOptions,
+  { file, node: nodes = [], ipFamily, hostAddresses: path }: CompileOptions,
 ): Compilation {
   const [node] = nodes;
   const nodeName = chooseNodeName(node, loaded);
   const host = isHostFolder(path) ? readHostFolder(path, [nodeName]) : undefined;
-  const wrong = [
-    ...(host?.diagnostics ?? []),
-    ...nodes.flatMap((name) => checkNodeName(name) ?? []),
-    ...(prune ? [diagnose('bad-prune', {})] : []),
-    ...refusals,
-  ];
+  const wrong = [...(host?.diagnostics ?? []), ...nodes.flatMap((name) => checkNodeName(name) ?? []), ...refusals];
   const own = host ? { ...loaded, hostAddresses: host.addresses.get(nodeName) } : loaded;
   return compileLoaded(own, { node, ipFamily, name: file?.join(', ') }, wrong);
 }
@@ -126,6 +121,15 @@ export async function writeSnapshot(
 export async function writeGolden(folder: string, snapshot: CompiledSnapshot): Promise<void> {
   const problem = await replaceFolder(folder, makeGolden(snapshot, compileState), writeQuickly);
   if (problem) refuse({ problem: 'folder', wrong: problem });
+}
+
+/** Refuses what can be written nowhere, whatever the input holds: a file that the mode lacks, or several nodes without a folder. */
+export function expectTarget(options: CompileOptions): void {
+  const { print, out, golden, check } = options;
+  if (isFleet(options) && (print ?? out ?? golden ?? check) === print) refuse({ problem: 'no-folder' });
+  const mode = proxyModes.find((each) => each === options.proxyMode);
+  if (print === undefined || !mode || modeOfPrint(print, mode) === undefined) return;
+  refuse({ problem: 'no-such-file', file: printNames.get(print) ?? '', mode });
 }
 
 /** `name`: as for --print. */

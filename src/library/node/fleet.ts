@@ -109,11 +109,13 @@ export async function checkFleet(
   const adds = stale.length > 0 && !run.options.prune ? ['--prune'] : [];
   const { accept, taken } = wordsFor(isGolden ? 'golden' : 'bundle', adds);
   const isSame = changed.length + stale.length === 0;
+  const { nodes, shard } = run.fleet;
+  if (isSame && nodes.length === 0 && shard) refuse({ problem: 'empty-shard', shard: `${shard.index}/${shard.count}` });
   return {
     isSame,
     report: {
       folder: path,
-      nodes: run.fleet.nodes,
+      nodes,
       snapshots,
       changed,
       stale,

@@ -44,8 +44,3 @@ export function readTestFiles(
   for (const file of read) if (!(file instanceof TextFile)) made.report(file);
   return { run: made, files: new Map(files.map((file) => [file.name, file])) };
 }
-
-/** Whether the error says that nothing was read. */
-export function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boolean {
-  return severity === 'error' && (code === 'no-input' || code === 'unreadable-file');
-}

@@ -41,7 +41,14 @@ const serviceSummary = objectOf({
   clusterIPs: listOf(text),
   externalName: optional(text),
   ports: listOf(objectOf({ name: text, port: portNumber, protocol, nodePort: optional(portNumber) })),
-  endpoints: optional(about('absent if it cannot have any', objectOf({ used: wholeNumber(0), total: wholeNumber(0) }))),
+  endpoints: optional(
+    about(
+      'how many addresses its endpoints have, how many are ready, and how many the node uses; absent if it cannot have any',
+      objectOf({ used: wholeNumber(0), ready: wholeNumber(0), total: wholeNumber(0) }),
+    ),
+  ),
+  policies: about('those that are not the default', listOf(text)),
+  notes: about('what is odd about it, such as that it has no endpoints, and why', listOf(text)),
   assumed: optional(assumed),
 });
 

@@ -112,6 +112,10 @@ export const callWords: WordsOf<typeof callFindings> = {
       `write "kpc describe ${shellWord(what)} -f FILE", with - for stdin`,
     ],
     'no-tests': ['no tests are named', 'name a file of expectations, or write one with --init'],
+    'nothing-to-test': [
+      'nothing to test: the input shows of no packet to a Service what becomes of it',
+      'add what kubectl get services,endpointslices,nodes -A -o yaml prints',
+    ],
     'no-packet': ({ lacks }) => [`no ${lacks} is named`, missingOfPacket[lacks]],
     'no-pack': ['no pack is named', 'name the file to write with -o, such as -o node.tgz'],
     'no-folder': ['several nodes need a folder', 'name one with -o, --golden or --check'],
@@ -149,6 +153,14 @@ export const callWords: WordsOf<typeof callFindings> = {
       `leave out ${path}`,
     ],
     'nothing-in-common': ({ from, to }) => `${from} and ${to} have nothing in common that could be compared`,
+    'no-services': ({ from, to }) => [
+      `neither ${from} nor ${to} holds a Service that could be compared`,
+      'name files or folders with Services',
+    ],
+    'empty-shard': ({ shard }) => [
+      `no node of the input is in shard ${shard}, so --check compared nothing`,
+      'use fewer shards, or check all nodes at once',
+    ],
     'stdin-of-two-sides': 'only one side can be read from stdin',
     'stdin-of-cluster': ['--cluster takes the place of standard input', 'leave out the -'],
     'stdin-kept': ['init needs files: kpc.yaml names them', 'name a file or folder'],
@@ -174,7 +186,8 @@ export const callWords: WordsOf<typeof callFindings> = {
       'name two modes with --from and --to',
     ],
 
-    'no-such-file': ({ file, mode, families }) => `there is no ${file} in mode ${mode} for ${families.join(' and ')}`,
+    'no-such-file': ({ file, mode, families = [] }) =>
+      `there is no ${file} in mode ${mode}${families.length === 0 ? '' : ` for ${families.join(' and ')}`}`,
     'replaces-real': ({ folder }) => [
       `${folder} is a bundle without assumptions, and --assume would replace it`,
       'name another folder with -o, or remove that bundle first',

@@ -179,6 +179,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `not compared, because kube-proxy skips them on both sides: ${nameSome(services)}, which ${services.length === 1 ? 'has' : 'have'} no cluster IP yet`,
       'leave out --no-assume, or choose cluster IPs with --service-cluster-ip-range',
     ],
+    untested: ({ leftOut }) => [
+      `left out, as the input does not show what becomes of all packets to them: ${nameSome(leftOut)}`,
+      'see why with "kpc trace --all SERVICE"',
+    ],
     'taken-as-subject': ({ word }) => [
       `${quotePrintable(word)} is taken for what is asked about`,
       `write ${quotePrintable(`./${word}`)} to read it`,

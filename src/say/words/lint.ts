@@ -2,15 +2,9 @@ import { count, formatCount, joinWords, nameSome, escapeText, printable } from '
 import { familyNames } from '../../kernel/family.ts';
 import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';
+import { unreadyWords } from '../../snapshot/faults.ts';
 import { byCase, type WordsOf } from './rows.ts';
-import {
-  type OnNodes,
-  type Unready,
-  type Unused,
-  type Missing,
-  isIdle,
-  type lintFindings,
-} from '../../base/findings/lint.ts';
+import { type OnNodes, type Unready, type Missing, isIdle, type lintFindings } from '../../base/findings/lint.ts';
 
 function onNodes({ nodes, of }: OnNodes, all = 'all'): string {
   if (nodes.length < of) return `on ${formatCount(nodes.length)} of ${count(of, 'node')} (${nameSome(nodes)})`;
@@ -27,28 +21,20 @@ const refusedTwice = 'the API server refuses the second of the two; in a cluster
 const takeAnother = 'remove healthCheckNodePort: the API server then picks a free port';
 const fallsBack = 'kube-proxy uses the endpoints of all zones';
 
-function unusedWords(unused: Unused): readonly [wrong: string, help: string] {
-  switch (unused.by) {
+function helpOfUnready(details: Unready): string {
+  const { endpoints, owner, unused, publishes } = details;
+  if (isIdle(details)) return 'set replicas, unless this is intended';
+  switch (unused?.by) {
     case 'address-type':
-      return [
-        `kube-proxy skips its EndpointSlices (addressType ${joinWords(unused.types)})`,
-        'write slices with IP addresses of a family in which the Service has a cluster IP',
-      ];
+      return 'write slices with IP addresses of a family in which the Service has a cluster IP';
     case 'port':
-      return [
-        'kube-proxy skips its EndpointSlices, because their ports have no number',
-        'write the port that the endpoints listen on',
-      ];
+      return 'write the port that the endpoints listen on';
+    case undefined:
   }
-}
-
-function whyEmpty(owner: string | undefined): string {
-  return owner === undefined
-    ? 'compare its selector with the labels of its Pods'
-    : `it selects ${owner}: check that its Pods run`;
-}
-
-function whyUnready({ publishes }: Unready): string {
+  if (endpoints === 0)
+    return owner === undefined
+      ? 'compare its selector with the labels of its Pods'
+      : `it selects ${owner}: check that its Pods run`;
   return publishes
     ? 'fetch its slices again: with publishNotReadyAddresses: true, the control plane marks every endpoint ready'
     : 'check why its Pods are not ready, or set publishNotReadyAddresses: true';
@@ -92,19 +78,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     "set clusterCIDR or another detectLocalMode in kube-proxy's configuration",
   ],
   'no-ready-endpoint': ({ service, ...details }) => {
-    const { endpoints, owner, unused } = details;
-    if (isIdle(details))
-      return [
-        `${service} refuses connections: the ${owner} that it selects is scaled to 0`,
-        'set replicas, unless this is intended',
-      ];
-    if (unused) {
-      const [wrong, help] = unusedWords(unused);
-      return [`${service} refuses connections: ${wrong}`, help];
-    }
-    if (endpoints === 0) return [`${service} refuses connections: its EndpointSlices are empty`, whyEmpty(owner)];
-    const which = endpoints === 1 ? 'its one endpoint is not' : `none of its ${formatCount(endpoints)} endpoints is`;
-    return [`${service} refuses connections: ${which} ready`, whyUnready(details)];
+    return [`${service} refuses connections: ${unreadyWords(details)}`, helpOfUnready(details)];
   },
   'family-without-endpoints': ({ service, address, family, other }) => [
     `${service} refuses connections to ${address}: its endpoints have only ${familyNames[other]} addresses, none ${familyNames[family]}`,

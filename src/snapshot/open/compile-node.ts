@@ -37,6 +37,7 @@ import { families as allFamilies, type Family } from '../../kernel/family.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { findSlices, type FoundSlices } from '../../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
+import { findUnready } from '../../cluster/slices/unready.ts';
 import { gatesOfSettings, withGatedSettings } from '../../settings/feature-gates.ts';
 import { version } from '../../base/version.ts';
 import { CompiledSnapshot, isPortFault, type PortFault, type SnapshotObjects } from '../snapshot.ts';
@@ -87,8 +88,20 @@ function rangesToAssign(ranges: AssignmentRanges, serviceCidrs: Inputs['serviceC
   return ofObjects.length === 0 ? ranges : { ...ranges, clusterIPs: ofObjects, fromObjects: true };
 }
 
-function faultsAmong(find: () => readonly Finding[]): Prepared['portFaults'] {
+/** Computes the faults of Service ports on first use, once for all nodes. */
+function faultsOfPorts(
+  { findUndeclared, services, diagnostics }: FoundSlices,
+  wrongSlices: readonly Finding[],
+  { pods }: Pick<Inputs, 'pods'>,
+  { servicePorts }: Cluster,
+): Prepared['portFaults'] {
   let faults: readonly PortFault[] | undefined;
+  const find = () => [
+    ...findUndeclared(),
+    ...diagnostics,
+    ...wrongSlices,
+    ...findUnready(services, pods, servicePorts),
+  ];
   return () => (faults ??= find().filter(isPortFault));
 }
 
@@ -175,7 +188,7 @@ export function prepare(
     assumedPods: found.assumedPods,
     unplaced: found.unplaced,
     assumedClusterCIDRs: assumptions?.clusterCIDRs ?? [],
-    portFaults: faultsAmong(() => [...found.findUndeclared(), ...found.diagnostics, ...wrongSlices]),
+    portFaults: faultsOfPorts(found, wrongSlices, inputs, cluster),
     diagnostics: [
       ...diagnostics,
       ...tooLarge,

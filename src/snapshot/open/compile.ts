@@ -124,15 +124,17 @@ export function checkReleases(
     .filter((each) => !said.has(keyOfFault(each)) && said.add(keyOfFault(each)));
 }
 
-/** Some commands have only a few of these flags. */
-export interface GivenFlags extends Partial<InputOptions> {
-  readonly shard?: string | undefined;
-}
+/** Flags as given to a command; some commands have only a few of them. */
+export interface GivenFlags extends Partial<InputOptions>, Omit<FleetOptions, 'node'> {}
 
 function checkShard(shard: string | undefined): readonly Finding[] {
   if (shard === undefined || parseShard(shard)) return [];
   const expected = 'I/N for part I of N; I counts from 0, so the last of eight is 7/8';
   return [diagnose('bad-value', { field: '--shard', found: foundOf(shard), expected })];
+}
+
+function checkPrune({ prune, allNodes }: Omit<FleetOptions, 'node'>): readonly Finding[] {
+  return prune && !allNodes ? [diagnose('bad-prune', {})] : [];
 }
 
 /** For a command that reads no input because other flags are wrong. */
@@ -147,6 +149,7 @@ export function checkValues(flags: GivenFlags): readonly Finding[] {
   return [
     ...[flags.node ?? []].flat().flatMap((name) => checkNodeName(name) ?? []),
     ...checkShard(flags.shard),
+    ...checkPrune(flags),
     ...checkNamespace(flags.namespace),
     ...parseVersionChoice(flags.kubernetesVersion).diagnostics,
     ...parseAssignmentRanges(flags).diagnostics,
@@ -226,7 +229,7 @@ export function chooseFleet(
       ...all.flatMap((name) => checkNodeName(name) ?? []),
       ...(all.length === 0 ? [diagnose('no-node', { problem: 'none-chosen' })] : []),
       ...checkShard(options.shard),
-      ...(options.prune && !options.allNodes ? [diagnose('bad-prune', {})] : []),
+      ...checkPrune(options),
       ...(unknown.length > 0 && known.size === 0
         ? [diagnose('no-node-object', { names: unknown, lacksAddresses: false, listensOnAll: false })]
         : []),

@@ -192,6 +192,18 @@ describe('which Pods are assumed', () => {
       },
     );
 
+    test.each([
+      [{ nodeSelector: { disk: 'nvme' }, ...affinity(term('disk', 'Exists')) }, '"nvme"'],
+      [{ nodeSelector: { disk: 'ssd' }, ...affinity(term('disk', 'In', 'nvme')) }, '{"nodeSelectorTerms"'],
+    ])('%j: the place is what no Node meets, where both ask for one label', async (podSpec, start) => {
+      const text = inputOf(service('web'), workload('Deployment', 'web', {}, { pod: podSpec }), ...nodes);
+      const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: text });
+      const [found] = findingsOf(stdout, 'no-node-fits');
+      const { line = 0, column = 0 } = found?.place ?? {};
+      const written = text.split('\n')[line - 1] ?? '';
+      expect(written.slice(column - 1).startsWith(start)).toBe(true);
+    });
+
     test('are as they were for assumed Nodes', async () => {
       const objects = [service('web'), workload('Deployment', 'web', {}, { pod: { nodeSelector: { disk: 'nvme' } } })];
       const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: inputOf(...objects) });

@@ -1,0 +1,71 @@
+// What checks nothing does not pass.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-nothing-'));
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+const service = (name: string, more: string): string =>
+  `apiVersion: v1\nkind: Service\nmetadata: { name: ${name} }\nspec: { ${more}, ports: [{ port: 80 }] }\n---\n`;
+const unknown = service('web', 'clusterIP: 10.96.0.10, selector: { app: web }');
+const known = `${service('api', 'clusterIP: 10.96.0.11')}apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: { name: api-1, labels: { kubernetes.io/service-name: api } }\naddressType: IPv4\nports: []\nendpoints: []\n---\n`;
+const node = 'apiVersion: v1\nkind: Node\nmetadata: { name: n1 }\n';
+
+writeFolder(cwd, {
+  'settings.yaml': 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\n',
+  'name.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\n',
+  'headless.yaml': service('h', 'clusterIP: None, selector: { app: h }'),
+  'unknown.yaml': unknown,
+  'both.yaml': unknown + known,
+  'node.yaml': known + node,
+});
+
+const run = async (words: string) => {
+  const { stderr, ...ran } = await runKpc(words.split(' '), { cwd });
+  return { ...ran, stderr, codes: [...stderr.matchAll(/\[([a-z-]+)\]$/gm)].map(([, code]) => code) };
+};
+
+describe('kpc test --init', () => {
+  test.each(['settings.yaml', 'headless.yaml', 'unknown.yaml'])('%s holds nothing to test', async (file) => {
+    const { status, stdout, codes } = await run(`test --init ${file}`);
+    expect({ status, stdout, last: codes.at(-1) }).toEqual({ status: 2, stdout: '', last: 'bad-call' });
+  });
+
+  test('names what is left out, in the file too', async () => {
+    const { status, stdout, stderr, codes } = await run('test --init both.yaml');
+    expect(status).toBe(0);
+    expect(codes).toContain('reading');
+    for (const text of [stdout, stderr]) expect(text).toContain('default/web cluster IP');
+    expect(stdout).toContain('default/api cluster IP');
+  });
+});
+
+describe('a comparison', () => {
+  test.each(['settings.yaml settings.yaml', 'name.yaml settings.yaml --proxy-mode nftables'])(
+    'kpc diff %s, without any Service',
+    async (words) => {
+      const { status, stdout, codes } = await run(`diff ${words}`);
+      expect({ status, stdout, last: codes.at(-1) }).toEqual({ status: 2, stdout: '', last: 'bad-call' });
+    },
+  );
+
+  test('of what has Services passes, and so do bundles that are meant to have none', async () => {
+    expect((await run('diff headless.yaml headless.yaml')).status).toBe(0);
+    await run('compile settings.yaml --allow-empty -o none');
+    expect((await run('diff none settings.yaml')).status).toBe(0);
+    expect((await run('compile settings.yaml --allow-empty --check none')).status).toBe(0);
+  });
+
+  test('kpc compile --check of a shard without nodes', async () => {
+    await run('compile node.yaml --all-nodes -o nodes');
+    const shards = await Promise.all(
+      ['0/2', '1/2'].map((shard) => run(`compile node.yaml --all-nodes --shard ${shard} --check nodes`)),
+    );
+    expect(shards.map(({ status }) => status).toSorted()).toEqual([0, 2]);
+    expect(shards.find(({ status }) => status === 2)).toMatchObject({ stdout: '', codes: ['bad-call'] });
+  });
+});
