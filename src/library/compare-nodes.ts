@@ -90,7 +90,7 @@ export class NodeComparison {
       preparations: this.#preparations,
       trace: traceOf(scenes),
       snapshots: this.#snapshots,
-      sharedMode: this.#announced ? undefined : sharedModeOf(scenes),
+      ...(this.#announced ? {} : modesOf(scenes)),
       ...this.counts,
       represented: this.#represented,
       ...this.#comparison.result(),
@@ -105,9 +105,14 @@ function placeIn({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 
-/** Undefined if the sides differ in it, or one does not show its settings. */
-function sharedModeOf([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): string | undefined {
-  const mode = fresh.settings?.mode;
-  if (mode === undefined || mode !== old.settings?.mode) return undefined;
-  return `${modeFacts[mode].title}${fresh.assumed?.mode ? ` ${unnamedMode}` : ''}`;
+/** The mode of both sides, or that of each side where nothing names it: the other has another, or names it. */
+function modesOf([old, fresh]: readonly [Scene, Scene]): Pick<EquivalenceReport, 'sharedMode' | 'modeFrom' | 'modeTo'> {
+  const titleOf = ({ side: { settings } }: Scene) => settings && modeFacts[settings.mode].title;
+  const isAssumed = ({ side: { assumed } }: Scene) => assumed?.mode === true;
+  if (titleOf(old) === titleOf(fresh) && isAssumed(old) === isAssumed(fresh)) {
+    const shared = titleOf(fresh);
+    return { sharedMode: shared && `${shared}${isAssumed(fresh) ? ` ${unnamedMode}` : ''}` };
+  }
+  const unnamed = (scene: Scene) => (isAssumed(scene) ? ` (${titleOf(scene)}, which nothing names)` : '');
+  return { modeFrom: unnamed(old), modeTo: unnamed(fresh) };
 }

@@ -1,5 +1,6 @@
-import { count, nameSome } from '../base/printable.ts';
+import { count, joinWords, nameSome } from '../base/printable.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
@@ -76,12 +77,26 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
 
 /** The same, one by one, where the mode has no other place: "mode ipvs (nothing names a mode)". */
 export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly string[] {
-  const modes = new Set(snapshots.flatMap(({ mode, assumed }) => (mode && assumed?.mode ? [mode] : [])));
-  return [...Array.from(modes, (mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
+  const modes = sidesOf(snapshots, ({ mode, assumed }) => (mode && assumed?.mode ? [mode] : []));
+  return [...modes.map((mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
+}
+
+/** What is assumed of a cluster or node, each value once, with the side whose it is if not all manifests have it. */
+function sidesOf(
+  snapshots: readonly SnapshotJson[],
+  valuesOf: (snapshot: SnapshotJson) => readonly string[],
+): readonly string[] {
+  const compiled = snapshots.filter(({ kind }) => kind === 'manifests');
+  const all = new Set(compiled.map(({ name }) => name)).size;
+  const values = compiled.flatMap((each) => valuesOf(each).map((value) => ({ value, name: each.name })));
+  return [...groupBy(values, ({ value }) => value)].map(([value, own]) => {
+    const names = [...new Set(own.map(({ name }) => name))];
+    return names.length < all ? `${value} of ${joinWords(names)}` : value;
+  });
 }
 
 function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
-  const all = snapshots.flatMap(({ node, assumed }) => (assumed ? [{ ...assumed, name: node }] : []));
+  const all = snapshots.flatMap(({ assumed }) => assumed ?? []);
   const services = lastOfEach(
     all.flatMap((each) => each.services ?? []),
     ({ service }) => service,
@@ -89,8 +104,8 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   const workloads = all.flatMap((each) => each.pods ?? []);
   const own = workloads.flatMap(({ workload, pods: each }) => each.map(({ name }) => `${workload} ${name}`));
   const pods = new Set(own);
-  const nodes = new Set(all.flatMap(({ node, name }) => (node && name !== undefined ? [name] : [])));
-  const cidrs = new Set(all.flatMap((each) => each.clusterCIDRs ?? []));
+  const nodes = sidesOf(snapshots, ({ node, assumed }) => (assumed?.node && node !== undefined ? [node] : []));
+  const cidrs = sidesOf(snapshots, ({ assumed }) => assumed?.clusterCIDRs ?? []);
   const sum = (numberOf: (service: (typeof services)[number]) => number): number =>
     services.reduce((total, each) => total + numberOf(each), 0);
   const counts = [
@@ -101,9 +116,9 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
     [pods.size, 'Pod'],
   ] as const;
   return [
-    ...(nodes.size === 0 ? [] : [`node ${nameSome([...nodes])}`]),
+    ...(nodes.length === 0 ? [] : [`node ${nameSome(nodes)}`]),
     ...counts.flatMap(([number, one, many]) => (number === 0 ? [] : [count(number, one, many)])),
-    ...(cidrs.size === 0 ? [] : [`clusterCIDR ${[...cidrs].join(', ')}`]),
+    ...(cidrs.length === 0 ? [] : [`clusterCIDR ${cidrs.join(', ')}`]),
   ];
 }
 
