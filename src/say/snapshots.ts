@@ -77,18 +77,18 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
 
 /** The same, one by one, where the mode has no other place: "mode ipvs (nothing names a mode)". */
 export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly string[] {
-  const modes = sidesOf(snapshots, ({ mode, assumed }) => (mode && assumed?.mode ? [mode] : []));
+  const modes = sidesOf(snapshots, ({ mode, assumed }) => (mode && assumed?.mode ? mode : []));
   return [...modes.map((mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
 }
 
 /** What is assumed of a cluster or node, each value once, with the side whose it is if not all manifests have it. */
 function sidesOf(
   snapshots: readonly SnapshotJson[],
-  valuesOf: (snapshot: SnapshotJson) => readonly string[],
+  valueOf: (snapshot: SnapshotJson) => string | readonly never[],
 ): readonly string[] {
   const compiled = snapshots.filter(({ kind }) => kind === 'manifests');
   const all = new Set(compiled.map(({ name }) => name)).size;
-  const values = compiled.flatMap((each) => valuesOf(each).map((value) => ({ value, name: each.name })));
+  const values = compiled.flatMap((each) => [valueOf(each)].flat().map((value) => ({ value, name: each.name })));
   return [...groupBy(values, ({ value }) => value)].map(([value, own]) => {
     const names = [...new Set(own.map(({ name }) => name))];
     return names.length < all ? `${value} of ${joinWords(names)}` : value;
@@ -97,22 +97,20 @@ function sidesOf(
 
 function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   const all = snapshots.flatMap(({ assumed }) => assumed ?? []);
-  const services = lastOfEach(
-    all.flatMap((each) => each.services ?? []),
-    ({ service }) => service,
-  );
+  const services = all.flatMap((each) => each.services ?? []);
   const workloads = all.flatMap((each) => each.pods ?? []);
   const own = workloads.flatMap(({ workload, pods: each }) => each.map(({ name }) => `${workload} ${name}`));
   const pods = new Set(own);
-  const nodes = sidesOf(snapshots, ({ node, assumed }) => (assumed?.node && node !== undefined ? [node] : []));
-  const cidrs = sidesOf(snapshots, ({ assumed }) => assumed?.clusterCIDRs ?? []);
-  const sum = (numberOf: (service: (typeof services)[number]) => number): number =>
-    services.reduce((total, each) => total + numberOf(each), 0);
+  const nodes = sidesOf(snapshots, ({ node, assumed }) => (assumed?.node && node !== undefined ? node : []));
+  const cidrs = sidesOf(snapshots, ({ assumed }) => assumed?.clusterCIDRs?.join(', ') ?? []);
+  // Two sides may have assumed the same.
+  const sum = (valuesOf: (service: (typeof services)[number]) => string | number | readonly (string | number)[]) =>
+    new Set(services.flatMap((each) => [valuesOf(each)].flat().map((value) => `${each.service} ${value}`))).size;
   const counts = [
-    [sum(({ clusterIPs }) => clusterIPs.length), 'cluster IP'],
-    [sum(({ nodePorts }) => Object.keys(nodePorts).length), 'node port'],
-    [sum(({ healthCheckNodePort }) => (healthCheckNodePort === undefined ? 0 : 1)), 'health check node port'],
-    [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs.length), 'load balancer address', 'load balancer addresses'],
+    [sum(({ clusterIPs }) => clusterIPs), 'cluster IP'],
+    [sum(({ nodePorts }) => Object.entries(nodePorts).map(String)), 'node port'],
+    [sum(({ healthCheckNodePort = [] }) => healthCheckNodePort), 'health check node port'],
+    [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs), 'load balancer address', 'load balancer addresses'],
     [pods.size, 'Pod'],
   ] as const;
   return [
@@ -120,11 +118,6 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
     ...counts.flatMap(([number, one, many]) => (number === 0 ? [] : [count(number, one, many)])),
     ...(cidrs.length === 0 ? [] : [`clusterCIDR ${cidrs.join(', ')}`]),
   ];
-}
-
-/** Two sides may have assumed the same. */
-function lastOfEach<T>(values: readonly T[], nameOf: (value: T) => string): readonly T[] {
-  return [...new Map(values.map((each) => [nameOf(each), each])).values()];
 }
 
 type AssumedValues = { readonly [Kind in keyof Assumed]: Assumed[Kind] | undefined };
