@@ -81,7 +81,7 @@ export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly st
   return [...modes.map((mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
 }
 
-/** What is assumed of a cluster or node, each value once, with the side whose it is if not all manifests have it. */
+/** What snapshots assume of their cluster or node, each value once, with the side whose it is if not all manifests assume it. */
 function sidesOf(
   snapshots: readonly SnapshotJson[],
   valueOf: (snapshot: SnapshotJson) => string | readonly never[],
@@ -101,7 +101,9 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   const workloads = all.flatMap((each) => each.pods ?? []);
   const own = workloads.flatMap(({ workload, pods: each }) => each.map(({ name }) => `${workload} ${name}`));
   const pods = new Set(own);
-  const nodes = sidesOf(snapshots, ({ node, assumed }) => (assumed?.node && node !== undefined ? node : []));
+  const nodes = [...groupBy(snapshots, ({ node = '' }) => node)].flatMap(([node, own]) =>
+    sidesOf(own, ({ assumed }) => (assumed?.node ? node : [])),
+  );
   const cidrs = sidesOf(snapshots, ({ assumed }) => assumed?.clusterCIDRs?.join(', ') ?? []);
   // Two sides may have assumed the same.
   const sum = (valuesOf: (service: (typeof services)[number]) => string | number | readonly (string | number)[]) =>

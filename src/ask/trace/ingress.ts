@@ -131,7 +131,8 @@ function follow(followed: readonly Followed[], question: Question, scene: Scene)
   const lines: DescriptionLine[] = [];
   const said = new Set<string>();
   for (const { heading, doubts, lines: own, problems: wrongs } of words) {
-    if (!said.has(heading)) lines.push(line('heading', 0, heading), ...doubts.map((text) => line('dim', 1, `assumed: ${text}`)));
+    if (!said.has(heading))
+      lines.push(line('heading', 0, heading), ...doubts.map((text) => line('dim', 1, `assumed: ${text}`)));
     said.add(heading);
     lines.push(...own.map((text) => line('plain', 1, text)), ...wrongs.map((text) => line('bad', 1, text)));
   }
