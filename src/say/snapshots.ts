@@ -77,21 +77,24 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
 
 /** The same, one by one, where the mode has no other place: "mode ipvs (nothing names a mode)". */
 export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly string[] {
-  const modes = sidesOf(snapshots, ({ mode, assumed }) => (mode && assumed?.mode ? mode : []));
+  const modes = assumedOf(snapshots, ({ mode, assumed }) => ({ among: mode, value: assumed?.mode && mode }));
   return [...modes.map((mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
 }
 
-/** What snapshots assume of their cluster or node, each value once, with the side whose it is if not all manifests assume it. */
-function sidesOf(
+/** The values that kpc assumed, each once, and for which sides, unless for all of those with the same `among`. */
+function assumedOf(
   snapshots: readonly SnapshotJson[],
-  valueOf: (snapshot: SnapshotJson) => string | readonly never[],
+  read: (snapshot: SnapshotJson) => { readonly among?: string | undefined; readonly value: string | undefined },
 ): readonly string[] {
   const compiled = snapshots.filter(({ kind }) => kind === 'manifests');
-  const all = new Set(compiled.map(({ name }) => name)).size;
-  const values = compiled.flatMap((each) => [valueOf(each)].flat().map((value) => ({ value, name: each.name })));
-  return [...groupBy(values, ({ value }) => value)].map(([value, own]) => {
-    const names = [...new Set(own.map(({ name }) => name))];
-    return names.length < all ? `${value} of ${joinWords(names)}` : value;
+  const all = compiled.map((each) => ({ name: each.name, ...read(each) }));
+  return [...groupBy(all, ({ among = '' }) => among).values()].flatMap((own) => {
+    const every = new Set(own.map(({ name }) => name)).size;
+    return [...groupBy(own, ({ value = '' }) => value)].flatMap(([value, having]) => {
+      const names = [...new Set(having.map(({ name }) => name))];
+      if (value === '') return [];
+      return names.length < every ? `${value} of ${joinWords(names)}` : value;
+    });
   });
 }
 
@@ -101,10 +104,8 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   const workloads = all.flatMap((each) => each.pods ?? []);
   const own = workloads.flatMap(({ workload, pods: each }) => each.map(({ name }) => `${workload} ${name}`));
   const pods = new Set(own);
-  const nodes = [...groupBy(snapshots, ({ node = '' }) => node)].flatMap(([node, own]) =>
-    sidesOf(own, ({ assumed }) => (assumed?.node ? node : [])),
-  );
-  const cidrs = sidesOf(snapshots, ({ assumed }) => assumed?.clusterCIDRs?.join(', ') ?? []);
+  const nodes = assumedOf(snapshots, ({ node, assumed }) => ({ among: node, value: assumed?.node && node }));
+  const cidrs = assumedOf(snapshots, ({ assumed }) => ({ value: assumed?.clusterCIDRs?.join(', ') }));
   // Two sides may have assumed the same.
   const sum = (valuesOf: (service: (typeof services)[number]) => string | number | readonly (string | number)[]) =>
     new Set(services.flatMap((each) => [valuesOf(each)].flat().map((value) => `${each.service} ${value}`))).size;
