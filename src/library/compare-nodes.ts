@@ -74,7 +74,7 @@ export class NodeComparison {
     }
   }
 
-  /** Compares on the other Nodes that kpc assumed, where Services look at the place of endpoints that kpc assumed, too. */
+  /** Compares on the other Nodes that kpc assumed, if Services depend on where kpc placed endpoints. */
   #addElsewhere({ side: from }: Scene, { side: to }: Scene, write: ReturnType<typeof snapshotWriter>): void {
     const only = packetsToPlaced([from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []));
     if (!only) return;

@@ -42,10 +42,7 @@ export function applyKpcYaml(
   return found;
 }
 
-/**
- * The command as it is in a revision, and its options: the flags of the command line, those of the kpc.yaml that the revision has,
- * and none of the working folder's. Undefined if the revision has no kpc.yaml, or if the command line names one.
- */
+/** Uses a revision's kpc.yaml, not the working folder's. Undefined if the revision has none, or if the command line names one. */
 function optionsInTree(command: Command, program: Command, tree: FileTree) {
   if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
   const twin = addFlags(new Command(command.name()), flagsOf(command));
