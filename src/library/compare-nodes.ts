@@ -36,6 +36,8 @@ export class NodeComparison {
   readonly #comparison = new Comparison();
   #preparations: readonly Finding[] | undefined;
   readonly #snapshots: SnapshotJson[] = [];
+  /** How many other Nodes that kpc assumed were asked, too. */
+  #elsewhere = 0;
   #last: readonly [Scene, Scene] | undefined;
 
   /** `announced`: preparations for a change of mode or release; undefined for any other comparison. */
@@ -68,16 +70,18 @@ export class NodeComparison {
       if (!scenes) return;
       this.#preparations ??= this.#announced && sortPreparations([...this.#announced, ...preparationsFor(...scenes)]);
       this.#comparison.add(scenes, only);
-      if (this.counts.nodes === 1 && !from.isNodeNamed) this.#addElsewhere(...scenes);
+      if (this.counts.nodes === 1 && !from.isNodeNamed) this.#addElsewhere(...scenes, write);
     }
   }
 
   /** Compares on the other Nodes that kpc assumed, if Services depend on where kpc placed endpoints. */
-  #addElsewhere({ side: from }: Scene, { side: to }: Scene): void {
+  #addElsewhere({ side: from }: Scene, { side: to }: Scene, write: ReturnType<typeof snapshotWriter>): void {
     const only = packetsToPlaced([from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []));
     if (!only) return;
     for (const [old, fresh] of pairsElsewhere(from, to)) {
       this.#comparison.add(onOneNode(sceneOf(old), sceneOf(fresh)), only);
+      this.#snapshots.push(write(old), write(fresh));
+      this.#elsewhere++;
     }
   }
 
@@ -85,15 +89,17 @@ export class NodeComparison {
   result({ traceOf, ...names }: ComparedWords) {
     const scenes = this.#last;
     if (!scenes) return undefined;
+    const compared = this.#comparison.result();
     const report = {
       ...names,
       preparations: this.#preparations,
       trace: traceOf(scenes),
       snapshots: this.#snapshots,
-      sharedMode: this.#announced ? undefined : sharedModeOf(scenes),
-      ...this.counts,
-      represented: this.#represented,
-      ...this.#comparison.result(),
+      ...(this.#announced ? {} : modesOf(scenes)),
+      nodes: this.counts.nodes + this.#elsewhere,
+      standIns: this.counts.standIns + this.#elsewhere,
+      represented: this.#elsewhere === 0 ? this.#represented : compared.asked.map((node) => ({ node, by: [node] })),
+      ...compared,
     };
     // A change of mode is judged by the work it needs; two sides meant to be equal, by any difference.
     const passed = this.#announced ? !needsWork(report) : report.findings.length === 0;
@@ -105,9 +111,14 @@ function placeIn({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 
-/** Undefined if the sides differ in it, or one does not show its settings. */
-function sharedModeOf([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): string | undefined {
-  const mode = fresh.settings?.mode;
-  if (mode === undefined || mode !== old.settings?.mode) return undefined;
-  return `${modeFacts[mode].title}${fresh.assumed?.mode ? ` ${unnamedMode}` : ''}`;
+/** The mode of both sides, or that of each side where nothing names it: the other has another, or names it. */
+function modesOf([old, fresh]: readonly [Scene, Scene]): Pick<EquivalenceReport, 'sharedMode' | 'modeFrom' | 'modeTo'> {
+  const titleOf = ({ side: { settings } }: Scene) => settings && modeFacts[settings.mode].title;
+  const isAssumed = ({ side: { assumed } }: Scene) => assumed?.mode === true;
+  if (titleOf(old) === titleOf(fresh) && isAssumed(old) === isAssumed(fresh)) {
+    const shared = titleOf(fresh);
+    return { sharedMode: shared && `${shared}${isAssumed(fresh) ? ` ${unnamedMode}` : ''}` };
+  }
+  const unnamed = (scene: Scene) => (isAssumed(scene) ? ` (${titleOf(scene)}, which nothing names)` : '');
+  return { modeFrom: unnamed(old), modeTo: unnamed(fresh) };
 }

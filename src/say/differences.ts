@@ -1,6 +1,6 @@
 // The review of a change is made, and goes into JSON, Markdown and findings.
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { isSame, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
+import { isSame, otherPartNames, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
 import type { ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { Severity } from '../ask/equivalence/effects.ts';
 import { assumedNote, listEffects, listServices, lacksOf, type Review, type PacketReview } from './diff-review.ts';
@@ -190,17 +190,20 @@ export function firstLines(lines: readonly string[]): { readonly what: readonly 
   return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
 }
 
-/** A finding for each Service port that differs, and one for all that belongs to no Service. `golden`: what was to be the same. */
+/** A finding for each Service port that differs, and one for each other part. `golden`: what was to be the same. */
 export function differencesFound(
-  { servicePorts, base }: SideDiff,
+  { servicePorts, ...others }: SideDiff,
   golden?: ArgumentsOf<'service-differs'>['golden'],
 ): readonly Finding[] {
   const ofServices = servicePorts.map(({ label: servicePort, change, reasons, kernel, place }) => {
     const lines = reasons.length > 0 ? reasons.map((reason) => reasonWords(reason)) : kernel.map(describeKernelChange);
     return diagnose('service-differs', { servicePort, change, ...firstLines(lines), golden }, place);
   });
-  if (base.length === 0) return ofServices;
-  return [...ofServices, diagnose('state-differs', { golden, ...firstLines(base.map(describeKernelChange)) })];
+  const ofParts = otherPartNames.flatMap((part) => {
+    const lines = others[part].map(describeKernelChange);
+    return lines.length === 0 ? [] : [diagnose('state-differs', { golden, part, ...firstLines(lines) })];
+  });
+  return [...ofServices, ...ofParts];
 }
 
 /** A case for each Service port, and for each other finding. What differs fails. */

@@ -181,10 +181,13 @@ export function drawWays(ways: readonly Way[], width = usualWidth): string {
   const parts: string[] = [];
   let y = margin;
   for (const way of ways) {
-    const heading = wrap(way.heading, (width - 2 * margin) / captionWidth);
-    const verdict = wrap(way.verdict.replace(/:$/, ''), (width - 2 * margin) / captionWidth);
-    for (const text of heading) parts.push(captionOf(text, '', margin, (y += caption)));
-    for (const text of verdict) parts.push(captionOf(text, way.isGood ? ' good' : ' bad', margin, (y += caption)));
+    const captions = [
+      ...[way.heading, ...way.assumed].map((text) => ({ text, role: '' })),
+      { text: way.verdict.replace(/:$/, ''), role: way.isGood ? ' good' : ' bad' },
+    ];
+    for (const { text, role } of captions)
+      for (const line of wrap(text, (width - 2 * margin) / captionWidth))
+        parts.push(captionOf(line, role, margin, (y += caption)));
     const picture = layOutWay(way, width - 2 * margin);
     y += margin;
     parts.push(`<g transform="translate(${margin} ${y})">`, ...svgOf(picture), '</g>');

@@ -29,8 +29,9 @@ export interface Tracing {
 export interface EquivalenceReport {
   readonly from: string;
   readonly to: string;
-  /** Behind the mode of `from`, where nothing names it. */
+  /** Behind the names of the sides, where nothing names a mode. */
   readonly modeFrom?: string | undefined;
+  readonly modeTo?: string | undefined;
   readonly trace: TraceWords;
   /** Both sides of each node that was traced. */
   readonly snapshots: readonly SnapshotJson[];
@@ -171,7 +172,7 @@ function preparationLines(title: string, own: readonly Finding[]): readonly Desc
 
 /** Summary: how much was compared, how much differs, and what that means to clients. */
 function summaryWords(report: EquivalenceReport): string {
-  const { from, to, modeFrom = '', sharedMode, nodes, classes, findings, preparations = [] } = report;
+  const { from, to, modeFrom = '', modeTo = '', sharedMode, nodes, classes, findings, preparations = [] } = report;
   const mode = sharedMode === undefined ? '' : ` in ${sharedMode}`;
   const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes` : '';
   const counts = severities.flatMap((severity) => {
@@ -191,7 +192,7 @@ function summaryWords(report: EquivalenceReport): string {
         ].join('; ');
   const required = preparations.filter(isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
-  return `${from}${modeFrom} → ${to}${mode}${where}: ${result}${first}`;
+  return `${from}${modeFrom} → ${to}${modeTo}${mode}${where}: ${result}${first}`;
 }
 
 /** "2 things break". */

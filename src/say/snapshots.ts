@@ -1,5 +1,6 @@
-import { count, nameSome } from '../base/printable.ts';
+import { count, joinWords, nameSome } from '../base/printable.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
@@ -76,40 +77,50 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
 
 /** The same, one by one, where the mode has no other place: "mode ipvs (nothing names a mode)". */
 export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly string[] {
-  const modes = new Set(snapshots.flatMap(({ mode, assumed }) => (mode && assumed?.mode ? [mode] : [])));
-  return [...Array.from(modes, (mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
+  const modes = assumedOf(snapshots, ({ mode, assumed }) => ({ among: mode, value: assumed?.mode && mode }));
+  return [...modes.map((mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
+}
+
+/** The values that kpc assumed, each once, and for which sides, unless for all of those with the same `among`. */
+function assumedOf(
+  snapshots: readonly SnapshotJson[],
+  read: (snapshot: SnapshotJson) => { readonly among?: string | undefined; readonly value: string | undefined },
+): readonly string[] {
+  const compiled = snapshots.filter(({ kind }) => kind === 'manifests');
+  const all = compiled.map((each) => ({ name: each.name, ...read(each) }));
+  return [...groupBy(all, ({ among = '' }) => among).values()].flatMap((own) => {
+    const every = new Set(own.map(({ name }) => name)).size;
+    return [...groupBy(own, ({ value = '' }) => value)].flatMap(([value, having]) => {
+      const names = [...new Set(having.map(({ name }) => name))];
+      if (value === '') return [];
+      return names.length < every ? `${value} of ${joinWords(names)}` : value;
+    });
+  });
 }
 
 function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
-  const all = snapshots.flatMap(({ node, assumed }) => (assumed ? [{ ...assumed, name: node }] : []));
-  const services = lastOfEach(
-    all.flatMap((each) => each.services ?? []),
-    ({ service }) => service,
-  );
+  const all = snapshots.flatMap(({ assumed }) => assumed ?? []);
+  const services = all.flatMap((each) => each.services ?? []);
   const workloads = all.flatMap((each) => each.pods ?? []);
   const own = workloads.flatMap(({ workload, pods: each }) => each.map(({ name }) => `${workload} ${name}`));
   const pods = new Set(own);
-  const nodes = new Set(all.flatMap(({ node, name }) => (node && name !== undefined ? [name] : [])));
-  const cidrs = new Set(all.flatMap((each) => each.clusterCIDRs ?? []));
-  const sum = (numberOf: (service: (typeof services)[number]) => number): number =>
-    services.reduce((total, each) => total + numberOf(each), 0);
+  const nodes = assumedOf(snapshots, ({ node, assumed }) => ({ among: node, value: assumed?.node && node }));
+  const cidrs = assumedOf(snapshots, ({ assumed }) => ({ value: assumed?.clusterCIDRs?.join(', ') }));
+  // Two sides may have assumed the same.
+  const sum = (valuesOf: (service: (typeof services)[number]) => string | number | readonly (string | number)[]) =>
+    new Set(services.flatMap((each) => [valuesOf(each)].flat().map((value) => `${each.service} ${value}`))).size;
   const counts = [
-    [sum(({ clusterIPs }) => clusterIPs.length), 'cluster IP'],
-    [sum(({ nodePorts }) => Object.keys(nodePorts).length), 'node port'],
-    [sum(({ healthCheckNodePort }) => (healthCheckNodePort === undefined ? 0 : 1)), 'health check node port'],
-    [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs.length), 'load balancer address', 'load balancer addresses'],
+    [sum(({ clusterIPs }) => clusterIPs), 'cluster IP'],
+    [sum(({ nodePorts }) => Object.entries(nodePorts).map(String)), 'node port'],
+    [sum(({ healthCheckNodePort = [] }) => healthCheckNodePort), 'health check node port'],
+    [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs), 'load balancer address', 'load balancer addresses'],
     [pods.size, 'Pod'],
   ] as const;
   return [
-    ...(nodes.size === 0 ? [] : [`node ${nameSome([...nodes])}`]),
+    ...(nodes.length === 0 ? [] : [`node ${nameSome(nodes)}`]),
     ...counts.flatMap(([number, one, many]) => (number === 0 ? [] : [count(number, one, many)])),
-    ...(cidrs.size === 0 ? [] : [`clusterCIDR ${[...cidrs].join(', ')}`]),
+    ...(cidrs.length === 0 ? [] : [`clusterCIDR ${cidrs.join(', ')}`]),
   ];
-}
-
-/** Two sides may have assumed the same. */
-function lastOfEach<T>(values: readonly T[], nameOf: (value: T) => string): readonly T[] {
-  return [...new Map(values.map((each) => [nameOf(each), each])).values()];
 }
 
 type AssumedValues = { readonly [Kind in keyof Assumed]: Assumed[Kind] | undefined };

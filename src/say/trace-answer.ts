@@ -104,7 +104,7 @@ function answerOne(
     json: { traces: json, requests: over ? [requestJson(over.value, scene)] : undefined },
     lacksTarget: over?.value.faults.some(({ code }) => code === 'not-found') === true,
     text: (isColoured, width) => formatDescription(blocks, isColoured, width),
-    ways: traces.flatMap((trace, i) => (words[i] ? [wayOf(trace, words[i], scene)] : [])),
+    ways: traces.flatMap((trace, i) => (words[i] ? [wayOf(trace, words[i], scene, over?.value.assumed)] : [])),
   };
 }
 
@@ -112,10 +112,11 @@ function wayLines({ lines, faults, end }: IngressWay): readonly DescriptionLine[
   return [...lines, ...faults.map((fault) => line('bad', 1, inOneLine(fault))), end];
 }
 
-function requestJson({ ingress, routes, ...way }: IngressWay, { side: { nodeName } }: Scene) {
+function requestJson({ ingress, routes, assumed, ...way }: IngressWay, { side: { nodeName } }: Scene) {
   const problems = [...way.problems, ...way.faults.map(inOneLine)];
   const node = nodeName === '' ? undefined : nodeName;
-  return { node, ingress, routes, problems: problems.length > 0 ? problems : undefined };
+  const [some, wrong] = [assumed, problems].map((list) => (list.length > 0 ? list : undefined));
+  return { node, ingress, routes, assumed: some, problems: wrong };
 }
 
 /** A table of a Service's addresses and senders, cut to the width of a terminal if there is one. */

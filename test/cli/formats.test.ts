@@ -212,6 +212,21 @@ test('what belongs to no Service counts beside Services, in every format of diff
   }
 });
 
+test('what is of other programs is a finding, too, as the status says', async () => {
+  const rules = (target: string) => `*nat\n:KUBE-MARK-MASQ - [0:0]\n:MINE - [0:0]\n-A MINE -j ${target}\nCOMMIT\n`;
+  writeFileSync(join(cwd, 'accepts.txt'), rules('ACCEPT'));
+  writeFileSync(join(cwd, 'returns.txt'), rules('RETURN'));
+  const print = (output: string) =>
+    runKpc(['diff', 'accepts.txt', 'returns.txt', '--foreign', '--output', output], { cwd });
+  const { status, stdout } = await print('github');
+  expect(status).toBe(1);
+  expect(stdout).toContain('title=state-differs');
+  expect(JSON.parse((await print('gitlab')).stdout)).toContainEqual(
+    expect.objectContaining({ check_name: 'state-differs' }),
+  );
+  expect((await print('junit')).stdout).toContain('failures="1"');
+});
+
 test('a difference on no node says so, and that its pods are not asked', async () => {
   writeFileSync(join(cwd, 'moved.yaml'), twoNodes.replace('port: 80,', 'port: 81,'));
   const call = ['diff', 'nodes.yaml', 'moved.yaml', '--output', 'json'];

@@ -136,6 +136,15 @@ describe('a side of a git revision', () => {
     ]);
   });
 
+  test('does so as a side of kpc equivalence, too, without the files of its -f', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc, 'kpc.yaml': 'proxy-mode: iptables\nfile: deploy/svc.yaml\n' });
+    writeFolder(cwd, { 'kpc.yaml': 'proxy-mode: nftables\n' });
+    const { stdout, stderr } = await runKpc(['equivalence', 'main:deploy', 'deploy', '--output', 'json'], { cwd });
+    expect(stdout, stderr).not.toBe('');
+    const { snapshots } = JSON.parse(stdout) as { snapshots: readonly { mode: string }[] };
+    expect(new Set(snapshots.map(({ mode }) => mode))).toEqual(new Set(['iptables', 'nftables']));
+  });
+
   test('leaves out what --exclude and the .kpcignore of its revision name', async () => {
     const cwd = repository({ 'deploy/svc.yaml': svc, 'deploy/old.yaml': svc, '.kpcignore': 'old.yaml\n' });
     rmSync(join(cwd, '.kpcignore'));

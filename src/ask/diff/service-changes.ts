@@ -1,6 +1,6 @@
 import { explainEndpoints, isUsed } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../../cluster/model.ts';
+import { serviceName, type Cluster, type Endpoint, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { Place } from '../../kernel/place.ts';
 import { changeOf, type ChangeKind } from '../changes/kernel-change.ts';
@@ -190,7 +190,8 @@ function diffPorts(
     reasons.push(...ofPort);
     // Nearly all Service ports are the same on both sides, and so is then what a node makes of their endpoints.
     if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {
-      for (const each of diffEndpointStates(statesOf(old, fromSide), statesOf(port, toSide))) reasons.push(each);
+      const [before, after] = [statesOf(old, fromSide, toSide), statesOf(port, toSide, fromSide)];
+      for (const each of diffEndpointStates(before, after)) reasons.push(each);
     }
   }
   for (const port of from) {
@@ -204,6 +205,7 @@ function isSameUse(from: ServicePort, to: ServicePort, fromSide: CompiledSnapsho
   const isSameNode = fromSide.node.name === toSide.node.name && fromSide.node.zone === toSide.node.zone;
   const isSameReach = from.hasIgnoredExternalIPs === to.hasIgnoredExternalIPs;
   if (!isSameNode || !isSameReach || from.endpoints.length !== to.endpoints.length) return false;
+  if (from.endpoints.length === 0 && isUngiven(from, fromSide) !== isUngiven(to, toSide)) return false;
   return from.endpoints.every(({ label, status }, i) => {
     const other = to.endpoints[i];
     return (
@@ -215,10 +217,20 @@ function isSameUse(from: ServicePort, to: ServicePort, fromSide: CompiledSnapsho
   });
 }
 
-/** What a node makes of the endpoints of a port, by "ip:port". */
-function statesOf(port: ServicePort, { node }: CompiledSnapshot): ReadonlyMap<string, EndpointState> {
+/** Whether the input shows no endpoints of the port's Service. */
+function isUngiven(port: ServicePort, side: CompiledSnapshot): boolean {
+  return side.info(serviceName(port))?.endpointsGiven === false;
+}
+
+/** What a node makes of the endpoints of a port, by "ip:port"; undefined if they are not given, which only manifests show. */
+function statesOf(
+  port: ServicePort,
+  side: CompiledSnapshot,
+  other: CompiledSnapshot,
+): ReadonlyMap<string, EndpointState> | undefined {
+  if (side.kind === other.kind && isUngiven(port, side)) return undefined;
   return new Map(
-    explainEndpoints(port, node).map(({ endpoint, cluster, local }) => {
+    explainEndpoints(port, side.node).map(({ endpoint, cluster, local }) => {
       const { nodeName, zone, nodeHints, zoneHints } = endpoint.status;
       const used = isUsed(cluster) || isUsed(local);
       const hints = [...nodeHints, ...zoneHints];

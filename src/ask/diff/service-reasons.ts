@@ -37,7 +37,7 @@ export type ServiceReason =
       readonly added: readonly string[];
       readonly removed: readonly string[];
     }
-  | { readonly kind: 'scaled'; readonly from: number; readonly to: number }
+  | { readonly kind: 'scaled'; readonly from: EndpointCount; readonly to: EndpointCount }
   | { readonly kind: 'endpoint-added' | 'endpoint-removed'; readonly endpoint: string; readonly state: EndpointState }
   | {
       readonly kind: 'endpoint-changed';
@@ -91,8 +91,11 @@ export function list(name: string, from: readonly string[], to: readonly string[
   return added.length + removed.length === 0 ? [] : [{ kind: 'list', field: name, added, removed }];
 }
 
+/** How many endpoints a side has; "not given" if its input shows none of the Service, and the other side knows. */
+type EndpointCount = number | 'not given';
+
 /** A reason if the number of endpoints differs. */
-export function scaled(from: number, to: number): readonly ServiceReason[] {
+export function scaled(from: EndpointCount, to: EndpointCount): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'scaled', from, to }];
 }
 
@@ -108,15 +111,15 @@ export interface EndpointState {
   readonly used: boolean;
 }
 
-/** By "ip:port". */
-type EndpointStates = ReadonlyMap<string, EndpointState>;
+/** By "ip:port"; undefined if they are not given. */
+type EndpointStates = ReadonlyMap<string, EndpointState> | undefined;
 
 /** Compares a port's endpoints: their number, then each one. */
 export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
-  const countOf = (states: EndpointStates): number =>
-    [...states.values()].filter(({ condition }) => condition !== 'draining').length;
+  const countOf = (states: EndpointStates): EndpointCount =>
+    states ? [...states.values()].filter(({ condition }) => condition !== 'draining').length : 'not given';
   const reasons: ServiceReason[] = [...scaled(countOf(before), countOf(after))];
-  for (const pair of pairUp(before, after, ([name]) => name)) {
+  for (const pair of pairUp(before ?? new Map(), after ?? new Map(), ([name]) => name)) {
     const [endpoint, state] = itemOf(pair);
     const [from, to] = [pair.from?.[1], pair.to?.[1]];
     if (!from || !to) reasons.push({ kind: from ? 'endpoint-removed' : 'endpoint-added', endpoint, state });

@@ -159,7 +159,7 @@ function compareTarget(
       const fates = [scenes[0].evaluate(packet), scenes[1].evaluate(packet)] as const;
       answer.classes++;
       const [from, to] = fates;
-      const isOfConnection = endsAlike(fates, nodes);
+      const isOfConnection = endsAlike(fates, nodes) && areKnownAlike(fates, scenes);
       if (!isOfConnection || !workAlike(fates, scenes))
         answer.differences.push({ sender, packet, from, to, isOfConnection });
       else if (fates.some(({ verdict }) => verdict === 'unknown')) {
@@ -222,6 +222,12 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
     return isArrival(verdict) ? `${verdict} ${where} ${sourceWord(source, nodes)}` : verdict;
   };
   return isSameEnd(from.ways, to.ways, endOf, tolerance);
+}
+
+/** Whether both sides know how the packet ends, or neither does. Only of manifests: what else kpc reads does not show what was given. */
+function areKnownAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
+  const isKnown = ({ verdict }: Fate) => verdict !== 'unknown';
+  return isKnown(from) === isKnown(to) || scenes.some(({ side }) => side.kind !== 'manifests');
 }
 
 /**

@@ -56,7 +56,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const target = find(packet);
     const ownEndpoint = ownEndpointOf(sender, target, known);
     const source = seenSources(from, to, packet, nodes);
-    const shownBy = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
+    const shownBy = findShowing(difference, scenes);
     const [fate, scene] = shownBy === 'old' ? [from, scenes[0]] : [to, scenes[1]];
     const isSameChoice = from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints);
     const effect: Effect = {
@@ -92,6 +92,17 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect };
   };
   return { explain, find };
+}
+
+/** The side that explains the difference, and best one whose own trace ends as it does beside the other. */
+function findShowing({ packet, from, to }: Difference, [old, fresh]: readonly [Scene, Scene]): Effect['shownBy'] {
+  const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
+  const isShown = (side: Effect['shownBy']): boolean => {
+    const [scene, { verdict }] = side === 'old' ? [old, from] : [fresh, to];
+    return scene.alone === scene.evaluate || scene.alone(packet).verdict === verdict;
+  };
+  const other = first === 'old' ? 'new' : 'old';
+  return !isShown(first) && isShown(other) ? other : first;
 }
 
 /** Sentences on the jump that one side lacks and that keeps the packet from that side's Service rules. */

@@ -64,7 +64,7 @@ function placesOf(
   scene: Scene,
 ): readonly Place[] {
   const name = owner.slice(owner.indexOf(' ') + 1);
-  const lacking = gateway ? undefined : `assumed: ${owner}, which the input lacks, takes all that names it`;
+  const lacking = gateway ? undefined : `${owner}, which the input lacks, takes all that names it`;
   const taken: Listener[] = [];
   const listenersOf = (each: Gateway): readonly Place[] => {
     const { namespace } = each.metadata;
@@ -166,7 +166,7 @@ function attach(route: Ingress, { owner, listener, attachment }: Place, scene: S
 }
 
 function unlabelled(taker: string, namespace: string): string {
-  return `assumed: ${taker} takes what is of namespace ${namespace}, of which the input lacks the labels`;
+  return `${taker} takes what is of namespace ${namespace}, of which the input lacks the labels`;
 }
 
 /** Undefined if it depends on labels that the input lacks. */

@@ -17,6 +17,8 @@ export interface IngressWay {
   readonly lines: readonly DescriptionLine[];
   readonly routes: readonly RouteInWords[];
   readonly problems: readonly string[];
+  /** What it rests on that the input does not show. */
+  readonly assumed: readonly string[];
   /** Why some targets are not followed. */
   readonly faults: readonly Finding[];
   /** The last line, after the faults. */
@@ -129,7 +131,8 @@ function follow(followed: readonly Followed[], question: Question, scene: Scene)
   const lines: DescriptionLine[] = [];
   const said = new Set<string>();
   for (const { heading, doubts, lines: own, problems: wrongs } of words) {
-    if (!said.has(heading)) lines.push(line('heading', 0, heading), ...doubts.map((text) => line('dim', 1, text)));
+    if (!said.has(heading))
+      lines.push(line('heading', 0, heading), ...doubts.map((text) => line('dim', 1, `assumed: ${text}`)));
     said.add(heading);
     lines.push(...own.map((text) => line('plain', 1, text)), ...wrongs.map((text) => line('bad', 1, text)));
   }
@@ -143,13 +146,15 @@ function follow(followed: readonly Followed[], question: Question, scene: Scene)
       faults.push(...answer.faults.map(({ diagnostic }) => diagnostic));
     }
   }
-  const assumed = 'assumed: the controller is a pod on this node and connects to the cluster IPs of Services';
+  const controller = 'the controller is a pod on this node and connects to the cluster IPs of Services';
   const ingress = followed.find(({ from }) => from.object.kind === 'Ingress')?.from;
   return {
     ingress: ingress && fullName(ingress.object.metadata),
     lines,
     faults,
-    end: targets.size > 0 ? line('dim', 1, assumed) : line('bad', 1, 'so no request reaches a Service'),
+    assumed: [...new Set(words.flatMap(({ doubts }) => doubts)), ...(targets.size > 0 ? [controller] : [])],
+    end:
+      targets.size > 0 ? line('dim', 1, `assumed: ${controller}`) : line('bad', 1, 'so no request reaches a Service'),
     routes: words.flatMap(({ routes }) => routes),
     problems,
     traces,

@@ -22,6 +22,8 @@ export interface Scene {
   /** The node's own links, without those kube-proxy makes; or the other side's in a comparison. */
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
+  /** The same, without what the other side of a comparison adds: what `kpc trace` of this side says. */
+  readonly alone: Evaluator;
   /** How the rules recognise pods. */
   readonly podTraffic: PodTraffic;
 }
@@ -33,7 +35,8 @@ export function sceneOf(side: Snapshot): Scene {
 function sceneAt(side: Snapshot, asked: Snapshot): Scene {
   const { links } = side;
   const podTraffic = podTrafficOf(wholeState(side));
-  return { side, asked, links, evaluate: evaluatorOf(side, links, podTraffic), podTraffic };
+  const evaluate = evaluatorOf(side, links, podTraffic);
+  return { side, asked, links, evaluate, alone: evaluate, podTraffic };
 }
 
 /**
@@ -121,8 +124,8 @@ export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
   return [complete(one, other), complete(other, one)];
 }
 
-function bare({ asked }: Scene): Scene {
-  return sceneAt(asked, asked);
+function bare({ asked, alone }: Scene): Scene {
+  return { ...sceneAt(asked, asked), alone };
 }
 
 function complete(scene: Scene, other: Scene): Scene {

@@ -9,6 +9,8 @@ import type { TraceInWords } from './trace-words.ts';
 export interface Way {
   /** The question, node and mode. */
   readonly heading: string;
+  /** What kpc chose because the input lacks it, in lines. */
+  readonly assumed: readonly string[];
   readonly from: string;
   /** "10.96.0.10:80/tcp". */
   readonly to: string;
@@ -33,7 +35,13 @@ interface WayEndpoint {
   readonly note: string;
 }
 
-export function wayOf(trace: Trace, { heading, verdict, isGood }: TraceInWords, scene: Scene): Way {
+/** `rests`: what the way rests on beside, in clauses. */
+export function wayOf(
+  trace: Trace,
+  { heading, assumed, verdict, isGood }: TraceInWords,
+  scene: Scene,
+  rests: readonly string[] = [],
+): Way {
   const { sender, target, fate } = trace;
   const { steps, endpoints: ends } = fate.otherwise ?? fate;
   const endpoints = ends.map(({ address, port, probability, source }) => ({
@@ -43,6 +51,7 @@ export function wayOf(trace: Trace, { heading, verdict, isGood }: TraceInWords, 
   }));
   return {
     heading,
+    assumed: [...rests.map((clause) => `assumed: ${clause}`), ...assumed.map(({ text }) => text)],
     from: sender.words,
     to: `${joinHostPort(target.address.text, target.port)}/${target.protocol}`,
     verdict,

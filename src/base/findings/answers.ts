@@ -6,6 +6,9 @@ type Golden = Texts<'folder'> & { readonly node?: string | undefined; readonly a
 /** What differs, in lines, and the number of further lines. */
 type Differing = Lists<'what'> & Numbers<'more'>;
 
+/** A part of a difference that is not known to belong to a Service. */
+export type DifferingPart = 'base' | 'foreign' | 'dead' | 'live' | 'unaccounted';
+
 const byGolden: Weighing<{ readonly golden: Golden | undefined }> = {
   among: ['error', 'note'],
   weigh: ({ golden }) => (golden ? 'error' : 'note'),
@@ -19,8 +22,10 @@ export const answerFindings = {
   'service-differs': row<Texts<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
     byGolden,
   ),
-  /** What belongs to no Service, or to a folder as a whole. */
-  'state-differs': row<Differing & { readonly golden: Golden | undefined }>(byGolden),
+  /** What is not known to belong to a Service, or, without `part`, a folder as a whole. */
+  'state-differs': row<Differing & { readonly part?: DifferingPart | undefined; readonly golden: Golden | undefined }>(
+    byGolden,
+  ),
   'unexpected-packet': row<Texts<'packet'> & Lists<'faults'>>('error'),
   /** `nodes`: where it was found; empty if one node was asked about. */
   'packets-differ': row<Texts<'cause' | 'effect'> & Lists<'ways' | 'services' | 'nodes' | 'advice'>>({

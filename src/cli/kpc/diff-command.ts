@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import {
   compareSides,
@@ -21,7 +20,7 @@ import {
   recognisePair,
   type Pair,
 } from '../../library/node/pair.ts';
-import type { FileTree, Snapshot } from '../../library/node/open.ts';
+import type { Snapshot } from '../../library/node/open.ts';
 import { nodeFlag } from '../../library/command-flags.ts';
 import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
@@ -29,7 +28,7 @@ import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { limitFlag, outputFlag } from './flags.ts';
 import { refuseStrays, traceSide } from './input-options.ts';
-import { optionsInTree, takenWords } from './kpc-yaml.ts';
+import { readRevisions } from './kpc-yaml.ts';
 import { messageFlags } from './messages.ts';
 import { expectManifests, type InputOptions } from './open-input.ts';
 
@@ -104,15 +103,7 @@ async function diffPaths(
   const isStored = areStored(found);
   const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, found)) : [];
   if (strays.length > 0) refuseStrays(strays, found);
-  const taken = [...(options.taken ?? [])];
-  const commands = new Map<string, Command>();
-  const optionsOf = async (tree: FileTree, path: string) => {
-    const own = optionsInTree(call.command, call.program, tree);
-    if (own) commands.set(path, own.command);
-    if (own) await call.sayTaken(takenWords(own));
-    taken.push(...(own ? takenWords(own) : []));
-    return own;
-  };
+  const { optionsOf, taken, commandOf } = readRevisions(call);
   const opened = await openPair(found, { ...options, traffic: true, into: 'kpc describe -' }, more, optionsOf);
   const read = readPair(opened, found);
   await call.report(read);
@@ -127,8 +118,7 @@ async function diffPaths(
     const releases = { fromRelease: before, toRelease: after };
     await call.note({ problem: 'two-releases', from: from.name, to: to.name, ...releases });
   }
-  const traceOf = (side: Snapshot, path: string) =>
-    traceSide(commands.get(path) ?? call.command, side, [path, ...more]);
+  const traceOf = (side: Snapshot, path: string) => traceSide(commandOf(path), side, [path, ...more]);
   const trace = { old: traceOf(from, paths[0]), new: traceOf(to, paths[1]) };
   const isReview = !options.rules && options.output !== 'unified';
   const differences = await compareSides(from, to, {
@@ -136,7 +126,7 @@ async function diffPaths(
     trace: isReview ? trace : undefined,
     leavesOut: read.diagnostics.some(({ code }) => code === 'left-out'),
   });
-  const status = await print(call, differences, taken);
+  const status = await print(call, differences, [...(options.taken ?? []), ...taken]);
   if (read.made !== undefined) await call.say(`Both sides: ${printable(read.made)}\n`);
   return status;
 }

@@ -24,6 +24,7 @@ import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { outputFlag } from './flags.ts';
 import { refuseStrays, traceSide, traceWords } from './input-options.ts';
+import { readRevisions } from './kpc-yaml.ts';
 import { messageFlags, showProgress } from './messages.ts';
 import { expectManifests, expectNodes, useReading, type InputOptions } from './open-input.ts';
 
@@ -61,10 +62,11 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
     await call.expectNone([old, fresh].flatMap(({ adds }) => checkValues(adds ?? {})));
     const found = await recognisePair([old, fresh], call.options);
     refuseIdle(call, found);
-    const sides = await openPair(found, call.options);
+    const { optionsOf, commandOf } = readRevisions(call);
+    const sides = await openPair(found, call.options, [], optionsOf);
     await expectNodes(call, sides[0]);
     const words = ({ side }: Scene, { name, adds }: NamedSide) =>
-      traceSide(call.command, side, adds ? (call.options.file ?? []) : [name], flagWords(adds ?? {}));
+      traceSide(commandOf(name), side, adds ? (call.options.file ?? []) : [name], flagWords(adds ?? {}));
     const named = {
       from,
       to,

@@ -2,8 +2,9 @@ import { Command } from 'commander';
 import type { FileTree } from '../../library/node/open.ts';
 import { isConfigured } from '../../library/node/kpc-yaml-values.ts';
 import type { ConfiguredCommand } from '../../library/node/kpc-yaml-schema.ts';
-import { readKpcYaml, type KpcYaml } from '../../library/node/kpc-yaml.ts';
+import { readKpcYaml, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
 import type { Flag } from '../../library/options.ts';
+import type { Call } from './call.ts';
 import { addFlags, flagsOf, givenFlags } from './flags.ts';
 
 export { findMisnamed, mayHoldFlags, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
@@ -30,7 +31,10 @@ export function applyKpcYaml(
     ...asConfigured(command),
     all: flagsOf(command),
     has: ({ key }: Flag) => command.getOptionValueSource(key) === 'cli',
-    hasSides: command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0,
+    hasSides:
+      command.name() === 'diff'
+        ? command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0
+        : tree !== undefined,
   };
   const found = readKpcYaml(call, configuredOf(program), asked, tree);
   for (const [key, value] of found?.values ?? []) command.setOptionValueWithSource(key, value, 'config');
@@ -39,7 +43,7 @@ export function applyKpcYaml(
 }
 
 /** Uses a revision's kpc.yaml, not the working folder's. Undefined if the revision has none, or if the command line names one. */
-export function optionsInTree(command: Command, program: Command, tree: FileTree) {
+function optionsInTree(command: Command, program: Command, tree: FileTree) {
   if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
   const twin = addFlags(new Command(command.name()), flagsOf(command));
   twin.args = [...command.args];
@@ -50,4 +54,20 @@ export function optionsInTree(command: Command, program: Command, tree: FileTree
   if (elsewhere.length > 0) twin.setOptionValueWithSource('kpcYaml', 'none', 'config');
   const without = Object.fromEntries(elsewhere.map(({ key }) => [key, undefined]));
   return found && { ...found, command: twin, options: { ...without, ...twin.opts() } };
+}
+
+/** How the sides of a call are read that are revisions: as the kpc.yaml of each says. Notes what was taken from these. */
+export function readRevisions(call: Pick<Call<object>, 'command' | 'program' | 'sayTaken'>) {
+  const { command, program } = call;
+  const commands = new Map<string, Command>();
+  const taken: string[] = [];
+  const optionsOf = async (tree: FileTree, path: string) => {
+    const own = optionsInTree(command, program, tree);
+    if (!own) return undefined;
+    commands.set(path, own.command);
+    await call.sayTaken(takenWords(own));
+    taken.push(...takenWords(own));
+    return own;
+  };
+  return { optionsOf, taken, commandOf: (path: string) => commands.get(path) ?? command };
 }

@@ -50,7 +50,7 @@ export interface ConfiguredCall extends ConfiguredCommand {
 
 /** Whether a common key does not apply here: -f would add to both sides of a diff, and lint and migrate look at all nodes. */
 function isOfOthers(key: string, { name, hasSides }: ConfiguredCall): boolean {
-  return key === 'node' ? name === 'lint' || name === 'migrate' : key === 'file' && name === 'diff' && hasSides;
+  return key === 'node' ? name === 'lint' || name === 'migrate' : key === 'file' && hasSides;
 }
 
 /**

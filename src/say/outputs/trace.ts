@@ -129,6 +129,7 @@ const request = objectOf({
       ),
     }),
   ),
+  assumed: optional(about('what this rests on that the input does not show, in clauses', listOf(text))),
   problems: optional(about('why requests do not get there', listOf(text))),
 });
 

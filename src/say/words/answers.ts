@@ -1,3 +1,4 @@
+import { otherParts } from '../../ask/diff/diff-sides.ts';
 import type { answerFindings } from '../../base/findings/answers.ts';
 import { count, formatCount, nameSome } from '../../base/printable.ts';
 import type { WordsOf } from './rows.ts';
@@ -35,8 +36,8 @@ export const answerWords: WordsOf<typeof answerFindings> = {
     `${servicePort} ${change}${onNode(golden)}${what.length === 0 ? '' : `: ${parts(what, more)}`}`,
     golden && acceptHelp(golden),
   ],
-  'state-differs': ({ what, more, golden }) => [
-    `${golden ? `${golden.folder} differs${onNode(golden)}` : 'what belongs to no Service differs'}: ${parts(what, more)}`,
+  'state-differs': ({ what, more, part = 'base', golden }) => [
+    `${golden ? `${golden.folder} differs${onNode(golden)}` : `${otherParts[part].what} differs`}: ${parts(what, more)}`,
     golden && acceptHelp(golden),
   ],
   'unexpected-packet': ({ packet, faults }) => `${packet}: ${faults.join('; ')}`,
