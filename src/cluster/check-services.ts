@@ -105,7 +105,10 @@ export function checkSize(
   }
   // Usually the first count is enough.
   if (!largest || lines <= freeLines) return [];
-  const entries = sum(services.map(({ object }) => countEntries(object))) + sum(slices.map(countSliceEntries));
+  const entries = [...services.map(({ object }) => countEntries(object)), ...slices.map(countSliceEntries)].reduce(
+    (sum, each) => sum + each,
+    0,
+  );
   const limit = freeLines + linesPerEntry * entries;
   return lines <= limit ? [] : [describeSize(largest, lines, limit)];
 }
@@ -139,8 +142,4 @@ function describeSize({ service, pairs }: Size, lines: number, limit: number): F
     sourceRanges: spec.loadBalancerSourceRanges.length,
   };
   return diagnose('too-large', { lines, limit, service: fullName(metadata), factors }, service.source.place([]));
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }

@@ -19,16 +19,25 @@ export interface Sourced<T> {
   readonly source: Source;
 }
 
+export type Labels = Readonly<Record<string, string>>;
+
 export interface ObjectMeta {
   readonly name: string;
   /** "default" if the object names none. */
   readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
+  readonly labels: Labels;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
 export function fullName({ namespace, name }: Pick<ObjectMeta, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
+}
+
+/** "app=web,tier=front", as kubectl takes it. */
+export function selectorWords(selector: Labels = {}): string {
+  return Object.entries(selector)
+    .map((label) => label.join('='))
+    .join();
 }
 
 /** A Service with the API server's defaults. Addresses are checked text, as written. */
@@ -426,7 +435,7 @@ export interface PodMaker extends Pick<ObjectMeta, 'name' | 'namespace'> {
   /** Whether another program defined its kind, or makes Pods for it. These may then have labels that no template shows. */
   readonly isCustom: boolean;
   /** The labels of each of its templates. */
-  readonly templates: readonly ObjectMeta['labels'][];
+  readonly templates: readonly Labels[];
   /** Other namespaces that it names: what it makes may be there. */
   readonly namespaces: readonly string[];
 }

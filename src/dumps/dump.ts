@@ -1,6 +1,6 @@
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import { tableNames, type TableName, type Tables, type IptablesVariant } from '../kernel/iptables/iptables.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
@@ -21,7 +21,7 @@ import { ProxyLog } from './kube-proxy-log.ts';
 import { DraftedRoutes, type KnownRoutes, type RoutingKind } from './read-ip.ts';
 import type { Coverage, ListedTable } from './coverage.ts';
 import type { OutputKind, ReadableKind } from './output-kinds.ts';
-import { RuleListings, type Variant } from './rule-listings.ts';
+import { RuleListings } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 /** The tool that printed a dump file. */
@@ -302,7 +302,7 @@ export class DumpDraft {
     family: Family,
     tables: Tables,
     whole: readonly TableName[],
-    variant: Variant | undefined,
+    variant: IptablesVariant | undefined,
     at: Printed,
   ): boolean {
     const differences = this.rulesOf(family).add(tables, whole, variant);

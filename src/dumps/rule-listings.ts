@@ -1,21 +1,24 @@
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
-import { tableNames, type Chain, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import {
+  tableNames,
+  type Chain,
+  type TableName,
+  type Tables,
+  type IptablesVariant,
+} from '../kernel/iptables/iptables.ts';
 import { jumpChain } from '../kernel/state.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
-
-/** The kernel runs the rules of both. */
-export type Variant = 'legacy' | 'nft';
 
 /** From one listing or several parts. */
 interface ListedTable {
   /** Undefined until a listing says. */
-  variant: Variant | undefined;
+  variant: IptablesVariant | undefined;
   chains: Map<string, Chain>;
   isWhole: boolean;
 }
 
 interface Given {
-  readonly variant: Variant | undefined;
+  readonly variant: IptablesVariant | undefined;
   readonly chains: ReadonlyMap<string, Chain>;
   readonly isWhole: boolean;
 }
@@ -36,7 +39,7 @@ export class RuleListings {
   hasLegacy = false;
 
   /** Takes what a tool printed, unless it is of another node or time: then returns what shows that. `whole`: complete tables. */
-  add(tables: Tables, whole: readonly TableName[], variant: Variant | undefined): readonly string[] {
+  add(tables: Tables, whole: readonly TableName[], variant: IptablesVariant | undefined): readonly string[] {
     const given = tableNames.flatMap((name) => {
       const chains = tables[name];
       const table = chains && { variant, chains, isWhole: whole.includes(name) };

@@ -1,5 +1,5 @@
 import { families, type Family } from '../kernel/family.ts';
-import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
+import { tableNames, type TableName, type IptablesVariant } from '../kernel/iptables/iptables.ts';
 import { savedLines } from '../kernel/iptables/parse-rule.ts';
 import type { RoutesAsked } from '../kernel/route/parse-routes.ts';
 import { nameTable } from '../kernel/route/route.ts';
@@ -11,7 +11,7 @@ interface Command {
   readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
   readonly table: TableName | undefined;
   /** For iptables: its variant, if the command's name says so. */
-  readonly variant?: 'legacy' | 'nft' | undefined;
+  readonly variant?: IptablesVariant | undefined;
   /** Whether it prints only a part: one chain, one set, what grep found. */
   readonly isPart: boolean;
   /** For ip: families whose addresses it prints for all links. */

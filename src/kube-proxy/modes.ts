@@ -17,6 +17,11 @@ export function modeFromWords(named: 'empty-flag' | 'configuration' | 'nothing' 
 }
 
 /** Modes with a configuration section for masquerade settings. */
+/** What messages call kube-proxy in a mode, if the mode is known. */
+export function titleOfMode(mode: ProxyMode | undefined): string {
+  return mode ? modeFacts[mode].title : 'kube-proxy';
+}
+
 const masqueradeSections = ['iptables', 'nftables'] as const;
 
 /** Kernel objects that a manifest counts. */

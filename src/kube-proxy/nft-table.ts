@@ -138,7 +138,7 @@ const ifNew: Expression = {
   right: { kind: 'value', value: { kind: 'word', text: 'new' } },
 };
 
-function jump(chain: string): Expression {
+export function jump(chain: string): Expression {
   return { kind: 'verdict', verdict: { kind: 'jump', chain } };
 }
 

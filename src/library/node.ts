@@ -5,7 +5,7 @@
 import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { asWarning, isError } from '../base/findings/finding.ts';
-import type { CheckReport } from '../say/check-report.ts';
+import type { CheckReport, FolderForm } from '../say/check-report.ts';
 import type { checked, checkedFleet, compiledFleet } from '../say/outputs/compile-and-compare.ts';
 import { openPaths } from '../snapshot/files/open.ts';
 import type { FileOptions } from '../snapshot/files/read-texts.ts';
@@ -36,10 +36,7 @@ import type { SaidFinding as Finding } from '../say/words/said.ts';
 
 export { packBundle, verifyBundle } from './node/bundle.ts';
 export { Refusal } from './refusal.ts';
-export type { CompileResult, OpenedTexts };
-
-/** A node's bundle, or a golden for git. */
-export type FolderForm = 'bundle' | 'golden';
+export type { CompileResult, FolderForm, OpenedTexts };
 
 /** Files, folders, packs, or paths in git: "main:deploy". */
 export type Paths = string | readonly string[];

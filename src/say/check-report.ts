@@ -28,7 +28,7 @@ import { sayFinding, sayFindings, type SaidFinding } from './words/said.ts';
 import { codeBlock, escapeMarkdown, formatText, listItems, takenMarkdown } from './formats/markdown.ts';
 import { formatFileDiffs } from './formats/unified.ts';
 
-/** What kpc compile writes into a folder: by --golden, or by -o. */
+/** What a folder holds of a node: its bundle, by -o, or a golden for git. */
 export type FolderForm = 'bundle' | 'golden';
 
 /** What the command line says, for the commands that a report proposes. */

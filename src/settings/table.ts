@@ -1,4 +1,4 @@
-import { objectOf, type Schema, type Schemas } from '../base/json/schema.ts';
+import { objectOf, type Schema, type Schemas, type Flat } from '../base/json/schema.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { conntrack } from './conntrack.ts';
@@ -45,8 +45,6 @@ type ValuesOf<Rows> = Flat<
 >;
 
 type ValueOf<Row> = Row extends { readonly stored: Schema<infer T> } ? T : ValuesOf<Row>;
-
-type Flat<T> = { readonly [K in keyof T]: T[K] };
 
 /** Durations are in seconds. */
 export type SettingValues = ValuesOf<Table>;

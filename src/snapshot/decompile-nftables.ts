@@ -2,7 +2,7 @@ import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from
 import { targetsOf, type Owners } from '../kube-proxy/owners.ts';
 import { hostNetwork, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
-import type { Element, Expression, Right, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import type { Element, Right, NftChain, NftRule, NftTable, MatchExpression } from '../kernel/nftables/table.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { compareText } from '../kernel/compare.ts';
 import { parsePort } from '../kernel/ports-and-marks.ts';
@@ -207,7 +207,7 @@ function clientsOfNftRule({ expressions }: NftRule): MasqueradedClients | undefi
 }
 
 /** Undefined if the match tests something else. */
-function sourceAsked({ left: [field], right, negated }: Match): MarkedSource | undefined {
+function sourceAsked({ left: [field], right, negated }: MatchExpression): MarkedSource | undefined {
   const isExcluded = negated === true;
   if (field?.name.startsWith('fib ')) return { isFromNode: true };
   const value = right.kind === 'value' ? right.value : right.kind === 'any-of' ? right.values[0] : undefined;
@@ -219,8 +219,6 @@ function sourceAsked({ left: [field], right, negated }: Match): MarkedSource | u
   if (field.name !== 'iifname' || value.kind !== 'word') return undefined;
   return { isFromNode: false, sender: { isExcluded, who: { kind: 'from-interface', name: value.text } } };
 }
-
-type Match = Expression & { readonly kind: 'match' };
 
 /** None for a named set. */
 function valuesOf(right: Right): readonly string[] {

@@ -1,4 +1,5 @@
 import { doing as doingCheck } from '#checks';
+import { countLines } from '../../kernel/lines.ts';
 import type { Shaped } from '../../base/json/schema.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
@@ -59,12 +60,6 @@ export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed,
     return host.run(command, { ...patience, limit, ...(mayBeCut ? {} : { signal: undefined }) });
   };
   return { host: { ...host, run }, announce };
-}
-
-function countLines(content: string): number {
-  let lines = 0;
-  for (let at = content.indexOf('\n'); at >= 0; at = content.indexOf('\n', at + 1)) lines++;
-  return lines;
 }
 
 const pollMilliseconds = 200;

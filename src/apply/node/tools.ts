@@ -4,7 +4,7 @@ import { familyOfPlace, type RulesPlace } from '../../kernel/iptables/iptables-d
 import { describeEnd, excerptOf, formatCommand, type Host, type Command } from './host.ts';
 import { mostSaid, Room, mostRead, tooLarge } from './output.ts';
 import { TooLong } from '../../base/bounds.ts';
-import type { TableName } from '../../kernel/iptables/iptables.ts';
+import type { TableName, IptablesVariant } from '../../kernel/iptables/iptables.ts';
 import { joinQuotedLines } from '../../kernel/iptables/parse-rule.ts';
 import { parseIpJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
@@ -13,17 +13,15 @@ import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { Failure } from '../state/failure.ts';
 import { rightsAdvice } from './processes.ts';
 
-/** Two programs are called iptables. Packets meet the rules of both, and neither program shows the other's. */
-export type Variant = 'nft' | 'legacy';
-
-export type Variants = { readonly [F in Family]: Variant };
+/** The variant of a node's `iptables-save` and `ip6tables-save`. */
+export type Variants = { readonly [F in Family]: IptablesVariant };
 
 export const toolNames: { readonly [F in Family]: string } = { ipv4: 'iptables', ipv6: 'ip6tables' };
 
 /** Asks the tools. Before 1.8 there was only legacy, which did not name itself. */
 export async function readVariants(host: Host): Promise<Variants> {
   const [ipv4 = 'nft', ipv6 = 'nft'] = await Promise.all(
-    families.map(async (family): Promise<Variant> => {
+    families.map(async (family): Promise<IptablesVariant> => {
       const asked = await host.run({
         tool: `${toolNames[family]}-save`,
         args: ['--version'],
@@ -36,7 +34,7 @@ export async function readVariants(host: Host): Promise<Variants> {
   return { ipv4, ipv6 };
 }
 
-export function variantOf(place: RulesPlace, variants: Variants): Variant {
+export function variantOf(place: RulesPlace, variants: Variants): IptablesVariant {
   const used = variants[familyOfPlace(place)];
   if (place === familyOfPlace(place)) return used;
   return used === 'nft' ? 'legacy' : 'nft';

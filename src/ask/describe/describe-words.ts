@@ -1,3 +1,4 @@
+import { selectorWords } from '../../cluster/objects.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { isPlacedByKpc, placeWithout, portAddresses, type ShownPort } from '../../cluster/model.ts';
 import type { UnboundHints } from '../../cluster/endpoint-choice.ts';
@@ -60,13 +61,6 @@ export function describeServiceInWords(
       words.limit,
     ),
   ];
-}
-
-/** As kubectl takes it: "app=web,tier=front". */
-function selectorWords(selector: Readonly<Record<string, string>>): string {
-  return Object.entries(selector)
-    .map(([name, value]) => `${name}=${value}`)
-    .join();
 }
 
 const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]: string } = {

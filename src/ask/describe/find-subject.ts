@@ -90,7 +90,7 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   if (matches.length > 0) {
     const byService = groupBy(matches, ({ port }) => serviceName(port));
     const services = cluster.services.flatMap((service): readonly ServiceMatch[] => {
-      const own = byService.get(labelOf(service)) ?? [];
+      const own = byService.get(fullName(service)) ?? [];
       const because = new Map(own.map((each) => [JSON.stringify(each.because), each.because]));
       const labels = new Set(own.map(({ port }) => port.label));
       return own.length === 0 ? [] : [{ service, labels, because: [...because.values()] }];
@@ -179,10 +179,6 @@ function healthCheckSets({ number }: Asked, dump: DumpedSnapshot): readonly Shar
     .map((set) => describeSet(set, dump));
 }
 
-function labelOf({ namespace, name }: ServiceInfo): string {
-  return `${namespace}/${name}`;
-}
-
 /** A clause on what an unknown text could mean, or ''. */
 function hint({ text, address, names }: Asked, view: CompiledSnapshot): string {
   const { mode } = view.settings;
@@ -196,14 +192,14 @@ function hint({ text, address, names }: Asked, view: CompiledSnapshot): string {
 
 /** Ports of Services with exactly this name; else Services with this name in other namespaces, or with similar names. */
 function suggest(named: string, services: readonly ServiceInfo[]): readonly string[] {
-  const known = services.filter((service) => service.name === named || labelOf(service) === named);
+  const known = services.filter((service) => service.name === named || fullName(service) === named);
   if (known.length > 0) {
     return known
       .slice(0, mostSuggestions)
-      .flatMap((service) => service.ports.map(({ name, port }) => `${labelOf(service)}:${name || port}`));
+      .flatMap((service) => service.ports.map(({ name, port }) => `${fullName(service)}:${name || port}`));
   }
   const bare = named.slice(named.indexOf('/') + 1);
   const all = new Set(services.map(({ name }) => name));
   const near = all.has(bare) ? [bare] : nearest(bare, [...all]);
-  return services.flatMap((each) => (near.includes(each.name) ? [labelOf(each)] : [])).slice(0, mostSuggestions);
+  return services.flatMap((each) => (near.includes(each.name) ? [fullName(each)] : [])).slice(0, mostSuggestions);
 }

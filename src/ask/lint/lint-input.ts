@@ -1,6 +1,12 @@
 import { groupBy } from '../../cluster/grouping.ts';
 import { groupSlices } from '../../cluster/endpoints.ts';
-import type { Cluster, NodeContext, ServiceInfo, ServicePort } from '../../cluster/model.ts';
+import {
+  serviceName,
+  type Cluster,
+  type NodeContext,
+  type ServiceInfo,
+  type ServicePort,
+} from '../../cluster/model.ts';
 import {
   fullName,
   type EndpointSlice,
@@ -79,7 +85,7 @@ export function readLintInput(
   if (!preparedFor) return { input: undefined, diagnostics };
   const groups = new Map<Cluster, ReadonlyMap<string, readonly ServicePort[]>>();
   const portsOf = (cluster: Cluster) => {
-    const known = groups.get(cluster) ?? groupBy(cluster.servicePorts, serviceOf);
+    const known = groups.get(cluster) ?? groupBy(cluster.servicePorts, serviceName);
     groups.set(cluster, known);
     return (service: string) => known.get(service) ?? [];
   };
@@ -104,10 +110,6 @@ export function readLintInput(
 /** Whether flags or the input name the mode. */
 export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
   return configured || modeNote?.code !== 'default-mode';
-}
-
-export function serviceOf({ namespace, service }: ServicePort): string {
-  return fullName({ namespace, name: service });
 }
 
 function readServices(

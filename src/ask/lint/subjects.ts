@@ -4,7 +4,7 @@ import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
-import { serviceOf } from './lint-input.ts';
+import { serviceName } from '../../cluster/model.ts';
 
 /** An object of the input, right or not. */
 export interface ListedObject {
@@ -77,7 +77,7 @@ export interface Subjects {
 
 export function subjectsOf({ inputs, cluster }: LoadedInputs): Subjects {
   const objectAt = objectFinder(inputs);
-  const serviceOfLabel = new Map(cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
+  const serviceOfLabel = new Map(cluster.servicePorts.map((port) => [port.label, serviceName(port)]));
   const find = (finding: Finding): Finding['about'] => {
     const object = objectAt(finding.place);
     const { service, services, servicePort, rival } = finding.arguments as Readonly<Record<string, unknown>>;

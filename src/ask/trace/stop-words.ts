@@ -14,7 +14,7 @@ import {
   lostJumpCause,
   unlessUnseen,
 } from '../../snapshot/faults.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
+import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import type { Step } from '../../packet/step.ts';
 import { decisionWords } from './connection-words.ts';
 import type { Trace } from './question.ts';
@@ -65,7 +65,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
     case 'unserved-port':
       return port ? undefined : unservedPortWords(trace, scene);
     case 'unserved-address':
-      return `no Service has ${trace.target.address.text}, and ${titleOf(scene)} drops what goes to unused cluster IPs`;
+      return `no Service has ${trace.target.address.text}, and ${titleOfMode(scene.side.mode)} drops what goes to unused cluster IPs`;
     case 'kernel':
       return stop.decision.kind === 'own-address'
         ? 'the endpoint is the sender itself, which gets a packet from its own address and cannot answer'
@@ -75,11 +75,6 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
     case 'kube-proxy':
       return undefined;
   }
-}
-
-/** The node's mode in words, or "kube-proxy" if the mode is unknown. */
-function titleOf({ side: { mode } }: Scene): string {
-  return mode ? modeFacts[mode].title : 'kube-proxy';
 }
 
 function isInternal(port: ShownPort, { target }: Pick<Trace, 'target'>): boolean {
@@ -159,7 +154,7 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
   const own = scene.side.ports.filter((each) => addressKind(each, address) !== undefined);
   const [first] = own;
   if (!first) return undefined;
-  if (protocol === 'icmp') return `${titleOf(scene)} refuses pings of ${address.text}`;
+  if (protocol === 'icmp') return `${titleOfMode(scene.side.mode)} refuses pings of ${address.text}`;
   const has = own.map((each) => `${each.port}/${each.protocol}`).join(', ');
   return `${address.text} belongs to ${serviceName(first)}, which has no port ${port}/${protocol.toUpperCase()} (has ${has})`;
 }
@@ -185,7 +180,7 @@ export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene
 /** What happens to an unrecognised pod, and what would change that. */
 export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   if (!isUndetectedPod(trace, scene)) return undefined;
-  return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: set clusterCIDR, or another detectLocalMode, and ${titleOf(scene)} sends pods to all endpoints`;
+  return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: set clusterCIDR, or another detectLocalMode, and ${titleOfMode(scene.side.mode)} sends pods to all endpoints`;
 }
 
 /** What becomes of a packet, in words. */

@@ -95,7 +95,7 @@ function explainItems({ items }: Check, list: readonly unknown[], faults: Faults
   }
 }
 
-function explainFields(check: Check, object: Readonly<Record<string, unknown>>, faults: Faults): void {
+function explainFields(check: Check, object: JsonObject, faults: Faults): void {
   const { fields = {}, required = [], others, isClosed, tag } = variantFor(check, object);
   // Values from JSON and YAML inherit no fields.
   for (const name in object) {
@@ -118,7 +118,7 @@ function explainFields(check: Check, object: Readonly<Record<string, unknown>>, 
   }
 }
 
-function variantFor(check: Check, object: Readonly<Record<string, unknown>>): Check {
+function variantFor(check: Check, object: JsonObject): Check {
   const { tag, variants } = check;
   if (tag === undefined || variants === undefined) return check;
   const { [tag]: name } = object;
@@ -160,8 +160,10 @@ function writePath(path: readonly Step[]): string {
   return out;
 }
 
+export type JsonObject = Readonly<Record<string, unknown>>;
+
 /** Excludes lists and null. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

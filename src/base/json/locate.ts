@@ -15,6 +15,9 @@ const backslash = 0x5c;
 
 export type PositionOf = 'value' | 'key';
 
+/** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
+export type Entry = { [Of in PositionOf]: number };
+
 /** Falls back to the nearest field above it that is written. */
 export type FieldLocator = (path: readonly (string | number)[], of: PositionOf) => number;
 
@@ -52,12 +55,6 @@ export function findRepeatedKeys(text: string, start: number, end: number): read
     }
   }
   return [...repeated];
-}
-
-/** A list item has no key. */
-interface Entry {
-  readonly key: number;
-  readonly value: number;
 }
 
 /** For valid JSON at `start`. Scans once. */

@@ -10,7 +10,7 @@ export type Schema<T = unknown> = TUnsafe<T>;
 
 export type Shaped<S extends TSchema> = S['static'];
 
-type Flat<T> = { readonly [K in keyof T]: T[K] };
+export type Flat<T> = { readonly [K in keyof T]: T[K] };
 
 export type Schemas = Readonly<Record<string, Schema>>;
 

@@ -6,13 +6,13 @@ import { nodeAddresses } from '../node-context.ts';
 import {
   fullName,
   type Node,
-  type ObjectMeta,
   type Owner,
   type Pod,
   type PodSpec,
   type Service,
   type Sourced,
   type Workload,
+  type Labels,
 } from '../objects.ts';
 import { hash } from '../pick-by-hash.ts';
 import type { Place } from '../../kernel/place.ts';
@@ -377,7 +377,7 @@ export function asPods({ object: workload, source }: Sourced<Workload>): readonl
   const { kind, metadata, template, replicas = 1, firstOrdinal } = workload;
   const { labels, spec } = template;
   const owner = { kind, name: metadata.name };
-  const podOf = (name: string, added: ObjectMeta['labels']): Sourced<Pod> => ({
+  const podOf = (name: string, added: Labels): Sourced<Pod> => ({
     object: {
       metadata: { ...metadata, name, labels: { ...labels, ...added } },
       spec,

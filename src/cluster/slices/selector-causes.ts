@@ -4,17 +4,15 @@ import { groupBy } from '../grouping.ts';
 import {
   fullName,
   type Gateway,
-  type ObjectMeta,
   type Pod,
   type PodMaker,
   type Service,
   type Sourced,
   type Workload,
+  type Labels,
 } from '../objects.ts';
 import { asPods, ordinalLabels } from './assume-pods.ts';
 import { nameOfSelected } from './slice-warnings.ts';
-
-type Labels = ObjectMeta['labels'];
 
 interface Labelled {
   readonly namespace: string;

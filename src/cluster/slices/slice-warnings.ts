@@ -13,6 +13,7 @@ import {
   type Pod,
   type Service,
   type Sourced,
+  selectorWords,
 } from '../objects.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Pending } from './assume-pods.ts';
@@ -199,19 +200,12 @@ function describePending({ owner, pods, wanted, place }: Pending, unfit: readonl
   return services.length === 0 ? [] : [diagnose('no-node-fits', { services, owner, wanted }, place)];
 }
 
-/** "app=web,tier=front", in kubectl's syntax. */
-export function selectorWords({ spec: { selector = {} } }: Service): string {
-  return Object.entries(selector)
-    .map((label) => label.join('='))
-    .join();
-}
-
 function describeUnmatched(lost: readonly (Selecting & { readonly likely: Likely })[]): readonly Finding[] {
   const [first] = lost;
   if (!first) return [];
   const { object, source } = first.service;
   const services = [...new Set(lost.map(({ label }) => label))];
-  const details = { services, selector: selectorWords(object), ...first.likely };
+  const details = { services, selector: selectorWords(object.spec.selector), ...first.likely };
   return [diagnose('selects-nothing', details, source.place(['spec', 'selector']))];
 }
 

@@ -1,5 +1,5 @@
 // Facts about a cluster and its kube-proxy in other programs' configuration, and the documents inside a ConfigMap.
-import { isObject } from '../../base/json/check.ts';
+import { isObject, type JsonObject } from '../../base/json/check.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { InputSource, InputDocument } from '../documents/document.ts';
 import { flagKey } from '../../settings/flag.ts';
@@ -23,8 +23,6 @@ export interface ClusterFacts {
   readonly place: Finding['place'];
 }
 
-type Mapping = Readonly<Record<string, unknown>>;
-
 /** kube-apiserver's own default. */
 const defaultNodePorts = '30000-32767';
 
@@ -44,7 +42,7 @@ const k3sNames = [
 /**
  * Reads kubeadm's ClusterConfiguration, a kind Cluster, k3s or RKE2 configuration, or a Pod or DaemonSet of kube-apiserver or kube-proxy.
  */
-export function readClusterFacts(value: Mapping, source: InputSource): ClusterFacts | undefined {
+export function readClusterFacts(value: JsonObject, source: InputSource): ClusterFacts | undefined {
   const { apiVersion, kind } = value;
   // Nearly all objects are of other kinds.
   const isPods = kind === 'Pod' || kind === 'DaemonSet';
@@ -108,7 +106,7 @@ function rangesOf(serviceClusterIpRange: string, nodePorts: string | undefined):
   return { serviceClusterIpRange, serviceNodePortRange: nodePorts ?? defaultNodePorts };
 }
 
-function readPrograms(object: Mapping, place: ClusterFacts['place']): ClusterFacts | undefined {
+function readPrograms(object: JsonObject, place: ClusterFacts['place']): ClusterFacts | undefined {
   const spec = fieldsOf(object['spec']);
   const { containers } = object['kind'] === 'Pod' ? spec : fieldsOf(fieldsOf(spec['template'])['spec']);
   const programs = (Array.isArray(containers) ? containers : []).map((container) => {
@@ -167,7 +165,7 @@ function argumentsOf(value: unknown): ReadonlyMap<string, string> {
   return found;
 }
 
-function fieldsOf(value: unknown): Mapping {
+function fieldsOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 

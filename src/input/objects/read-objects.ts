@@ -1,5 +1,5 @@
 import type { Finding, Tally } from '../../base/findings/finding.ts';
-import { isObject } from '../../base/json/check.ts';
+import { isObject, type JsonObject } from '../../base/json/check.ts';
 import type { ObjectMeta, PodMaker, Source } from '../../cluster/objects.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { CommonNames } from './check-values.ts';
@@ -89,8 +89,6 @@ interface Reading {
   readonly listDepth: number;
 }
 
-type Mapping = Readonly<Record<string, unknown>>;
-
 /** Adds a document's object, or the objects of a list. */
 export function collectDocument(
   { file, value, source }: InputDocument,
@@ -114,7 +112,7 @@ function collectValue(value: unknown, source: InputSource, reading: Reading): vo
   for (const diagnostic of report.diagnostics) reading.into.diagnostics.push(diagnostic);
 }
 
-function collectObject(value: Mapping, report: Report, reading: Reading): void {
+function collectObject(value: JsonObject, report: Report, reading: Reading): void {
   const { checks, file, into } = reading;
   const { apiVersion, kind, items } = value;
   const facts = readClusterFacts(value, report.source);
@@ -175,7 +173,7 @@ export function countSkipped(apiVersion: string, kind: string, { skipped, unread
 }
 
 /** Returns false if the ConfigMap holds no configuration. */
-function collectConfigMap(value: Mapping, source: InputSource, reading: Reading): boolean {
+function collectConfigMap(value: JsonObject, source: InputSource, reading: Reading): boolean {
   const { documents: configs, diagnostics } = unpackConfigMap({ file: reading.file, value, source });
   // Faults in a text without a configuration do not matter.
   if (configs.length === 0 && (diagnostics.length === 0 || !reading.checks.areConfigs)) return false;
@@ -203,7 +201,7 @@ function collectItems(
 }
 
 /** Fills in the requested namespace, in a copy, because values may be shared. */
-function withNamespace(value: Mapping, namespace: string): Mapping {
+function withNamespace(value: JsonObject, namespace: string): JsonObject {
   const { metadata } = value;
   if (namespace === 'default' || !isObject(metadata)) return value;
   if ((metadata['namespace'] ?? '') !== '') return value;

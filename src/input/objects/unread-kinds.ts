@@ -3,7 +3,7 @@ import { endOfQuoted } from '../../base/json/locate.ts';
 import { findMeantKind, findReader, isOfOtherVersion, isOfKubernetes, type AskedKinds } from './kinds.ts';
 import { holdsPlaceholder } from '../files/not-manifests.ts';
 import { isObject } from '../../base/json/check.ts';
-import type { ObjectMeta, PodMaker } from '../../cluster/objects.ts';
+import type { ObjectMeta, PodMaker, Labels } from '../../cluster/objects.ts';
 
 /** A line that is indented, or a field, item, bracket, comment or document marker. */
 const plainAtMargin = /^(?:[A-Za-z][\w.-]*:(?:[ \t\r].*)?|[\]}-].*|#(?!@).*|[ \t](?![ \t]*(?:\{\{|\{%|<%|#@)).*|)\r?$/;
@@ -85,8 +85,6 @@ function isSkipped(apiVersion: string, kind: string, text: string, asked: AskedK
 export function nameSkipped(apiVersion: string, kind: string): string {
   return isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
 }
-
-type Labels = ObjectMeta['labels'];
 
 /** Deep enough for a template in a template in a list. */
 const deepest = 12;

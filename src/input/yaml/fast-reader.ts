@@ -1,8 +1,8 @@
 import type { Span } from '../documents/text-file.ts';
 import { mostPlacedValues, mostYamlValues, Refusal } from '../documents/faults-and-limits.ts';
 import { readFlow } from './flow.ts';
-import { addPlaces, locatorOf, type Entry, type Places } from './places.ts';
-import type { FieldLocator } from '../../base/json/locate.ts';
+import { addPlaces, locatorOf, type Places } from './places.ts';
+import type { Entry, FieldLocator } from '../../base/json/locate.ts';
 import { Lines, quoted, unsure, PlainText } from './lines.ts';
 import { type Counts, countValue, parseWithPlaces, type ParsedValue, parseYamlValue } from './parse.ts';
 import { keyOf, readLiteral, requireFinite, resolveFinite, unquote, Words } from './scalars.ts';

@@ -1,6 +1,7 @@
 import { type Lines, quoted } from './lines.ts';
 import { type Counts, countValue } from './parse.ts';
-import type { Entry, Places } from './places.ts';
+import type { Places } from './places.ts';
+import type { Entry } from '../../base/json/locate.ts';
 import { keyOf, resolveFinite, unquote } from './scalars.ts';
 
 /** A word that means the same in brackets as elsewhere. */

@@ -22,7 +22,8 @@ import {
   type SyntaxFault,
 } from '../documents/faults-and-limits.ts';
 import { Anchors, compose, isEmpty, offsetOf, type Composed, type Anchored } from './compose.ts';
-import type { Entry, Places } from './places.ts';
+import type { Places } from './places.ts';
+import type { Entry } from '../../base/json/locate.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
 export type ParsedValue =

@@ -1,7 +1,5 @@
-import type { FieldLocator, PositionOf } from '../../base/json/locate.ts';
-
 /** A field or list item: offsets of its key (for an item, its start) and value. */
-export type Entry = { [Of in PositionOf]: number };
+import type { Entry, FieldLocator } from '../../base/json/locate.ts';
 
 /** The entries of each mapping and list, by name or index. */
 export type Places = Map<unknown, Map<string, Entry>>;

@@ -6,6 +6,9 @@ export type { RuleArg, Target } from './rule-args.ts';
 
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 
+/** Two programs are called iptables. Packets meet the rules of both, and neither program shows the other's. */
+export type IptablesVariant = 'legacy' | 'nft';
+
 /** One family's: table → chain name → chain, in declaration order. */
 export type Tables = { readonly [T in TableName]?: ReadonlyMap<string, Chain> };
 

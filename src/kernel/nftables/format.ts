@@ -15,6 +15,7 @@ import type {
   NftMap,
   NftSet,
   NftTable,
+  MatchExpression,
 } from './table.ts';
 import { LongText } from '../lines.ts';
 import type { Family } from '../family.ts';
@@ -89,10 +90,8 @@ function formatExpression(expression: Expression): string {
   }
 }
 
-type Match = Expression & { readonly kind: 'match' };
-
 /** nft only needs `==` after a mask, where it would read the value as part of the mask. */
-function formatOperator({ left, negated }: Match): string {
+function formatOperator({ left, negated }: MatchExpression): string {
   if (negated) return '!= ';
   return left[0]?.mask === undefined ? '' : '== ';
 }
@@ -109,7 +108,7 @@ function formatField({ name, mask }: Field): string {
   return mask === undefined ? name : `${name} and ${formatMark(mask)}`;
 }
 
-function formatRight({ left: [field], right }: Match): string {
+function formatRight({ left: [field], right }: MatchExpression): string {
   switch (right.kind) {
     case 'value':
       return formatValueOf(field, right.value);

@@ -14,6 +14,7 @@ import {
   type NftChain,
   type NftCounter,
   type NftTable,
+  type MatchExpression,
 } from './table.ts';
 import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatRule } from './format.ts';
 import { diffByKey, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
@@ -73,7 +74,7 @@ function canonicalExpression(expression: Expression): Expression {
 }
 
 /** nft writes a test of a single bit as `!= 0` or `== MASK`; this unifies both. */
-function canonicalBits(expression: Expression & { readonly kind: 'match' }): Expression {
+function canonicalBits(expression: MatchExpression): Expression {
   const { left, right } = expression;
   const [field] = left;
   if (field?.mask === undefined || right.kind !== 'value' || right.value.kind !== 'number') return expression;

@@ -84,6 +84,8 @@ export type Expression =
   /** What kpc does not read, in nft's words; equal only to the same words. */
   | { readonly kind: 'unknown'; readonly text: string };
 
+export type MatchExpression = Expression & { readonly kind: 'match' };
+
 /**
  * One nftables table of family ip or ip6; kube-proxy's are named `kube-proxy`. Equality compares rules in order, all
  * else by name in any order. It ignores what no tool can change or print back: origins; comments of all but rules,

@@ -11,7 +11,7 @@ import { matchModules } from '../../kernel/sysctls-and-modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { iptablesJumps, jumpChains, localnetRule } from '../../kube-proxy/chains.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { masqueradeRules, type MasqueradeRules, forwardRules, nodePortJumps } from './rule-parts.ts';
+import { chainsByName, masqueradeRules, type MasqueradeRules, forwardRules, nodePortJumps } from './rule-parts.ts';
 import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
 import {
   makeChances,
@@ -109,7 +109,7 @@ function filterTable(
   { conntrack }: ProxySettings,
   localhostNodePorts: boolean,
 ) {
-  return byName([
+  return chainsByName([
     ...jumpChains(iptablesJumps, 'filter'),
     { name: baseChains.services, rules: plans.flatMap(refuseClusterIPRules) },
     { name: baseChains.externalServices, rules: plans.flatMap(refuseExternalRules) },
@@ -126,7 +126,7 @@ function natTable(
   { mark, postrouting }: MasqueradeRules,
   toNodePorts: readonly Rule[],
 ) {
-  return byName([
+  return chainsByName([
     ...jumpChains(iptablesJumps, 'nat'),
     // Packets to a Service's own address go first, because a node port's number may also be a Service's port.
     { name: baseChains.services, rules: [...plans.flatMap(captureRules), ...toNodePorts] },
@@ -135,8 +135,4 @@ function natTable(
     { name: baseChains.markMasquerade, rules: mark },
     ...portChains,
   ]);
-}
-
-function byName(chains: readonly Chain[]): ReadonlyMap<string, Chain> {
-  return new Map(chains.map((chain) => [chain.name, chain]));
 }

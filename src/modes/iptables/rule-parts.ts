@@ -1,5 +1,5 @@
 import type { Protocol, Family } from '../../kernel/family.ts';
-import type { RuleArg, Rule } from '../../kernel/iptables/iptables.ts';
+import type { Chain, RuleArg, Rule } from '../../kernel/iptables/iptables.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { LocalTraffic, MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import type { NodePortPlan } from '../../cluster/node-context.ts';
@@ -123,4 +123,8 @@ export function nodePortJumps(
   }
   if (localhostNodePorts) return [{ args: [about, toNode, jump] }];
   return [{ args: [about, toNode, { kind: 'destination', range: loopbackNetworks[family], negated: true }, jump] }];
+}
+
+export function chainsByName(chains: readonly Chain[]): ReadonlyMap<string, Chain> {
+  return new Map(chains.map((chain) => [chain.name, chain]));
 }

@@ -1,8 +1,16 @@
 import type { LocalTraffic, MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';
-import type { Value, Expression, Field, Right, Selector, NftRule } from '../../kernel/nftables/table.ts';
-import { nftChains } from '../../kube-proxy/nft-table.ts';
+import type {
+  Value,
+  Expression,
+  Field,
+  Right,
+  Selector,
+  NftRule,
+  MatchExpression,
+} from '../../kernel/nftables/table.ts';
+import { jump, nftChains } from '../../kube-proxy/nft-table.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 
 export interface FamilyFields {
@@ -36,10 +44,6 @@ export function rule(expressions: readonly Expression[], comment?: string): NftR
   return comment === undefined ? { expressions } : { expressions, comment };
 }
 
-function jump(chain: string): Expression {
-  return { kind: 'verdict', verdict: { kind: 'jump', chain } };
-}
-
 export function goto(chain: string): Expression {
   return { kind: 'verdict', verdict: { kind: 'goto', chain } };
 }
@@ -50,7 +54,7 @@ export const returnToCaller: Expression = { kind: 'verdict', verdict: { kind: 'r
 
 export const reject: Expression = { kind: 'reject' };
 
-export function matches(field: Field, right: Right): Expression & { readonly kind: 'match' } {
+export function matches(field: Field, right: Right): MatchExpression {
   return { kind: 'match', left: [field], right };
 }
 
@@ -108,7 +112,7 @@ export function masqueradedClients(
   }
 }
 
-export function fromPods(pods: LocalTraffic, { source }: FamilyFields): Expression & { readonly kind: 'match' } {
+export function fromPods(pods: LocalTraffic, { source }: FamilyFields): MatchExpression {
   switch (pods.kind) {
     case 'from-network':
       return matches(source, equalTo({ kind: 'network', network: pods.network }));

@@ -9,13 +9,13 @@ import type { PortRange } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { planTraffic, type ServiceAddress, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { compareProxyPorts, type ProxyPort } from '../../kernel/balancer/balancer.ts';
-import { formatRule, type Chain, type Rule, type RuleArg, type Tables } from '../../kernel/iptables/iptables.ts';
+import { formatRule, type Rule, type RuleArg, type Tables } from '../../kernel/iptables/iptables.ts';
 import { matchModules } from '../../kernel/sysctls-and-modules.ts';
 import type { Origin } from '../../kernel/place.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { jumpChains, userspaceJumps } from '../../kube-proxy/chains.ts';
-import { accept, comment, destinationPort, protocolArgs, toNode } from '../iptables/rule-parts.ts';
+import { accept, chainsByName, comment, destinationPort, protocolArgs, toNode } from '../iptables/rule-parts.ts';
 
 /** Above the usual node ports, and above Linux's ports for outgoing connections (net.ipv4.ip_local_port_range). */
 const usualRange: PortRange = { first: 61000, last: 65535 };
@@ -110,14 +110,14 @@ export function compileUserspace(cluster: Cluster, node: NodeContext, settings: 
 
 function makeTables(portals: readonly Portal[]): Tables {
   return {
-    nat: byName([
+    nat: chainsByName([
       ...jumpChains(userspaceJumps, 'nat'),
       { name: baseChains.portalsContainer, rules: portals.flatMap(containerRules) },
       { name: baseChains.portalsHost, rules: portals.flatMap(hostRules) },
       { name: baseChains.nodePortContainer, rules: nodePortRules(portals, containerTarget) },
       { name: baseChains.nodePortHost, rules: nodePortRules(portals, hostTarget) },
     ]),
-    filter: byName([
+    filter: chainsByName([
       ...jumpChains(userspaceJumps, 'filter'),
       { name: baseChains.nodePortNonLocal, rules: portals.flatMap(admitRules) },
     ]),
@@ -128,10 +128,6 @@ function makeTables(portals: readonly Portal[]): Tables {
 function onlyOnce(rules: readonly Rule[]): readonly Rule[] {
   const texts = rules.map(formatRule);
   return rules.filter((_, i) => texts.indexOf(texts[i] as string) === i);
-}
-
-function byName(chains: readonly Chain[]): ReadonlyMap<string, Chain> {
-  return new Map(chains.map((chain) => [chain.name, chain]));
 }
 
 /** Matches routed packets, not those that a bridge passes on to another port. */

@@ -1,20 +1,16 @@
 import type { equivalenceFindings } from '../../base/findings/equivalence.ts';
 import { formatCount, joinWords, nameSome } from '../../base/printable.ts';
 import { announcedDefault, endWords, kepLink } from '../../kube-proxy/announced.ts';
-import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, type ProxyMode, titleOfMode } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { byCase, type WordsOf } from './rows.ts';
-
-function titleOf(mode: ProxyMode | undefined): string {
-  return mode ? modeFacts[mode].title : 'kube-proxy';
-}
 
 const tooOld = 'kube-proxy does not start in nftables mode on an older kernel';
 const ways = 'with a route to a node, MetalLB or kube-vip, or on a link of one node';
 
 function answersLost(to: ProxyMode | undefined): string {
-  return `in IPVS mode they are on ${serviceLink}, so every node answers ARP requests for them (strictARP is false); in ${titleOf(to)} no node has them, and hosts on their network can no longer reach them`;
+  return `in IPVS mode they are on ${serviceLink}, so every node answers ARP requests for them (strictARP is false); in ${titleOfMode(to)} no node has them, and hosts on their network can no longer reach them`;
 }
 
 /** Each with the command or the line of the configuration that shows whether it is done. */
@@ -32,7 +28,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       ];
     },
     'leave-mode': ({ mode, minor }) => [
-      `leave ${titleOf(mode)} before the upgrade: it is ${endWords('ipvs-mode', minor)}`,
+      `leave ${titleOfMode(mode)} before the upgrade: it is ${endWords('ipvs-mode', minor)}`,
       'check: kubectl get configmap -n kube-system kube-proxy -o yaml | grep mode:',
     ],
     'replace-external-ips': ({ services, minor }) => [
@@ -88,12 +84,12 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
         ? 'kube-proxy sets it in IPVS mode, but not in'
         : 'packets to pods on other nodes need it, and kube-proxy sets it neither in IPVS mode nor in';
       return [
-        `set ${sysctl} to 1 on every node, and keep it across reboots: ${why} ${titleOf(to)}`,
+        `set ${sysctl} to 1 on every node, and keep it across reboots: ${why} ${titleOfMode(to)}`,
         `check: sysctl ${sysctl}`,
       ];
     },
     scheduler: ({ schedulers, to }) => [
-      `stop relying on the ${schedulers.length === 1 ? 'scheduler' : 'schedulers'} ${joinWords(schedulers)}: ${titleOf(to)} chooses endpoints at random, each with the same chance; nothing counts connections or weighs endpoints`,
+      `stop relying on the ${schedulers.length === 1 ? 'scheduler' : 'schedulers'} ${joinWords(schedulers)}: ${titleOfMode(to)} chooses endpoints at random, each with the same chance; nothing counts connections or weighs endpoints`,
       'check: ipvsadm -Ln',
     ],
     timeouts: ({ seconds }) => [
@@ -101,11 +97,11 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       'check: sysctl net.netfilter | grep timeout',
     ],
     'bound-addresses': ({ addresses, to }) => [
-      `find programs that listen on a Service address of ${serviceLink} (it has ${formatCount(addresses)}), or on all addresses: ${titleOf(to)} removes ${serviceLink}, and the node has no Service addresses any more`,
+      `find programs that listen on a Service address of ${serviceLink} (it has ${formatCount(addresses)}), or on all addresses: ${titleOfMode(to)} removes ${serviceLink}, and the node has no Service addresses any more`,
       'check: ss -ltnup',
     ],
     route: ({ address, to }) => [
-      `check that every node has a route to the cluster IPs, such as a default route: in ${titleOf(to)}, packets of the node and of hostNetwork Pods are routed before they are rewritten, and fail with "network is unreachable" without one; in IPVS mode the addresses are the node's own`,
+      `check that every node has a route to the cluster IPs, such as a default route: in ${titleOfMode(to)}, packets of the node and of hostNetwork Pods are routed before they are rewritten, and fail with "network is unreachable" without one; in IPVS mode the addresses are the node's own`,
       `check: ip route get ${address}`,
     ],
     'strict-arp': [
@@ -113,7 +109,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       'check: sysctl net.ipv4.conf.all.arp_ignore net.ipv4.conf.all.arp_announce',
     ],
     'excluded-networks': ({ networks, to }) => [
-      `find the owner of the virtual servers in ${networks.join(', ')}: ${titleOf(to)} has no excludeCIDRs; after kube-proxy has cleaned up IPVS mode, it no longer touches virtual servers`,
+      `find the owner of the virtual servers in ${networks.join(', ')}: ${titleOfMode(to)} has no excludeCIDRs; after kube-proxy has cleaned up IPVS mode, it no longer touches virtual servers`,
       'check: ipvsadm -Sn',
     ],
   }),

@@ -1,6 +1,6 @@
 import { parseJson } from '../../base/bounds.ts';
 import { goldenHead } from '../../base/names.ts';
-import { isObject } from '../../base/json/check.ts';
+import { isObject, type JsonObject } from '../../base/json/check.ts';
 import { conflictText, findConflict } from '../../base/odd-texts.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../../bundle/folder.ts';
@@ -73,8 +73,6 @@ function readManifest(folder: string, tree: FileTree): JsonObject | undefined {
     return undefined;
   }
 }
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 export type CheckResult =
   | { readonly kind: 'same' }

@@ -1,5 +1,5 @@
 import { causeFinder } from '../../../../cluster/slices/selector-causes.ts';
-import { selectorWords } from '../../../../cluster/slices/slice-warnings.ts';
+import { selectorWords } from '../../../../cluster/objects.ts';
 import { refused, type Found, type Rule } from '../../rule.ts';
 
 /**
@@ -13,7 +13,7 @@ export const selectsNothing: Rule<'selects-nothing'> = {
     const findCause = causeFinder(input.loaded.inputs);
     return input.services.flatMap((service): readonly Found<'selects-nothing'>[] => {
       const { object, name, source, selected, slices, ports, isOfCluster, knowsEndpoints } = service;
-      const selector = selectorWords(object);
+      const selector = selectorWords(object.spec.selector);
       const [port] = ports;
       if (selector === '' || selected.length > 0 || slices.length > 0 || !port) return [];
       if (isOfCluster !== knowsEndpoints || !(isOfCluster || hasManifests)) return [];
