@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { planNodePorts } from '../../src/cluster/node-context.ts';
+import { namesLocalhost, planNodePorts } from '../../src/cluster/node-context.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { planMasquerade } from '../../src/cluster/plan-masquerade.ts';
 import { defaults, worker } from '../modes/iptables/compile.ts';
@@ -62,5 +62,22 @@ describe('where node ports listen', () => {
   test('is the address of the Node for the word primary', () => {
     expect(listen(['primary']).addresses).toEqual(['192.168.0.1']);
     expect(listen(['primary'], 'ipv6').addresses).toEqual(['fd00::1']);
+  });
+
+  test.each([
+    ['127.0.0.0/8', true, true],
+    ['0.0.0.0/0,127.0.0.0/8', true, true],
+    ['126.0.0.0/7', false, true],
+    ['0.0.0.0/0', false, false],
+    ['0.0.0.0/0,192.168.0.0/24', false, false],
+  ])('%s names localhost, whatever it is listed beside: up to 1.37 %s, then %s', (given, before, after) => {
+    const networks = given.split(',');
+    for (const nodePortAddresses of [networks, networks.toReversed()]) {
+      const plan = planNodePorts({ nodePortAddresses }, worker, 'ipv4');
+      expect([namesLocalhost(plan, new Set()), namesLocalhost(plan, new Set(['localhost-within-network']))]).toEqual([
+        before,
+        after,
+      ]);
+    }
   });
 });
