@@ -30,7 +30,7 @@ const canChange =
 const onStreams = ['stdout, data', 'exit', 'close', 'error', 'stderr, data'];
 const handlers = ['a timer', ...onStreams, 'a signal', 'a socket of the monitor'];
 
-test.runIf(canChange).each(some(handlers, 2))(
+test.runIf(canChange).each(some(handlers))(
   'an error in a handler of %s puts the node back, with exit status 3',
   { timeout: 120_000 },
   (where) => {

@@ -172,11 +172,29 @@ describe('the action', () => {
   });
 
   const hostile = `-$(touch owned)\`touch owned\`'; touch owned; '"; touch owned; " && touch owned`;
-  const inputs = ['files', 'golden', 'before', 'node', 'config', 'host-addresses', 'flags', 'fail-on-change'];
-  test.each(inputs)('takes %s for a text, whatever is in it', async (input) => {
-    const run = await compare({ files: 'ready.yaml', golden: 'golden', [input]: hostile });
-    expect(run.status).not.toBe(0);
+  test('takes each input for a text, whatever is in it', async () => {
+    // In the place of kpc: writes what it gets, and says that the golden has changed.
+    const folder = mkdtempSync(join(scratch, 'recorder-'));
+    symlinkSync(join(projectFolder, 'scripts'), join(folder, 'scripts'));
+    const calls = join(folder, 'calls');
+    const write = `require('node:fs').appendFileSync('${calls}', JSON.stringify(process.argv.slice(2)) + '\\n')`;
+    writeFolder(folder, { 'bin/kpc.js': `${write};\nprocess.exitCode = 1;\n`, 'package.json': '{}' });
+    const names = ['files', 'golden', 'before', 'node', 'config', 'host-addresses', 'flags', 'fail-on-change'];
+    const inputs = Object.fromEntries(names.map((name) => [name, `${name}${hostile}`]));
+    const run = await compare(inputs, { GITHUB_ACTION_PATH: folder });
+    expect(run.status).toBe(1);
     expect(existsSync(join(scratch, 'owned'))).toBe(false);
+    const [check] = readFileSync(calls, 'utf8').split('\n');
+    const named = ['node', 'config', 'host-addresses'].map((name) => `--${name}=${inputs[name]}`);
+    expect(JSON.parse(check ?? '')).toEqual([
+      'compile',
+      '-f',
+      inputs['files'],
+      ...named,
+      inputs['flags'],
+      `--check=${inputs['golden']}`,
+      '--output=github',
+    ]);
   });
 
   test('takes a file whose name begins with a dash', async () => {

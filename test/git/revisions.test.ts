@@ -8,6 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { openTrees } from '../../src/git/revision-paths.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { commitAll, git } from '../support/git.ts';
+import { triesAll } from '../support/rounds.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder, type Files } from '../support/write-folder.ts';
 
@@ -271,7 +272,7 @@ describe('a hostile repository', () => {
     expect(existsSync(ran)).toBe(false);
   });
 
-  test.each([
+  test.runIf(triesAll).each([
     ['few folders stand for very many', 8, 10],
     ['folders lie too deep in each other', 300, 1],
   ])('is refused where %s', async (_, levels, width) => {

@@ -21,9 +21,9 @@ function readBack(name: string, { listed }: ReturnType<typeof inNetwork>): reado
   return tables;
 }
 
-function expectSame(found: readonly NftTable[], wanted: readonly NftTable[]): void {
-  expect(formatNftDelta(diffNftTables(found, wanted))).toBe('');
-  expect(formatNftDelta(diffNftTables(wanted, found))).toBe('');
+function expectSame(found: readonly NftTable[], wanted: readonly NftTable[], where?: string): void {
+  expect(formatNftDelta(diffNftTables(found, wanted)), where).toBe('');
+  expect(formatNftDelta(diffNftTables(wanted, found)), where).toBe('');
 }
 
 const results = (names: readonly string[]) => names.map((name) => `${name}.txt`);
@@ -43,18 +43,20 @@ describe.skipIf(missing !== undefined)(`a real kernel${missing === undefined ? '
     }
   });
 
-  test.each(listFixtures().filter(({ modes }) => modes.includes('nftables')))(
-    'takes the bundle of fixture $name, and lists what it says',
-    ({ name }) => {
-      const text = readFileSync(join(fixturesFolder, name, 'expected-nftables', 'nftables.nft'), 'utf8');
-      const script = `${load('fixture')}${list('fixture')}`;
-      const outcome = inNetwork(script, { 'fixture.nft': text }, results(['fixture']));
-      const wanted = parseNftText(text);
-      const found = readBack('fixture', outcome);
-      expect(wanted.unread).toEqual([]);
-      expectSame(found, wanted.tables);
-    },
-  );
+  test('takes the bundles of all fixtures, and lists what they say', () => {
+    const names = listFixtures().flatMap(({ name, modes }) => (modes.includes('nftables') ? [name] : []));
+    const texts = names.map((name) =>
+      readFileSync(join(fixturesFolder, name, 'expected-nftables', 'nftables.nft'), 'utf8'),
+    );
+    const script = names.map((name) => `nft flush ruleset; ${load(name)}${list(name)}`).join('');
+    const files = Object.fromEntries(names.map((name, i) => [`${name}.nft`, texts[i] ?? '']));
+    const outcome = inNetwork(script, files, results(names));
+    for (const [i, name] of names.entries()) {
+      const wanted = parseNftText(texts[i] ?? '');
+      expect(wanted.unread, name).toEqual([]);
+      expectSame(readBack(name, outcome), wanted.tables, name);
+    }
+  });
 
   test('takes each delta as one transaction', () => {
     const files: Record<string, string> = { 'delta-0.nft': formatTables(samples[0] ?? []) };
