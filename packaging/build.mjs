@@ -2,7 +2,7 @@
 // and Windows; the npm packages of kpc and kpc-mcp; the manifests for package managers; the lists of what is bundled, and the
 // checksums. The same commit gives the same bytes.
 //
-//   node packaging/build.mjs [x64] [arm64]
+//   node packaging/build.mjs [x64] [arm64]      of these architectures alone: no packages of npm, and no manifests
 //
 // It needs npm's registry for Node itself (packaging/node/package-lock.json says which), dpkg-deb, and rpmbuild of Debian's
 // package rpm. package.json says where the project is, whose releases hold the files, and who its author is.
@@ -135,7 +135,8 @@ async function buildAll() {
     for (const [name, text] of manifests({ version, repository, license, assets }))
       writeFileSync(join(out, name), text);
   }
-  packNpm();
+  // Those of npm are of no architecture.
+  if (asked.length === 0) packNpm();
   const names = readdirSync(out).sort();
   writeFileSync(join(out, 'SHA256SUMS'), names.map((name) => `${sha256(join(out, name))}  ${name}\n`).join(''));
   for (const name of names)
