@@ -122,7 +122,9 @@ for (const [i, step] of mode.steps.entries()) {
   }
 }
 
-for (const [i, tool] of mode.readers.entries()) {
+/** Those of iptables read nothing else in IPVS mode than in the faster kernel of iptables mode. */
+const readers = triesAll ? mode.readers : mode.readers.filter((tool) => !tool.endsWith('tables-save'));
+for (const [i, tool] of readers.entries()) {
   const reads = (command: Command) =>
     command.tool === tool && !isRestore(command) && !/^(-V|--version)$/.test(command.args[0] ?? '');
   // One tool may read both families, one after the other.
