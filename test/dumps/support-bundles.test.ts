@@ -245,6 +245,21 @@ describe('an archive', () => {
     expect(files.map(({ path, bytes }) => [path, bytes.toString()])).toEqual([['in/file', 'c']]);
   });
 
+  test('keeps the long name of GNU tar past a header of pax that names none', async () => {
+    const [name, records] = [`${'long/'.repeat(40)}file`, '20 mtime=1700000000\n'];
+    const sizeOf = (text: string) => `${text.length.toString(8).padStart(11, '0')}\0`;
+    const parts = [
+      header('././@LongLink', sizeOf(name), 'L'),
+      body(name),
+      header('pax', sizeOf(records), 'x'),
+      body(records),
+      header('short', '00000000001\0'),
+      body('c'),
+    ];
+    const files = await all(pathOf('names.tar', Buffer.concat([...parts, Buffer.alloc(1024)])));
+    expect(files.map(({ path }) => path)).toEqual([name]);
+  });
+
   test.each([
     ['a size that is none', header('file', 'x')],
     ['a changed byte', Buffer.concat([header('a', '00000000000\0'), header('b', '00000000000\0').fill('z', 0, 1)])],

@@ -28,6 +28,8 @@ test.each([
   ['node', '127.0.0.1', '127.0.0.1', true],
   ['node', '127.0.0.1', '10.96.0.1', false],
   ['node', undefined, '127.0.0.1', true],
+  // A host's packets to itself do not pass here.
+  ['pod', '10.1.1.5', '10.1.1.5', false],
   // No router forwards to a link-local address.
   ['outside', '198.51.100.1', '169.254.20.10', false],
   ['pod', '10.1.1.5', '169.254.20.10', true],

@@ -48,6 +48,15 @@ describe('a kustomization that makes other Services than its files hold', () => 
     expect(toldOf({ 'kustomization.yaml': `${text}\n`, 'web.yaml': service })).toEqual([]);
   });
 
+  test('not the component that changes them: who builds names what takes it', () => {
+    const files = {
+      'kustomization.yaml': 'resources: [web.yaml]\ncomponents: [more]\n',
+      'more/kustomization.yaml': 'kind: Component\nresources: [../web.yaml]\nnamePrefix: my-\n',
+      'web.yaml': service,
+    };
+    expect(toldOf(files)).toEqual([told('shop/kustomization.yaml:2', 'components', 'shop')]);
+  });
+
   test('an overlay of another folder, and several of them', () => {
     const base = { 'base/web.yaml': service, 'base/kustomization.yaml': 'resources: [web.yaml]\n' };
     const overlay =

@@ -109,13 +109,28 @@ test('reviews get paths from the top of the repository, and none of standard inp
     commitAll(top);
     const path = 'deploy/k8s/in.yaml';
     const folder = join(top, 'deploy');
-    for (const name of ['k8s', './k8s/in.yaml', '../deploy/k8s', join(folder, 'k8s'), 'HEAD:deploy', 'HEAD:./k8s']) {
+    for (const name of [
+      'k8s',
+      './k8s/in.yaml',
+      '../deploy/k8s',
+      join(folder, 'k8s'),
+      'HEAD:deploy',
+      'HEAD:./k8s',
+      'HEAD:../deploy/k8s',
+    ]) {
       expect(await filesNamed([name], folder), name).toEqual([{ uri: path, uriBaseId: '%SRCROOT%' }, path, path]);
     }
     const [ofStdin, ...others] = await filesNamed(['-'], folder, text);
     expect(ofStdin).toEqual({ uri: 'stdin' });
     expect(others).toEqual(['.', undefined]);
   });
+});
+
+test('a report for GitLab has no line of standard input, of which it has no file', async () => {
+  const text = 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 0 }] }\n';
+  const { stdout } = await runKpc(['lint', '-', '--output', 'gitlab'], { stdin: text });
+  const locations = (JSON.parse(stdout) as readonly { readonly location: unknown }[]).map(({ location }) => location);
+  expect(locations).toEqual([{ path: '.', lines: { begin: 1 } }]);
 });
 
 test('what points into an object is a finding, a note too', async () => {

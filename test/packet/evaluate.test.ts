@@ -122,6 +122,7 @@ describe("other programs' rules", () => {
     ['-o lo -j DROP', 'forwarded'],
     ['-p tcp --sport 1:1023 -j DROP', 'forwarded'],
     ['-p tcp --sport 1024:65535 -j DROP', 'dropped'],
+    ['-p tcp --sport 1024:40000 -j DROP', 'unknown'],
     ['-p tcp --sport 40000 -j DROP', 'unknown'],
     ['-m conntrack --ctorigdst 10.0.0.1 -j DROP', 'dropped'],
     ['-m conntrack --ctorigdst 10.0.0.0/24 -j DROP', 'dropped'],

@@ -128,6 +128,13 @@ describe('a node port', () => {
     expect(entries(elsewhere, 'KUBE-NODE-PORT-TCP')).toEqual([]);
   });
 
+  test('that has no address to listen on takes the health check port with it, as kube-proxy stops there', () => {
+    const local = servicePort({ nodePort: 30080, externalPolicyLocal: true, healthCheckNodePort: 32000 });
+    expect(entries(compile([local]), 'KUBE-HEALTH-CHECK-NODE-PORT')).toEqual(['32000']);
+    const elsewhere = compile([local], { nodePortAddresses: ['172.16.0.0/12'] });
+    expect(entries(elsewhere, 'KUBE-HEALTH-CHECK-NODE-PORT')).toEqual([]);
+  });
+
   test('of SCTP is in a set with the addresses: bitmap:port knows no SCTP', () => {
     const sctp = compile([servicePort({ protocol: 'SCTP', nodePort: 30080 })]);
     expect(entries(sctp, 'KUBE-NODE-PORT-SCTP-HASH')).toEqual(['192.168.0.1,sctp:30080']);
