@@ -16,8 +16,20 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   return address && port !== undefined ? { address, port } : undefined;
 }
 
-export function formatSocketAddress({ address, port }: SocketAddress): string {
-  return joinHostPort(address.text, port);
+/** An address that a packet is sent on to; without a port, the packet keeps its own. */
+export interface Target {
+  readonly address: Address;
+  readonly port: number | undefined;
+}
+
+/** Reads "10.0.0.1:80" or "10.0.0.1". */
+export function parseTarget(text: string): Target | undefined {
+  const address = parseAddress(text);
+  return address ? { address, port: undefined } : parseSocketAddress(text);
+}
+
+export function formatSocketAddress({ address, port }: Target): string {
+  return port === undefined ? address.text : joinHostPort(address.text, port);
 }
 
 export interface PortRange {

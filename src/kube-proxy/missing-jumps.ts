@@ -1,6 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import { isBuiltInChain, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
-import type { Element, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import { chainsOf, chainsOfElement, type NftChain, type NftRule, type NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { isServiceChainName, listJumps } from './chains.ts';
@@ -66,11 +66,8 @@ function leadsSomewhere(
 }
 
 function missingOfTable({ family, name: table, chains, sets }: NftTable): readonly MissingJump[] {
-  const leadsToService = ({ value }: Element): boolean =>
-    value !== undefined && 'chain' in value && isNftServiceName(value.chain);
-  const hasServices =
-    [...chains.keys()].some(isNftServiceName) ||
-    [...sets.values()].some(({ elements }) => elements.some(leadsToService));
+  const led = [...sets.values()].flatMap(({ elements }) => elements.flatMap(chainsOfElement));
+  const hasServices = [...chains.keys(), ...led].some(isNftServiceName);
   const rulesOfOthers = [...chains.values()].filter(({ base }) => !base).flatMap(({ rules }) => rules);
   return hookedChains.flatMap((chain) =>
     chain.rules.flatMap((rule): readonly MissingJump[] => {
@@ -85,7 +82,5 @@ function missingOfTable({ family, name: table, chains, sets }: NftTable): readon
 }
 
 function targetsOf({ expressions }: NftRule): readonly string[] {
-  return expressions.flatMap((each) =>
-    each.kind === 'verdict' && 'chain' in each.verdict ? [each.verdict.chain] : [],
-  );
+  return expressions.flatMap(chainsOf);
 }

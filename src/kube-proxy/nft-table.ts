@@ -1,6 +1,13 @@
 import type { Protocol } from '../kernel/family.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import type { Expression, NftTable, NftChain } from '../kernel/nftables/table.ts';
+import {
+  chainsOf,
+  chainsOfElement,
+  setOf,
+  type Expression,
+  type NftTable,
+  type NftChain,
+} from '../kernel/nftables/table.ts';
 
 /** One per family (pkg/proxy/nftables/proxier.go). */
 export const nftTableName = 'kube-proxy';
@@ -135,11 +142,11 @@ const hooks = [
 const ifNew: Expression = {
   kind: 'match',
   left: [{ name: 'ct state' }],
-  right: { kind: 'value', value: { kind: 'word', text: 'new' } },
+  right: { elements: [{ key: [{ kind: 'word', text: 'new' }] }] },
 };
 
 export function jump(chain: string): Expression {
-  return { kind: 'verdict', verdict: { kind: 'jump', chain } };
+  return { kind: 'jump', chain };
 }
 
 /** The base chains with their jumps (nftablesBaseChains, nftablesJumpChains). Type filter sees only new connections. */
@@ -154,44 +161,13 @@ const fixedChains: readonly string[] = [...hookedChains.map(({ name }) => name),
 /** Whether all of kube-proxy's table is shown: fixed chains, and whatever rules and maps name. */
 export function isWholeNftTable({ chains, sets }: NftTable): boolean {
   if (!fixedChains.every((name) => chains.has(name)) || !sets.has(nftSets.serviceIPs)) return false;
-  const isShown = (named: Named): boolean => named.chains.every((name) => chains.has(name)) && hasSet(named);
-  const hasSet = ({ set }: Named): boolean => set === undefined || sets.has(set);
-  const ofSets = [...sets.values()].every(
-    ({ isPart, elements }) =>
-      !isPart && elements.every(({ value }) => !value || !('chain' in value) || chains.has(value.chain)),
-  );
+  const expressions = [...chains.values()].flatMap(({ rules }) => rules.flatMap((rule) => rule.expressions));
+  const elements = [...sets.values()].flatMap((set) => set.elements);
   return (
-    ofSets &&
-    [...chains.values()].every(({ rules }) => rules.every((rule) => rule.expressions.map(namedBy).every(isShown)))
+    ![...sets.values()].some(({ isPart }) => isPart) &&
+    [...elements.map(chainsOfElement), ...expressions.map(chainsOf)].flat().every((name) => chains.has(name)) &&
+    expressions.map(setOf).every((set) => set === undefined || sets.has(set))
   );
-}
-
-interface Named {
-  readonly chains: readonly string[];
-  readonly set: string | undefined;
-}
-
-function namedBy(expression: Expression): Named {
-  switch (expression.kind) {
-    case 'match':
-      return { chains: [], set: expression.right.kind === 'set' ? expression.right.set : undefined };
-    case 'verdict':
-      return { chains: 'chain' in expression.verdict ? [expression.verdict.chain] : [], set: undefined };
-    case 'verdict-map':
-      return { chains: [], set: expression.map };
-    case 'goto-random':
-      return { chains: expression.chains, set: undefined };
-    case 'write-set':
-      return { chains: [], set: expression.set };
-    case 'dnat':
-    case 'dnat-random':
-    case 'set-mark':
-    case 'masquerade':
-    case 'reject':
-    case 'counter':
-    case 'unknown':
-      return { chains: [], set: undefined };
-  }
 }
 
 /** Versions of nft that write sets on which older ones crash: this one, and all from `from` on. */

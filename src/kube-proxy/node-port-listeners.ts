@@ -4,7 +4,7 @@ import { singleAddress } from '../kernel/address-range.ts';
 import { families, type Family, type Protocol } from '../kernel/family.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
-import { findTable, type NftRule, type NftTable } from '../kernel/nftables/table.ts';
+import { findTable, setOf, type NftRule, type NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import type { ProxyMode } from './modes.ts';
@@ -117,8 +117,8 @@ function keysOf(table: NftTable, set: string): ReadonlySet<string> {
 /** Whether a rule takes node ports at all addresses. One that looks up a set is from a list without sets. */
 function leadsToNodePorts({ expressions }: NftRule): boolean {
   return (
-    expressions.some((each) => each.kind === 'verdict-map' && each.map === nftSets.serviceNodePorts) &&
-    !expressions.some((each) => each.kind === 'match' && each.right.kind === 'set')
+    expressions.some((each) => setOf(each) === nftSets.serviceNodePorts) &&
+    !expressions.some((each) => each.kind === 'match' && 'set' in each.right)
   );
 }
 

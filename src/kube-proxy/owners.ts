@@ -6,12 +6,13 @@ import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import { entryKey, type SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { LinkAddress } from '../kernel/link/link.ts';
-import type { Element, NftChain, NftSet, DnatTarget } from '../kernel/nftables/table.ts';
+import type { Element, NftChain, NftSet } from '../kernel/nftables/table.ts';
 import { isKubeProxyTable, maxNftComment, nftSets, parseNftName } from './nft-table.ts';
 import { keyMeaning } from '../kernel/nftables/nft-delta.ts';
 import { isNamedByKubeProxy } from './chains.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import type { Origin } from '../kernel/place.ts';
+import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 import { baseChains, parseServiceChain } from './chain-names.ts';
 import { findNodePortServers, nodePortProtocol, parseSetName } from './ipvs-objects.ts';
 
@@ -322,11 +323,12 @@ function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): stri
   return others.length === 0 ? (only ?? comment) : comment;
 }
 
-export function targetsOf({ rules }: Pick<NftChain, 'rules'>): readonly DnatTarget[] {
+export function targetsOf({ rules }: Pick<NftChain, 'rules'>): readonly SocketAddress[] {
   return rules
     .flatMap(({ expressions }) => expressions)
     .flatMap((expression) => {
-      if (expression.kind === 'dnat') return [expression.target];
-      return expression.kind === 'dnat-random' ? expression.targets : [];
+      if (expression.kind === 'dnat-random') return expression.targets;
+      const { address, port } = expression.kind === 'dnat' ? expression.target : {};
+      return address && port !== undefined ? [{ address, port }] : [];
     });
 }

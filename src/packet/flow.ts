@@ -1,12 +1,14 @@
 import { loopbackAddresses, type Address } from '../kernel/address.ts';
+import type { MarkChange, MarkHolder } from '../kernel/action.ts';
 import type { Family } from '../kernel/family.ts';
+import type { TcpFlags } from '../kernel/nftables/table.ts';
 import type { Transport, NextHop } from '../kernel/route/route.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { PortRange, SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Choices } from './explore.ts';
 import { negateIf, circumstance, lacks, unreadValue, type Answer, type Reason } from './reason.ts';
 import { isUnknownOwn, type PacketProtocol } from './packet.ts';
-import type { AskedSource, Hook, MarkChange, MarkHolder, RuleStep, Step } from './step.ts';
+import type { AskedSource, Hook, RuleStep, Step } from './step.ts';
 import { loopbackInterface, type OwnSource, type Routing } from './routing/routing.ts';
 
 export interface Flow {
@@ -86,10 +88,15 @@ export function isBetweenNeighbours({ turn }: Pick<Flow, 'turn'>): boolean {
   return turn === 'solicitation' || turn === 'advertisement';
 }
 
-/** TCP flags for rules that match on them: these may treat later packets unlike the handshake. */
-export function flagsOf({ turn, flags, choices }: Flow): readonly string[] {
-  choices.asksFlags = true;
-  return flags ?? handshake[turn];
+/** Whether it has these TCP flags. Rules that ask may treat later packets unlike the handshake. */
+export function hasTcpFlags(flow: Flow, { mask, operator, flags }: TcpFlags): boolean {
+  if (flow.protocol !== 'tcp') return false;
+  flow.choices.asksFlags = true;
+  const own = (flow.flags ?? handshake[flow.turn]).map((flag) => flag.toLowerCase());
+  if (operator === 'any' || operator === 'none')
+    return flags.some((flag) => own.includes(flag)) === (operator === 'any');
+  const counted = mask ? own.filter((flag) => mask.includes(flag)) : own;
+  return (flags.toSorted().join() === counted.toSorted().join()) === (operator === '==');
 }
 
 const handshake: { readonly [T in Turn]: readonly string[] } = {

@@ -1,7 +1,6 @@
 import { compareAddresses, contains, type Address } from '../kernel/address.ts';
 import type { Value, Field, Selector } from '../kernel/nftables/table.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
-import type { ValueType } from '../kernel/nftables/parse-rule-text.ts';
 import {
   hasAddressType,
   hasState,
@@ -31,10 +30,7 @@ type Reading =
 
 const absent: Reading = { kind: 'absent' };
 
-export interface KnownField {
-  readonly type: ValueType;
-  readonly read: (flow: Flow) => Reading;
-}
+type Reader = (flow: Flow) => Reading;
 
 function known(value: FieldValue): Reading {
   return { kind: 'value', value };
@@ -45,80 +41,57 @@ function test(answer: (constant: Value) => Answer): Reading {
 }
 
 /** A field that the question about a packet leaves open. */
-function unsaid(name: string, type: ValueType = 'word'): KnownField {
-  return { type, read: () => test((constant) => circumstance('content', `${name} ${formatKey([constant])}`)) };
+function unsaid(name: string): Reading {
+  return test((constant) => circumstance('content', `${name} ${formatKey([constant])}`));
 }
 
 /** Fields by the name that nft prints. `th` is the port of TCP, UDP or SCTP. */
-const knownFields: ReadonlyMap<string, KnownField> = new Map<string, KnownField>([
-  ['mark', { type: 'number', read: ({ mark }) => known(mark) }],
-  ['ct mark', { type: 'number', read: (flow) => ofConnection(flow, ({ mark }) => known(mark)) }],
-  ['ct state', { type: 'ct-state', read: (flow) => test((state) => hasState(flow, textOf(state))) }],
-  [
-    'ct status',
-    { type: 'ct-status', read: (flow) => ofConnection(flow, () => test((each) => hasState(flow, textOf(each)))) },
-  ],
-  [
-    'ct direction',
-    { type: 'word', read: (flow) => ofConnection(flow, () => known(isReply(flow) ? 'reply' : 'original')) },
-  ],
-  ['ct zone', { type: 'number', read: (flow) => ofConnection(flow, () => known(flow.zone)) }],
-  ['ct original proto-dst', { type: 'number', read: (flow) => ofConnection(flow, () => known(flow.asked.port)) }],
-  ['ct original ip daddr', { type: 'address', read: (flow) => ofConnection(flow, () => known(flow.asked.address)) }],
-  ['ct original ip6 daddr', { type: 'address', read: (flow) => ofConnection(flow, () => known(flow.asked.address)) }],
-  ['meta l4proto', { type: 'protocol', read: (flow) => known(protocolName(flow)) }],
-  ['meta nfproto', { type: 'word', read: ({ family }) => known(family) }],
-  ['meta protocol', { type: 'word', read: ({ family }) => known(family === 'ipv4' ? 'ip' : 'ip6') }],
-  ['iif', { type: 'word', read: (flow) => interfaceAt(flow, 'input') }],
-  ['iifname', { type: 'word', read: (flow) => interfaceAt(flow, 'input') }],
-  ['oif', { type: 'word', read: (flow) => interfaceAt(flow, 'output') }],
-  ['oifname', { type: 'word', read: (flow) => interfaceAt(flow, 'output') }],
-  ['meta skuid', { type: 'word', read: ofProgram }],
-  ['meta skgid', { type: 'word', read: ofProgram }],
-  [
-    'meta pkttype',
-    { type: 'word', read: ({ isOwn }) => (isOwn ? unsaid('meta pkttype').read({} as Flow) : known('host')) },
-  ],
-  ['icmp type', { type: 'word', read: (flow) => icmpType(flow, 'ipv4') }],
-  ['icmpv6 type', { type: 'word', read: (flow) => icmpType(flow, 'ipv6') }],
+const knownFields: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ['mark', ({ mark }) => known(mark)],
+  ['ct mark', (flow) => ofConnection(flow, ({ mark }) => known(mark))],
+  ['ct state', (flow) => test((state) => hasState(flow, textOf(state)))],
+  ['ct status', (flow) => ofConnection(flow, () => test((each) => hasState(flow, textOf(each))))],
+  ['ct direction', (flow) => ofConnection(flow, () => known(isReply(flow) ? 'reply' : 'original'))],
+  ['ct zone', (flow) => ofConnection(flow, () => known(flow.zone))],
+  ['ct original proto-dst', (flow) => ofConnection(flow, () => known(flow.asked.port))],
+  ['ct original ip daddr', (flow) => ofConnection(flow, () => known(flow.asked.address))],
+  ['ct original ip6 daddr', (flow) => ofConnection(flow, () => known(flow.asked.address))],
+  ['meta l4proto', (flow) => known(protocolName(flow))],
+  ['meta nfproto', ({ family }) => known(family)],
+  ['meta protocol', ({ family }) => known(family === 'ipv4' ? 'ip' : 'ip6')],
+  ['iif', (flow) => interfaceAt(flow, 'input')],
+  ['iifname', (flow) => interfaceAt(flow, 'input')],
+  ['oif', (flow) => interfaceAt(flow, 'output')],
+  ['oifname', (flow) => interfaceAt(flow, 'output')],
+  ['meta skuid', ofProgram],
+  ['meta skgid', ofProgram],
+  ['meta pkttype', ({ isOwn }) => (isOwn ? unsaid('meta pkttype') : known('host'))],
+  ['icmp type', (flow) => icmpType(flow, 'ipv4')],
+  ['icmpv6 type', (flow) => icmpType(flow, 'ipv6')],
   ...['ip', 'ip6'].flatMap((header) =>
-    (['saddr', 'daddr'] as const).map((name): readonly [string, KnownField] => [
+    (['saddr', 'daddr'] as const).map((name): readonly [string, Reader] => [
       `${header} ${name}`,
-      { type: 'address', read: (flow) => (isOfHeader(flow, header) ? addressAt(flow, name) : absent) },
+      (flow) => (isOfHeader(flow, header) ? addressAt(flow, name) : absent),
     ]),
   ),
-  ['ip protocol', { type: 'protocol', read: (flow) => (isOfHeader(flow, 'ip') ? known(protocolName(flow)) : absent) }],
-  ['ip6 nexthdr', { type: 'protocol', read: (flow) => (isOfHeader(flow, 'ip6') ? known(protocolName(flow)) : absent) }],
-  ...['th', 'tcp', 'udp', 'sctp', 'udplite', 'dccp'].flatMap((header): readonly (readonly [string, KnownField])[] => [
-    [`${header} dport`, { type: 'number', read: (flow) => (hasPorts(flow, header) ? portAt(flow, 'port') : absent) }],
-    [
-      `${header} sport`,
-      { type: 'number', read: (flow) => (hasPorts(flow, header) ? portAt(flow, 'sourcePort') : absent) },
-    ],
+  ['ip protocol', (flow) => (isOfHeader(flow, 'ip') ? known(protocolName(flow)) : absent)],
+  ['ip6 nexthdr', (flow) => (isOfHeader(flow, 'ip6') ? known(protocolName(flow)) : absent)],
+  ...['th', 'tcp', 'udp', 'sctp', 'udplite', 'dccp'].flatMap((header): readonly (readonly [string, Reader])[] => [
+    [`${header} dport`, (flow) => (hasPorts(flow, header) ? portAt(flow, 'port') : absent)],
+    [`${header} sport`, (flow) => (hasPorts(flow, header) ? portAt(flow, 'sourcePort') : absent)],
   ]),
-  ...(
-    'ip ttl,ip6 hoplimit,ip length,ip6 length,ip dscp,ip6 dscp,ip id,ip frag-off,ip ecn,ip version,ip hdrlength,' +
-    'meta length,meta priority,meta iifgroup,meta oifgroup,meta iiftype,meta oiftype,meta rtclassid,meta time,meta hour,' +
-    'meta day,meta cpu,meta cgroup,meta ibrname,meta obrname,meta iifkind,meta oifkind,ether saddr,ether daddr,' +
-    'ether type,vlan id,ct helper,ct expiration,ct label,ct bytes,ct packets,ct avgpkt,tcp sequence,tcp window,' +
-    'tcp doff,tcp option maxseg size,udp length,icmp code,icmpv6 code,icmp id,rt classid,rt ipsec,ipsec in reqid'
-  )
-    .split(',')
-    .map((name) => [name, unsaid(name)] as const),
 ]);
 
-export function findField(name: string): KnownField | undefined {
+function readOf(name: string): Reader {
   const [, flags = '', asked] = /^fib (.+) (type|oif|oifname|check)$/.exec(name) ?? [];
-  return asked === undefined ? knownFields.get(name) : fibField(flags.split(' . '), asked);
+  if (asked !== undefined) return fibField(flags.split(' . '), asked);
+  return knownFields.get(name) ?? (() => unsaid(name));
 }
 
-/** The names of all fields except those of fib, split into words. */
-export const fieldNames: readonly string[] = [...knownFields.keys()];
-
-function fibField(flags: readonly string[], asked: string): KnownField {
+function fibField(flags: readonly string[], asked: string): Reader {
   const isRestricted = flags.includes('iif') || flags.includes('oif');
   if (asked === 'type') {
-    const read = (flow: Flow): Reading => {
+    return (flow) => {
       const address = flags.includes('saddr') ? flow.source : flow.destination;
       return test((constant) => {
         const answer = hasAddressType(flow, address, textOf(constant));
@@ -126,9 +99,8 @@ function fibField(flags: readonly string[], asked: string): KnownField {
         return isOfInterface(flow, address, textOf(constant), flags.includes('iif') ? 'input' : 'output');
       });
     };
-    return { type: 'address-type', read };
   }
-  const read = (flow: Flow): Reading =>
+  return (flow) =>
     test((constant) => {
       const isBack = flags.includes('saddr');
       const links = isBack
@@ -148,7 +120,6 @@ function fibField(flags: readonly string[], asked: string): KnownField {
       if (text === 'missing' || text === '0') return kept.length === 0;
       return text === 'exists' || text === '1' ? kept.length > 0 : kept.includes(text);
     });
-  return { type: 'word', read };
 }
 
 function textOf(value: Value): string {
@@ -219,7 +190,7 @@ export function readFields(flow: Flow, selector: Selector): readonly Known[] | u
 }
 
 function readField(flow: Flow, { name, mask }: Field): Reading {
-  const reading = findField(name)?.read(flow) ?? test(() => circumstance('content', name));
+  const reading = readOf(name)(flow);
   if (mask === undefined || reading.kind === 'absent') return reading;
   if (reading.kind === 'value' && typeof reading.value === 'number') return known((reading.value & mask) >>> 0);
   return test(() => circumstance('content', `bits of ${name}`));

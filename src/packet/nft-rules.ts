@@ -1,18 +1,27 @@
 import { singleAddress } from '../kernel/address-range.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Element, Value, Selector, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import type {
+  Element,
+  Expression,
+  Match,
+  NftChain,
+  NftRule,
+  NftTable,
+  Right,
+  Selector,
+  Value,
+} from '../kernel/nftables/table.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { decide, isDrawn, isInWritten, writeSet, type Flow } from './flow.ts';
-import { allOf, anyOf, negateIf, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
+import { decide, hasTcpFlags, isDrawn, isInWritten, isTcpReset, writeSet, type Flow } from './flow.ts';
+import { allOf, anyOf, circumstance, negateIf, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
 import { holdsReading, readFields, type FieldValue, type Known } from './nft-fields.ts';
-import { readStatements, type Elements, type Statement } from './nft-statements.ts';
 import { unknown, type Decision } from './packet.ts';
 import { hooks, type Action, type RuleStep } from './step.ts';
 import type { Knowledge, SupposedJump } from './knowledge.ts';
 import { carryOut, hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
 
-/** The tables of a family, ready for packets. Sets are hashed and rules parsed when first reached. */
+/** The tables of a family, ready for packets. Sets are hashed when first reached. */
 export function nftTablesOf(
   state: KernelState,
   family: Family,
@@ -42,17 +51,15 @@ function withJumps(given: NftTable['chains'], jumps: readonly NftJump[]): NftTab
 interface Lookups {
   /** The table's name. */
   readonly nameOf: (set: string) => string;
-  readonly find: (among: Elements) => Lookup | undefined;
+  readonly find: (among: Right) => Lookup | undefined;
   /** Whether there may be unlisted elements. */
-  readonly isPart: (among: Elements) => boolean;
-  readonly statementsOf: (rule: NftRule) => readonly Statement[];
+  readonly isPart: (among: Right) => boolean;
 }
 
 function prepareTable({ name, chains: given, sets, family }: NftTable, supposed: readonly NftJump[]): RuleTable {
   const chains = withJumps(given, supposed);
   const unshown = new Map(supposed.map((jump) => [jump.rule as unknown, jump]));
   const indexed = new Map<unknown, Lookup>();
-  const read = new Map<NftRule, readonly Statement[]>();
   const lookups: Lookups = {
     nameOf: (set) => `${family} ${name} ${set}`,
     find: (among) => {
@@ -62,11 +69,6 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
       return lookup;
     },
     isPart: (among) => 'set' in among && sets.get(among.set)?.isPart === true,
-    statementsOf: (rule) => {
-      let statements = read.get(rule);
-      if (!statements) read.set(rule, (statements = readStatements(rule, family)));
-      return statements;
-    },
   };
   const table: RuleTable = {
     tool: 'nftables',
@@ -133,7 +135,7 @@ interface RuleRun {
   readonly table: RuleTable;
   readonly lookups: Lookups;
   readonly stepOf: MakeStep;
-  /** Unknown conditions, decided before the first statement with an effect. */
+  /** Unknown conditions, decided before the first expression with an effect. */
   pending: (() => Answer)[];
   last: Action;
 }
@@ -145,9 +147,9 @@ function runRule(
   stepOf: MakeStep,
 ): Decision | undefined {
   const run: RuleRun = { ...start, stepOf, last: { kind: 'continue' } };
-  const { flow, lookups } = run;
-  for (const statement of lookups.statementsOf(rule)) {
-    const outcome = runStatement(run, statement);
+  const { flow } = run;
+  for (const expression of rule.expressions) {
+    const outcome = runExpression(run, expression);
     if (outcome !== 'next') return outcome;
   }
   // An effect-free rule makes no difference, even if it may not match.
@@ -155,35 +157,35 @@ function runRule(
   return undefined;
 }
 
-function runStatement(run: RuleRun, statement: Statement): Decision | 'next' | undefined {
+function runExpression(run: RuleRun, expression: Expression): Decision | 'next' | undefined {
   const { flow, lookups, stepOf, last } = run;
-  switch (statement.kind) {
+  switch (expression.kind) {
+    case 'counter':
     case 'idle':
       return 'next';
     case 'match':
-    case 'question': {
-      const ask = statement.kind === 'question' ? () => statement.ask(flow) : () => matches(flow, lookups, statement);
-      const answer = ask();
-      if (answer === false) return undefined;
-      if (answer !== true) run.pending.push(ask);
-      return 'next';
-    }
+      return meets(run, () => matches(flow, lookups, expression));
+    case 'limit':
+      return meets(run, () => circumstance(expression.isOver ? 'excess' : 'rate', expression.text));
+    case 'tcp-flags':
+      return meets(run, () => hasTcpFlags(flow, expression));
     case 'chance': {
       const step = stepOf(last);
-      return passes(run, step) && decide(flow, () => isDrawn(flow, statement.probability), step) ? 'next' : undefined;
+      return passes(run, step) && decide(flow, () => isDrawn(flow, expression.probability), step) ? 'next' : undefined;
     }
     case 'write-set': {
-      const { set, fields, isRemoval } = statement;
+      const { set, key, operation } = expression;
       // A rule ends at a field that the packet lacks.
-      if ((fields && !readFields(flow, fields)) || !passes(run, stepOf(last))) return undefined;
-      writeSet(flow, { set: lookups.nameOf(set), fields: fields && writableFields(fields), isRemoval });
+      if ((key && !readFields(flow, key)) || !passes(run, stepOf(last))) return undefined;
+      const fields = key && writableFields(key);
+      writeSet(flow, { set: lookups.nameOf(set), fields, isRemoval: operation === 'delete' });
       return 'next';
     }
     case 'verdict-map': {
-      const found = findElement(flow, lookups, statement.fields, statement.among);
+      const found = findElement(flow, lookups, expression.left, expression.right);
       if (!found) return undefined;
       if ('kind' in found) {
-        const step = stepOf(unreadMap(statement.among));
+        const step = stepOf(unreadMap(expression.right));
         if (!passes(run, step)) return undefined;
         flow.steps.push(step);
         return unknown({ ...found, rule: step });
@@ -192,15 +194,23 @@ function runStatement(run: RuleRun, statement: Statement): Decision | 'next' | u
     }
     case 'random-verdict': {
       if (!passes(run, stepOf(last))) return undefined;
-      const { verdicts } = statement;
+      const { verdicts } = expression;
       const verdict = verdicts[flow.choices.draw(verdicts.map(() => 1 / verdicts.length))];
       return verdict ? act(run, verdict) : 'next';
     }
-    case 'action':
-      return act(run, statement.action);
+    case 'reject':
+      // nft adds a match on TCP to such a rule and does not print it.
+      return isTcpReset(expression.with) && flow.protocol !== 'tcp' ? undefined : act(run, expression);
     default:
-      return statement satisfies never;
+      return act(run, expression);
   }
+}
+
+function meets({ pending }: RuleRun, ask: () => Answer): 'next' | undefined {
+  const answer = ask();
+  if (answer === false) return undefined;
+  if (answer !== true) pending.push(ask);
+  return 'next';
 }
 
 function passes(run: RuleRun, step: RuleStep): boolean {
@@ -226,17 +236,16 @@ function act(run: RuleRun, action: Action, element?: Element): Decision | 'next'
 
 const goesOn: ReadonlySet<Action['kind']> = new Set(['change-mark', 'notrack', 'zone']);
 
-function unreadMap(among: Elements): Action {
+function unreadMap(among: Right): Action {
   return { kind: 'unknown', text: `vmap ${'set' in among ? `@${among.set}` : '{ … }'}` };
 }
 
-function matches(flow: Flow, lookups: Lookups, match: Statement & { readonly kind: 'match' }): Answer {
-  const { fields, operator, among } = match;
-  if (operator === '==' || operator === '!=' || operator === 'is') {
+function matches(flow: Flow, lookups: Lookups, { left: fields, operator, right: among }: Match): Answer {
+  if (operator === undefined || operator === '==' || operator === '!=') {
     const readings = readFields(flow, fields);
     // A rule ends at a field that the packet lacks, even if it negates the match.
     if (!readings) return false;
-    if (operator !== '==' && fields[0]?.name === 'ct status') return negateIf(operator === '!=', isWholeStatus(among));
+    if (operator && fields[0]?.name === 'ct status') return negateIf(operator === '!=', isWholeStatus(among));
     const lookup = lookups.find(among);
     if (!lookup) return unread(among);
     const isHeld = lookup.holds(flow, readings);
@@ -256,7 +265,7 @@ function matches(flow: Flow, lookups: Lookups, match: Statement & { readonly kin
   return first <= last && holdsReading({ kind: 'numbers', first, last }, reading);
 }
 
-function unread(among: Elements): Exclude<Answer, boolean> {
+function unread(among: Right): Exclude<Answer, boolean> {
   return 'set' in among ? lacks({ kind: 'set', tool: 'nftables', set: among.set }) : unreadRule('an empty set');
 }
 
@@ -278,7 +287,7 @@ function formatSelector(fields: Selector): string {
  * Whether the connection's status is exactly one of these sets of bits. Never at the first packet: the kernel sets
  * IPS_DST_NAT and IPS_SRC_NAT with other bits (nf_nat_setup_info), the rest later.
  */
-function isWholeStatus(among: Elements): Answer {
+function isWholeStatus(among: Right): Answer {
   if ('set' in among) return unreadRule(`a set of whole statuses, ${among.set}`);
   const strange = among.elements.find(({ key: [value] }) => value?.kind !== 'word' || !statusBits.has(value.text));
   return strange ? unreadValue(formatKey(strange.key)) : false;
@@ -286,7 +295,7 @@ function isWholeStatus(among: Elements): Answer {
 
 const statusBits: ReadonlySet<string> = new Set('expected seen-reply assured confirmed snat dnat dying'.split(' '));
 
-function findElement(flow: Flow, lookups: Lookups, fields: Selector, among: Elements) {
+function findElement(flow: Flow, lookups: Lookups, fields: Selector, among: Right) {
   const readings = readFields(flow, fields);
   if (!readings) return undefined;
   const lookup = lookups.find(among);
@@ -309,23 +318,23 @@ function holdsKey({ key }: Element, readings: readonly Known[]): Answer {
 
 /** The elements of a set or map, hashed by the packet's fields that have exactly one value. */
 interface Lookup {
-  /** Elements that may match. */
+  /** Right that may match. */
   readonly candidates: (readings: readonly Known[]) => Iterable<Element>;
   readonly holds: (flow: Flow, readings: readonly Known[]) => Answer;
 }
 
 /** Below this number of elements, try them one by one. */
-const fewElements = 8;
+const fewRight = 8;
 
 function indexElements(elements: readonly Element[]): Lookup {
-  const indexes = new Map<string, ReturnType<typeof hashElements>>();
+  const indexes = new Map<string, ReturnType<typeof hashRight>>();
   const candidates = (readings: readonly Known[]): Iterable<Element> => {
-    if (elements.length < fewElements) return elements;
+    if (elements.length < fewRight) return elements;
     const positions = [...readings.keys()].filter((at) => readings[at]?.kind === 'value');
     const types = positions.map((at) => typeOf((readings[at] as Known & { readonly kind: 'value' }).value));
     const name = `${positions.join()} ${types.join()}`;
     let index = indexes.get(name);
-    if (!index) indexes.set(name, (index = hashElements(elements, positions, types)));
+    if (!index) indexes.set(name, (index = hashRight(elements, positions, types)));
     const asked = positions.map((at) => textOf((readings[at] as Known & { readonly kind: 'value' }).value)).join(' . ');
     const same = index.exact.get(asked) ?? [];
     return index.ranges.length === 0 ? same : [...same, ...index.ranges];
@@ -336,7 +345,7 @@ function indexElements(elements: readonly Element[]): Lookup {
   };
 }
 
-function hashElements(elements: readonly Element[], positions: readonly number[], types: readonly string[]) {
+function hashRight(elements: readonly Element[], positions: readonly number[], types: readonly string[]) {
   const exact = new Map<string, Element[]>();
   const ranges: Element[] = [];
   for (const element of elements) {

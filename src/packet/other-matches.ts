@@ -9,7 +9,7 @@ import {
 import { parseNumber32, parsePortRange, type PortRange } from '../kernel/ports-and-marks.ts';
 import {
   cameByBridge,
-  flagsOf,
+  hasTcpFlags,
   hasAddressType,
   hasState,
   isDrawn,
@@ -227,12 +227,12 @@ function hasStates(flow: Flow, [text = '']: readonly string[]): Answer {
   return anyOf(text.split(','), (state) => hasState(flow, state));
 }
 
-const flags = ['FIN', 'SYN', 'RST', 'PSH', 'ACK', 'URG'] as const;
+const flags = ['fin', 'syn', 'rst', 'psh', 'ack', 'urg'] as const;
 
-function hasFlags(flow: Flow, [mask = '', wanted = '']: readonly string[]): Answer {
-  const list = (text: string): readonly string[] => (text === 'ALL' ? flags : text === 'NONE' ? [] : text.split(','));
-  const own = flagsOf(flow).filter((flag) => list(mask).includes(flag));
-  return flow.protocol === 'tcp' && list(wanted).toSorted().join() === own.toSorted().join();
+function hasFlags(flow: Flow, words: readonly string[]): Answer {
+  const list = (text: string): readonly string[] => (text === 'all' ? flags : text === 'none' ? [] : text.split(','));
+  const [mask = [], wanted = []] = words.map((text) => list(text.toLowerCase()));
+  return hasTcpFlags(flow, { kind: 'tcp-flags', mask, operator: '==', flags: wanted });
 }
 
 function isIcmpType(flow: Flow, [text = '']: readonly string[]): Answer {

@@ -1,6 +1,6 @@
-import { parseAddress } from '../kernel/address.ts';
-import { parseNumber32, parsePort, parseSocketAddress } from '../kernel/ports-and-marks.ts';
-import type { Action, MarkChange, MarkHolder } from './step.ts';
+import { parseNumber32, parsePort, parseTarget } from '../kernel/ports-and-marks.ts';
+import { allBits, type MarkChange, type MarkHolder } from '../kernel/action.ts';
+import type { Action } from './step.ts';
 
 /** Targets without effect on the first packet's rules, routes or receiver. */
 const idleTargets: ReadonlySet<string> = new Set(
@@ -40,10 +40,8 @@ export function actionOfWords([name = '', ...words]: readonly string[]): Action 
       return address ? { kind: 'snat', address } : unread;
     }
     case 'DNAT': {
-      const socket = parseSocketAddress(value);
-      const address = socket?.address ?? parseAddress(value);
-      const isRead = isOne && option === '--to-destination' && address !== undefined;
-      return isRead ? { kind: 'dnat', target: { address, port: socket?.port } } : unread;
+      const target = isOne && option === '--to-destination' ? parseTarget(value) : undefined;
+      return target ? { kind: 'dnat', target } : unread;
     }
     case 'REDIRECT': {
       const port = parsePort(value);
@@ -71,10 +69,8 @@ function zoneOf(words: readonly string[]): Action | undefined {
 
 /** The address in `10.0.0.1` or `10.0.0.1:1024-65535`; the chosen port does not matter. */
 function addressOf(text: string) {
-  return parseAddress(text) ?? parseSocketAddress(text.replace(/-\d+$/, ''))?.address;
+  return parseTarget(text.replace(/(:\d+)-\d+$/, '$1'))?.address;
 }
-
-const allBits = 0xffffffff;
 
 /** Options of MARK and CONNMARK: mark = (mark & stays) ^ (start & keep) ^ flip (xt_mark.c, xt_connmark.c). */
 function changeOf(of: MarkHolder, [option = '', text = '', ...more]: readonly string[]): Action | undefined {

@@ -1,10 +1,11 @@
 import type { ProxyPort } from '../kernel/balancer/balancer.ts';
+import type { PlainAction, OtherAction } from '../kernel/action.ts';
 import type { AddressRange } from '../kernel/address-range.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import type { Element, NftVerdict, Value, NftRule } from '../kernel/nftables/table.ts';
+import type { Element, Value, NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
 import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 
@@ -21,35 +22,15 @@ interface InChain {
 /** The source addresses that a rule tests for; for a set, all its entries. */
 export type AskedSource = AddressRange | Value | readonly SetEntry[];
 
-export type MarkHolder = 'packet' | 'connection';
-
-/** mark = (mark & stays) ^ (start & keep) ^ flip; start is a mark or 0. Unsigned, 32 bits. */
-export interface MarkChange {
-  readonly stays: number;
-  /** Without it, start is 0. */
-  readonly start?: { readonly from: MarkHolder; readonly keep: number };
-  readonly flip: number;
-}
-
-/** What a rule of either tool does with a packet. `dnat` without a port keeps the packet's own. */
+/** What a rule of either tool does with a packet. */
 export type Action =
-  | NftVerdict
-  | { readonly kind: 'masquerade' | 'notrack' }
-  /** `with`: the answer in the tool's words; undefined for the default ICMP answer. */
-  | { readonly kind: 'reject'; readonly with?: string | undefined }
+  | PlainAction
+  | OtherAction
   /** One of these chains, each with equal probability. */
   | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
-  | { readonly kind: 'dnat'; readonly target: { readonly address: Address; readonly port: number | undefined } }
-  /** Sends it to the node: the input interface's address, or loopback. */
-  | { readonly kind: 'redirect'; readonly port: number | undefined }
   | { readonly kind: 'dnat-random'; readonly targets: readonly SocketAddress[] }
-  | { readonly kind: 'snat'; readonly address: Address }
   /** Adds the packet's fields in these directions ("src,dst") to an ipset, or removes them. */
-  | { readonly kind: 'write-set'; readonly set: string; readonly directions: string; readonly isRemoval: boolean }
-  | { readonly kind: 'zone'; readonly zone: number; readonly direction: 'original' | 'reply' | undefined }
-  | { readonly kind: 'change-mark'; readonly of: MarkHolder; readonly change: MarkChange }
-  /** An action that kpc does not understand, in the tool's words. */
-  | { readonly kind: 'unknown'; readonly text: string };
+  | { readonly kind: 'write-set'; readonly set: string; readonly directions: string; readonly isRemoval: boolean };
 
 export type RuleStep = InChain & {
   readonly kind: 'rule';

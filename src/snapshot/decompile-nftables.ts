@@ -2,7 +2,7 @@ import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from
 import { targetsOf, type Owners } from '../kube-proxy/owners.ts';
 import { hostNetwork, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
-import type { Element, Right, NftChain, NftRule, NftTable, MatchExpression } from '../kernel/nftables/table.ts';
+import type { Element, Match, Right, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { compareText } from '../kernel/compare.ts';
 import { parsePort } from '../kernel/ports-and-marks.ts';
@@ -141,7 +141,7 @@ class TableReader {
         .map(({ key }) => formatKey(key.slice(0, 1))),
     );
     return matchesIn(chain)
-      .flatMap(({ right }) => valuesOf(right))
+      .flatMap(({ right }) => constantsOf(right).map(({ key }) => formatKey(key)))
       .filter((range) => !guarded.has(range));
   }
 
@@ -149,7 +149,7 @@ class TableReader {
   #stickyEndpoints(chain: NftChain, draft: PortDraft): readonly DraftEndpoint[] {
     return chain.rules.flatMap(({ expressions }) =>
       expressions.flatMap((expression) => {
-        if (expression.kind === 'match' && expression.right.kind === 'set') {
+        if (expression.kind === 'match' && 'set' in expression.right) {
           const clients = this.#table.sets.get(expression.right.set);
           if (clients) draft.affinitySeconds ??= clients.timeoutSeconds;
           else draft.hidesAffinity = true;
@@ -198,19 +198,17 @@ function masqueradedIn(chain: NftChain | undefined): MasqueradedClients | undefi
 /** Undefined if the rule marks none. */
 function clientsOfNftRule({ expressions }: NftRule): MasqueradedClients | undefined {
   const marks = expressions.some(
-    (each) =>
-      each.kind === 'set-mark' ||
-      (each.kind === 'verdict' && each.verdict.kind === 'jump' && each.verdict.chain === nftChains.markForMasquerade),
+    (each) => each.kind === 'change-mark' || (each.kind === 'jump' && each.chain === nftChains.markForMasquerade),
   );
   const [from] = expressions.flatMap((each) => (each.kind === 'match' ? (sourceAsked(each) ?? []) : []));
   return marks ? markedClients(from ?? { isFromNode: false }) : undefined;
 }
 
 /** Undefined if the match tests something else. */
-function sourceAsked({ left: [field], right, negated }: MatchExpression): MarkedSource | undefined {
-  const isExcluded = negated === true;
+function sourceAsked({ left: [field], right, operator }: Match): MarkedSource | undefined {
+  const isExcluded = operator === '!=';
   if (field?.name.startsWith('fib ')) return { isFromNode: true };
-  const value = right.kind === 'value' ? right.value : right.kind === 'any-of' ? right.values[0] : undefined;
+  const value = constantsOf(right)[0]?.key[0];
   if (!field || !value) return undefined;
   const network = value.kind === 'network' ? value.network : value.kind === 'address' && hostNetwork(value.address);
   if (field.name.endsWith(' saddr') && network) {
@@ -221,7 +219,6 @@ function sourceAsked({ left: [field], right, negated }: MatchExpression): Marked
 }
 
 /** None for a named set. */
-function valuesOf(right: Right): readonly string[] {
-  if (right.kind === 'set') return [];
-  return (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value]));
+function constantsOf(right: Right): readonly Element[] {
+  return 'set' in right ? [] : right.elements;
 }

@@ -1,7 +1,7 @@
 import { count } from '../../base/printable.ts';
-import { joinHostPort } from '../../kernel/address.ts';
 import { itemOf, pairUp, type Pair } from '../../kernel/compare.ts';
 import type { Family } from '../../kernel/family.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
   diffNftTables,
   elementMeaning,
@@ -164,7 +164,7 @@ function shapeOf({ rules }: NftChain): string {
 }
 
 function targetNames(chain: NftChain): readonly string[] {
-  return targetsOf(chain).map(({ address, port }) => joinHostPort(address.text, port));
+  return targetsOf(chain).map(formatSocketAddress);
 }
 
 /** Elements that rules write into a set belong to the traffic, and are not listed. */

@@ -1,5 +1,5 @@
 import { isServiceChain, targetsOf, type Owners } from '../../kube-proxy/owners.ts';
-import { joinHostPort } from '../../kernel/address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { formatEntry } from '../../kernel/ipset/set-entry.ts';
@@ -151,7 +151,7 @@ function findNftItem(name: string, { state, owners }: HeldState): FoundItems | u
 function endpointOf(chain: NftChain | undefined): string | undefined {
   const isOfOne = chain?.rules.some(({ expressions }) => expressions.some(({ kind }) => kind === 'dnat'));
   const [target] = chain && isOfOne ? targetsOf(chain) : [];
-  return target && joinHostPort(target.address.text, target.port);
+  return target && formatSocketAddress(target);
 }
 
 /** The only mode that makes chains with such a name. */

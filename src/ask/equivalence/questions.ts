@@ -10,7 +10,6 @@ import type { KernelState } from '../../kernel/state.ts';
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
-import { readStatements } from '../../packet/nft-statements.ts';
 import type { Packet, PacketProtocol } from '../../packet/packet.ts';
 
 /** A protocol and port, as "tcp 80". */
@@ -147,13 +146,13 @@ export class Questions {
   }
 
   #readNftRule(rule: NftRule, chain: unknown, table: NftTable): void {
-    for (const statement of readStatements(rule, table.family)) {
-      if (statement.kind !== 'match' && statement.kind !== 'verdict-map') continue;
-      const { fields, among } = statement;
-      if ('set' in among) {
-        const set = table.sets.get(among.set);
-        if (set && this.#isNew(set)) this.#readElements(fields, set.elements, set);
-      } else this.#readElements(fields, among.elements, chain);
+    for (const expression of rule.expressions) {
+      if (!('right' in expression)) continue;
+      const { left, right } = expression;
+      if ('set' in right) {
+        const set = table.sets.get(right.set);
+        if (set && this.#isNew(set)) this.#readElements(left, set.elements, set);
+      } else this.#readElements(left, right.elements, chain);
     }
   }
 

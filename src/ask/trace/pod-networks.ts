@@ -2,6 +2,7 @@ import { contains, type Address, type Network } from '../../kernel/address.ts';
 import { isNetwork } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import { passingRules, tableNames } from '../../kernel/iptables/iptables.ts';
+import { chainsOf } from '../../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../../kernel/state.ts';
 import { baseChains, parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, nftChains } from '../../kube-proxy/nft-table.ts';
@@ -41,15 +42,16 @@ export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {
     for (const { expressions } of [...own.values()].flatMap(({ rules }) => rules)) {
       const marks = expressions.some(
         (each) =>
-          (each.kind === 'set-mark' && isKubeProxyTable(name)) ||
-          (each.kind === 'verdict' && 'chain' in each.verdict && markChains.has(each.verdict.chain)),
+          (each.kind === 'change-mark' && isKubeProxyTable(name)) ||
+          chainsOf(each).some((chain) => markChains.has(chain)),
       );
       for (const each of marks ? expressions : []) {
-        if (each.kind !== 'match' || !each.negated || each.right.kind !== 'value') continue;
-        const { value } = each.right;
-        if (each.left[0]?.name.endsWith(' saddr') && value.kind === 'network')
-          networks.set(value.network.text, value.network);
-        if (each.left[0]?.name === 'iifname' && value.kind === 'word') interfaces.add(value.text);
+        if (each.kind !== 'match' || each.operator !== '!=' || 'set' in each.right) continue;
+        for (const [value] of each.right.elements.map(({ key }) => key)) {
+          if (each.left[0]?.name.endsWith(' saddr') && value?.kind === 'network')
+            networks.set(value.network.text, value.network);
+          if (each.left[0]?.name === 'iifname' && value?.kind === 'word') interfaces.add(value.text);
+        }
       }
     }
   }

@@ -1,9 +1,9 @@
 import { count, percent } from '../../base/printable.ts';
-import { joinHostPort } from '../../kernel/address.ts';
 import type { Location } from '../../kernel/place.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import type { Hook, MarkChange, RuleStep, Step } from '../../packet/step.ts';
+import type { MarkChange } from '../../kernel/action.ts';
+import type { Hook, RuleStep, Step } from '../../packet/step.ts';
 import { isUnknownOwn } from '../../packet/packet.ts';
 import { decisionWords } from './connection-words.ts';
 import type { Sender, Trace } from './question.ts';
@@ -95,10 +95,8 @@ function actionWords({ tool, chain, rule, action }: RuleStep): string {
       return tool === 'iptables' ? 'passes this table' : 'passes this chain';
     case 'snat':
       return `gets ${action.address.text} as its source`;
-    case 'dnat': {
-      const { address, port } = action.target;
-      return `goes to ${port === undefined ? address.text : joinHostPort(address.text, port)}${by}`;
-    }
+    case 'dnat':
+      return `goes to ${formatSocketAddress(action.target)}${by}`;
     case 'dnat-random':
       return `goes to one of ${count(action.targets.length, 'endpoint')}`;
     case 'redirect':

@@ -1,12 +1,13 @@
-import { joinHostPort, parseAddress, type Address } from '../address.ts';
+import type { Address } from '../address.ts';
 import { parseAddressRange, singleAddress, type AddressRange } from '../address-range.ts';
 import {
   formatMark,
+  formatSocketAddress,
   parseNumber32,
   formatPortRange,
   parsePort,
   parsePortRange,
-  parseSocketAddress,
+  parseTarget,
   type PortRange,
 } from '../ports-and-marks.ts';
 
@@ -242,10 +243,8 @@ export function readTarget(words: readonly string[]): Target | undefined {
 
 /** A range of addresses or ports, from which the kernel chooses, is kept as words. */
 function parseDnat(text: string): Target | undefined {
-  const socket = parseSocketAddress(text);
-  const address = socket?.address ?? parseAddress(text);
-  if (!address || isMapped(address, text)) return undefined;
-  return { kind: 'dnat', address, port: socket?.port };
+  const target = parseTarget(text);
+  return target && !isMapped(target.address, text) ? { kind: 'dnat', ...target } : undefined;
 }
 
 function parseMarkTarget(option: string, text: string): Target | undefined {
@@ -271,9 +270,7 @@ function formatTarget(target: Target): string {
     case 'masquerade':
       return target.randomFully ? 'MASQUERADE --random-fully' : 'MASQUERADE';
     case 'dnat':
-      return `DNAT --to-destination ${
-        target.port === undefined ? target.address.text : joinHostPort(target.address.text, target.port)
-      }`;
+      return `DNAT --to-destination ${formatSocketAddress(target)}`;
     case 'mark':
       return `MARK ${formatMarkOperation(target)}`;
     case 'other':

@@ -1,12 +1,13 @@
-import { joinHostPort } from '../address.ts';
-import { formatMark } from '../ports-and-marks.ts';
+import { allBits, type MarkHolder, type Verdict } from '../action.ts';
+import { bareMeta } from './fields.ts';
+import { formatMark, formatSocketAddress } from '../ports-and-marks.ts';
 import type {
   Element,
   ElementValue,
   Value,
-  NftVerdict,
   Expression,
   Field,
+  Match,
   Selector,
   NftRule,
   BaseChain,
@@ -15,7 +16,6 @@ import type {
   NftMap,
   NftSet,
   NftTable,
-  MatchExpression,
 } from './table.ts';
 import { LongText } from '../lines.ts';
 import type { Family } from '../family.ts';
@@ -53,28 +53,27 @@ export function quote(text: string): string {
 }
 
 function formatExpression(expression: Expression): string {
+  if ('text' in expression) return expression.text;
   switch (expression.kind) {
     case 'match':
       return `${formatSelector(expression.left)} ${formatOperator(expression)}${formatRight(expression)}`;
-    case 'verdict':
-      return formatVerdict(expression.verdict);
     case 'verdict-map':
-      return `${formatSelector(expression.key)} vmap @${expression.map}`;
+      return `${formatSelector(expression.left)} vmap ${formatRight(expression)}`;
     case 'goto-random': {
       const { chains } = expression;
       const chances = chains.map((chain, index) => `${index} : goto ${chain}`).join(', ');
       return `numgen random mod ${chains.length} vmap { ${chances} }`;
     }
     case 'dnat':
-      return `dnat to ${joinHostPort(expression.target.address.text, expression.target.port)}`;
+      return `dnat to ${formatSocketAddress(expression.target)}`;
     case 'dnat-random': {
       const { targets } = expression;
       const family = targets[0]?.address.family === 'ipv6' ? 'ip6' : 'ip';
       const chances = targets.map(({ address, port }, i) => `${i} : ${address.text} . ${port}`).join(', ');
       return `dnat ${family} addr . port to numgen random mod ${targets.length} map { ${chances} }`;
     }
-    case 'set-mark':
-      return `mark set ${expression.operation === 'set' ? '' : `mark ${expression.operation} `}${formatMark(expression.value)}`;
+    case 'change-mark':
+      return `${holders[expression.of]} set ${formatChange(expression)}`;
     case 'masquerade':
       return expression.fullyRandom ? 'masquerade fully-random' : 'masquerade';
     case 'reject':
@@ -83,16 +82,24 @@ function formatExpression(expression: Expression): string {
       return `${expression.operation} @${expression.set} { ${formatSelector(expression.key)} }`;
     case 'counter':
       return `counter name ${quote(expression.counter)}`;
-    case 'unknown':
-      return expression.text;
     default:
-      return expression satisfies never;
+      return formatVerdict(expression);
   }
 }
 
+const holders: { readonly [H in MarkHolder]: string } = { packet: 'mark', connection: 'ct mark' };
+
+function formatChange({ of, change: { stays, start, flip } }: Expression & { readonly kind: 'change-mark' }): string {
+  const { from, keep } = start ?? { from: of, keep: stays };
+  if (keep === 0) return formatMark(flip);
+  if (keep === ~flip >>> 0) return `${holders[from]} or ${formatMark(flip)}`;
+  const kept = keep === allBits ? holders[from] : `${holders[from]} and ${formatMark(keep)}`;
+  return flip === 0 ? kept : `${kept} xor ${formatMark(flip)}`;
+}
+
 /** nft only needs `==` after a mask, where it would read the value as part of the mask. */
-function formatOperator({ left, negated }: MatchExpression): string {
-  if (negated) return '!= ';
+function formatOperator({ left, operator }: Match): string {
+  if (operator) return `${operator} `;
   return left[0]?.mask === undefined ? '' : '== ';
 }
 
@@ -101,24 +108,19 @@ function formatSelector(selector: Selector): string {
   return selector.map(formatField).join(' . ');
 }
 
-/** Metadata that nft accepts without the word meta, as kube-proxy writes it. */
-export const bareMeta: ReadonlySet<string> = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
-
 function formatField({ name, mask }: Field): string {
   return mask === undefined ? name : `${name} and ${formatMark(mask)}`;
 }
 
-function formatRight({ left: [field], right }: MatchExpression): string {
-  switch (right.kind) {
-    case 'value':
-      return formatValueOf(field, right.value);
-    case 'any-of':
-      return `{ ${right.values.map((value) => formatValueOf(field, value)).join(', ')} }`;
-    case 'set':
-      return `@${right.set}`;
-    default:
-      return right satisfies never;
+function formatRight({ left, right }: Pick<Match, 'left' | 'right'>): string {
+  if ('set' in right) return `@${right.set}`;
+  let text = '';
+  for (const { key, value } of right.elements) {
+    for (let i = 0; i < key.length; i++)
+      text += `${i > 0 ? ' . ' : text === '' ? '' : ', '}${formatValueOf(left[i], key[i] as Value)}`;
+    if (value) text += ` : ${formatElementValue(value)}`;
   }
+  return right.isBraced ? `{ ${text} }` : text;
 }
 
 /** Quotes an interface name if the word means something else to nft. For other fields, nft's meaning is the intended one. */
@@ -130,7 +132,7 @@ function formatValueOf(field: Field | undefined, value: Value): string {
   return formatValue(value);
 }
 
-function formatVerdict(verdict: NftVerdict): string {
+function formatVerdict(verdict: Verdict): string {
   return 'chain' in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
 }
 

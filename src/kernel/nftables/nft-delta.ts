@@ -3,10 +3,12 @@ import { addressAt, addressBits, numberOf, parseNetwork } from '../address.ts';
 import { singleAddress, spanOf, type AddressSpan } from '../address-range.ts';
 import {
   isLearned,
+  setOf,
   type Element,
   type ElementKey,
   type Value,
   type Expression,
+  type Match,
   type BaseChain,
   type NftMap,
   type NftRule,
@@ -14,7 +16,6 @@ import {
   type NftChain,
   type NftCounter,
   type NftTable,
-  type MatchExpression,
 } from './table.ts';
 import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatRule } from './format.ts';
 import { diffByKey, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
@@ -63,29 +64,23 @@ function kindMeaning(set: NftSet | NftMap): string {
 }
 
 function canonicalExpression(expression: Expression): Expression {
-  if (expression.kind !== 'match') return expression;
-  const { left, right } = expression;
-  if (right.kind === 'set') return expression;
-  const values = mergeAddresses(right.kind === 'value' ? [right.value] : right.values);
-  const [only, ...others] = values;
+  if (expression.kind !== 'match' || 'text' in expression || 'set' in expression.right) return expression;
+  if (expression.left.length > 1) return expression;
+  const values = mergeAddresses(expression.right.elements.flatMap(({ key }) => key));
+  const elements = values.map((value) => ({ key: [value] }));
   // nft reads a set of one value as that value.
-  if (only && others.length === 0) return canonicalBits({ ...expression, right: { kind: 'value', value: only } });
-  return { ...expression, left, right: { kind: 'any-of', values } };
+  if (values.length !== 1) return { ...expression, right: { elements, isBraced: true } };
+  return canonicalBits({ ...expression, right: { elements } }, values[0]);
 }
 
 /** nft writes a test of a single bit as `!= 0` or `== MASK`; this unifies both. */
-function canonicalBits(expression: MatchExpression): Expression {
-  const { left, right } = expression;
-  const [field] = left;
-  if (field?.mask === undefined || right.kind !== 'value' || right.value.kind !== 'number') return expression;
-  const isOneBit = Number.isInteger(Math.log2(field.mask));
-  if (!isOneBit || right.value.value !== field.mask) return expression;
-  const { negated, ...others } = expression;
-  return {
-    ...others,
-    ...(negated ? {} : { negated: true }),
-    right: { kind: 'value', value: { kind: 'number', value: 0 } },
-  };
+function canonicalBits({ operator, ...match }: Match, value: Value | undefined): Expression {
+  const mask = match.left[0]?.mask;
+  const isOneBit = mask !== undefined && Number.isInteger(Math.log2(mask));
+  const isMask = isOneBit && value?.kind === 'number' && value.value === mask;
+  if (!isMask || (operator !== undefined && operator !== '!=')) return { operator, ...match };
+  const none: Value = { kind: 'number', value: 0 };
+  return { ...match, ...(operator ? {} : { operator: '!=' }), right: { elements: [{ key: [none] }] } };
 }
 
 function canonicalValue(value: Value): Value {
@@ -234,20 +229,7 @@ function isSameRules(a: readonly NftRule[], b: readonly NftRule[]): boolean {
 }
 
 export function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
-  return chain.rules.some((rule) =>
-    rule.expressions.some((expression) => {
-      switch (expression.kind) {
-        case 'match':
-          return expression.right.kind === 'set' && sets.has(expression.right.set);
-        case 'verdict-map':
-          return sets.has(expression.map);
-        case 'write-set':
-          return sets.has(expression.set);
-        default:
-          return false;
-      }
-    }),
-  );
+  return chain.rules.some(({ expressions }) => expressions.some((each) => sets.has(setOf(each) ?? '')));
 }
 
 /** IPv4 before IPv6, then by name. */

@@ -14,7 +14,9 @@ import type {
   NftTable,
 } from './table.ts';
 import { nftFamily } from './format.ts';
-import { readRule, readValue, readVerdict, valueTypeOf } from './parse-rule-text.ts';
+import { readValue, valueTypeOf } from './fields.ts';
+import { readVerdict } from './parse-match.ts';
+import { readRule } from './parse-rule-text.ts';
 import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
 
 interface ParsedTables {

@@ -1,7 +1,9 @@
 // The types of nftables: elements of sets and maps, the expressions of rules, and the tables that hold both.
+import type { PlainAction, OtherAction, Verdict } from '../action.ts';
 import type { Address, Network } from '../address.ts';
 import type { Origin } from '../place.ts';
 import type { Family } from '../family.ts';
+import type { SocketAddress } from '../ports-and-marks.ts';
 
 export interface Element {
   readonly key: ElementKey;
@@ -13,7 +15,7 @@ export interface Element {
 /** One value for each part of the key type. */
 export type ElementKey = readonly Value[];
 
-export type ElementValue = NftVerdict | { readonly kind: 'data'; readonly values: readonly Value[] };
+export type ElementValue = Verdict | { readonly kind: 'data'; readonly values: readonly Value[] };
 
 /** A constant in a rule or an element. */
 export type Value =
@@ -28,12 +30,6 @@ export type Value =
   /** A name that nft knows (`tcp`, `new`, `local`, `dnat`), or an interface name, which may end in `*`. */
   | { readonly kind: 'word'; readonly text: string };
 
-/** A verdict, or the chain a packet goes on to. */
-export type NftVerdict =
-  | { readonly kind: 'accept' | 'drop' | 'return' | 'continue' }
-  /** `goto` does not return. */
-  | { readonly kind: 'jump' | 'goto'; readonly chain: string };
-
 export type Selector = readonly Field[];
 
 /** As kube-proxy writes it: `ip saddr`, `th dport` (any protocol), `mark`, `iifname`, `ct state`, `fib daddr type`. */
@@ -43,48 +39,101 @@ export interface Field {
   readonly mask?: number | undefined;
 }
 
+/** What a match compares with. Order and overlaps do not matter. */
 export type Right =
-  | { readonly kind: 'value'; readonly value: Value }
-  /** `{ 10.0.0.0/8, 192.0.2.1 }`: any of these. Order and overlaps do not matter. */
-  | { readonly kind: 'any-of'; readonly values: readonly Value[] }
+  /** `10.0.0.1`, `{ 10.0.0.0/8, 192.0.2.1 }`, or `established, related`, which is not braced. */
+  | { readonly elements: readonly Element[]; readonly isBraced?: true }
   /** `@name`: the elements of a named set. */
-  | { readonly kind: 'set'; readonly set: string };
+  | { readonly set: string };
 
-export interface DnatTarget {
-  readonly address: Address;
-  readonly port: number;
+type Look = Match | VerdictMap;
+
+/** `… vmap @map`: the verdict for the key; without an element, the next rule follows. */
+interface VerdictMap {
+  readonly kind: 'verdict-map';
+  readonly left: Selector;
+  readonly right: Right;
+}
+
+export interface Match {
+  readonly kind: 'match';
+  readonly left: Selector;
+  /** Undefined for equality, which looks for one bit of a connection's status; `==` compares it as a whole. */
+  readonly operator?: '==' | '!=' | '<' | '>' | '<=' | '>=' | undefined;
+  readonly right: Right;
+}
+
+interface SetWrite {
+  readonly kind: 'write-set';
+  readonly operation: 'add' | 'update' | 'delete';
+  readonly set: string;
 }
 
 /** One part of a rule. A rule runs its expressions from left to right until a match fails or a verdict is reached. */
 export type Expression =
-  | { readonly kind: 'match'; readonly left: Selector; readonly negated?: true | undefined; readonly right: Right }
-  | { readonly kind: 'verdict'; readonly verdict: NftVerdict }
-  /** `… vmap @map`: the verdict for the key; without an element, the next rule follows. */
-  | { readonly kind: 'verdict-map'; readonly key: Selector; readonly map: string }
+  | Look
+  | PlainAction
   /** `numgen random mod N vmap { 0 : goto …, … }`: one of these chains, with equal probability. */
   | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
-  /** `dnat to ADDRESS:PORT`. */
-  | { readonly kind: 'dnat'; readonly target: DnatTarget }
   /** `dnat ip addr . port to numgen random mod N map { 0 : ADDRESS . PORT, … }`: one of these, with equal probability. */
-  | { readonly kind: 'dnat-random'; readonly targets: readonly DnatTarget[] }
-  /** `meta mark set meta mark | VALUE`, or `^`, or VALUE alone. */
-  | { readonly kind: 'set-mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number }
-  | { readonly kind: 'masquerade'; readonly fullyRandom: boolean }
-  /** `with` is undefined for "port unreachable", nft's default. */
-  | { readonly kind: 'reject'; readonly with?: string | undefined }
+  | { readonly kind: 'dnat-random'; readonly targets: readonly SocketAddress[] }
   /** `update @set { … }`: stores the packet's key for the set's timeout. */
-  | {
-      readonly kind: 'write-set';
-      readonly operation: 'add' | 'update' | 'delete';
-      readonly set: string;
-      readonly key: Selector;
-    }
+  | (SetWrite & { readonly key: Selector })
   /** `counter name "NAME"`: counts the packet in one of the table's counters. */
   | { readonly kind: 'counter'; readonly counter: string }
-  /** What kpc does not read, in nft's words; equal only to the same words. */
-  | { readonly kind: 'unknown'; readonly text: string };
+  | (OtherExpression & { readonly text: string });
 
-export type MatchExpression = Expression & { readonly kind: 'match' };
+/** What kpc never writes. It is kept in nft's words, and equal only to the same words. */
+export type OtherExpression =
+  | OtherAction
+  /** Of fields whose constants kpc cannot write. */
+  | Look
+  /** With a time or a value. Without a key, kpc cannot read it. */
+  | (SetWrite & { readonly key: Selector | undefined })
+  | { readonly kind: 'random-verdict'; readonly verdicts: readonly Verdict[] }
+  | { readonly kind: 'chance'; readonly probability: number }
+  /** Matches up to a rate or an amount, or what is above it. */
+  | { readonly kind: 'limit'; readonly isOver: boolean }
+  | TcpFlags
+  /** No effect on the first packet's rules, routes or receiver. */
+  | { readonly kind: 'idle' };
+
+export interface TcpFlags {
+  readonly kind: 'tcp-flags';
+  /** The flags that count; undefined for all. */
+  readonly mask: readonly string[] | undefined;
+  /** `any`, `none`: of these flags. */
+  readonly operator: '==' | '!=' | 'any' | 'none';
+  readonly flags: readonly string[];
+}
+
+/** The named set that an expression looks in or writes to. */
+export function setOf(expression: Expression): string | undefined {
+  const named = 'right' in expression ? expression.right : expression;
+  return 'set' in named ? named.set : undefined;
+}
+
+/** The chains that an expression may lead to. */
+export function chainsOf(expression: Expression): readonly string[] {
+  switch (expression.kind) {
+    case 'jump':
+    case 'goto':
+      return [expression.chain];
+    case 'goto-random':
+      return expression.chains;
+    case 'random-verdict':
+      return expression.verdicts.flatMap(chainsOf);
+    case 'verdict-map':
+      return 'set' in expression.right ? [] : expression.right.elements.flatMap(chainsOfElement);
+    default:
+      return [];
+  }
+}
+
+/** The chain that an element of a verdict map leads to. */
+export function chainsOfElement({ value }: Element): readonly string[] {
+  return value && 'chain' in value ? [value.chain] : [];
+}
 
 /**
  * One nftables table of family ip or ip6; kube-proxy's are named `kube-proxy`. Equality compares rules in order, all

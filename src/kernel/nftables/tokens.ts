@@ -94,7 +94,7 @@ export class Words {
 
   /** Consumes the next words and returns true if they are these. */
   take(...expected: readonly string[]): boolean {
-    if (!expected.every((word, i) => this.peek(i) === word)) return false;
+    for (let i = 0; i < expected.length; i++) if (this.peek(i) !== expected[i]) return false;
     this.position += expected.length;
     return true;
   }
@@ -103,6 +103,11 @@ export class Words {
     const rest = this.#words.slice(this.position, this.#end);
     this.position = this.#end;
     return rest;
+  }
+
+  /** The words before this position that were consumed from there on. */
+  since(start: number): string {
+    return this.#words.slice(start, Math.min(this.position, this.#end)).join(' ');
   }
 
   /** The comment at the end, without quotes; undefined if there is none. */

@@ -1,4 +1,5 @@
 import { namesLocalhost, type NodePortPlan } from '../../cluster/node-context.ts';
+import { allBits } from '../../kernel/action.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';
@@ -14,6 +15,7 @@ import {
   inSet,
   l4proto,
   markForMasquerade,
+  amongAll,
   masqueradedClients,
   matches,
   nodePortKey,
@@ -44,7 +46,7 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
     { name: nftChains.services, rules: servicesRules(input, fields) },
     {
       name: nftChains.serviceEndpointsCheck,
-      rules: [rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.noEndpointServices }])],
+      rules: [rule([{ kind: 'verdict-map', left: fields.service, right: inSet(nftSets.noEndpointServices) }])],
     },
     {
       name: nftChains.nodePortEndpointsCheck,
@@ -68,7 +70,7 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
     { name: nftChains.clusterIPsCheck, rules: clusterIPsCheckRules(input, fields) },
     {
       name: nftChains.firewallCheck,
-      rules: [rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.firewallIPs }])],
+      rules: [rule([{ kind: 'verdict-map', left: fields.service, right: inSet(nftSets.firewallIPs) }])],
     },
     { name: nftChains.masquerading, rules: masqueradingRules(input, fields) },
     ...(input.behaviours.has('inline-masquerade')
@@ -82,7 +84,7 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
 function servicesRules(input: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
   return [
     ...(input.behaviours.has('shared-masquerade') ? masqueradeClusterIPs(input, fields) : []),
-    rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.serviceIPs }]),
+    rule([{ kind: 'verdict-map', left: fields.service, right: inSet(nftSets.serviceIPs) }]),
     rule([...toNodePortAddresses(input, fields, [toNode]), nodePortMap(nftSets.serviceNodePorts)]),
   ];
 }
@@ -99,7 +101,7 @@ function masqueradeClusterIPs({ masquerade, behaviours }: BaseChainInput, fields
 }
 
 function nodePortMap(map: string): Expression {
-  return { kind: 'verdict-map', key: nodePortKey, map };
+  return { kind: 'verdict-map', left: nodePortKey, right: inSet(map) };
 }
 
 /** Matches packets to node port addresses. If those are all, `unlisted` excludes loopback. */
@@ -126,7 +128,7 @@ function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination
   );
   if (serviceNetworks.length === 0) return [refused];
   const values = serviceNetworks.map((network) => ({ kind: 'network', network }) as const);
-  const unallocated = matches(destination, { kind: 'any-of', values });
+  const unallocated = matches(destination, amongAll(values));
   return [refused, rule([unallocated, drop], 'Drop traffic to unallocated ClusterIPs')];
 }
 
@@ -135,7 +137,7 @@ function masqueradingRules(
   { masquerade: { mark }, behaviours }: BaseChainInput,
   fields: FamilyFields,
 ): readonly NftRule[] {
-  const clear: Expression = { kind: 'set-mark', operation: 'xor', value: mark };
+  const clear: Expression = { kind: 'change-mark', of: 'packet', change: { stays: allBits, flip: mark } };
   const marked: Field = { name: 'mark', mask: mark };
   const none = equalTo({ kind: 'number', value: 0 });
   const hairpin = behaviours.has('hairpin-set') ? [hairpinRule(fields)] : [];

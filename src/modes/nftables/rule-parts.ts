@@ -1,15 +1,7 @@
 import type { LocalTraffic, MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';
-import type {
-  Value,
-  Expression,
-  Field,
-  Right,
-  Selector,
-  NftRule,
-  MatchExpression,
-} from '../../kernel/nftables/table.ts';
+import type { Value, Expression, Field, Match, Right, Selector, NftRule } from '../../kernel/nftables/table.ts';
 import { jump, nftChains } from '../../kube-proxy/nft-table.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 
@@ -45,29 +37,33 @@ export function rule(expressions: readonly Expression[], comment?: string): NftR
 }
 
 export function goto(chain: string): Expression {
-  return { kind: 'verdict', verdict: { kind: 'goto', chain } };
+  return { kind: 'goto', chain };
 }
 
-export const drop: Expression = { kind: 'verdict', verdict: { kind: 'drop' } };
+export const drop: Expression = { kind: 'drop' };
 
-export const returnToCaller: Expression = { kind: 'verdict', verdict: { kind: 'return' } };
+export const returnToCaller: Expression = { kind: 'return' };
 
 export const reject: Expression = { kind: 'reject' };
 
-export function matches(field: Field, right: Right): MatchExpression {
+export function matches(field: Field, right: Right): Match {
   return { kind: 'match', left: [field], right };
 }
 
 export function excludes(field: Field, right: Right): Expression {
-  return { kind: 'match', left: [field], negated: true, right };
+  return { kind: 'match', left: [field], operator: '!=', right };
 }
 
 export function inSet(set: string): Right {
-  return { kind: 'set', set };
+  return { set };
 }
 
 export function equalTo(value: Value): Right {
-  return { kind: 'value', value };
+  return { elements: [{ key: [value] }] };
+}
+
+export function amongAll(values: readonly Value[]): Right {
+  return { elements: values.map((value) => ({ key: [value] })), isBraced: true };
 }
 
 export function word(text: string): Value {
@@ -90,7 +86,7 @@ export const protocolValues: { readonly [P in Protocol]: Value } = {
 };
 
 export function setMasqueradeMark({ mark }: MasqueradePlan): Expression {
-  return { kind: 'set-mark', operation: 'or', value: mark };
+  return { kind: 'change-mark', of: 'packet', change: { stays: ~mark >>> 0, flip: mark } };
 }
 
 export function markForMasquerade(masquerade: MasqueradePlan, behaviours: Behaviours): Expression {
@@ -106,13 +102,13 @@ export function masqueradedClients(
     case 'all':
       return [];
     case 'all-but-pods':
-      return [{ ...fromPods(toClusterIPs.pods, fields), negated: true }];
+      return [{ ...fromPods(toClusterIPs.pods, fields), operator: '!=' }];
     case 'none-known':
       return undefined;
   }
 }
 
-export function fromPods(pods: LocalTraffic, { source }: FamilyFields): MatchExpression {
+export function fromPods(pods: LocalTraffic, { source }: FamilyFields): Match {
   switch (pods.kind) {
     case 'from-network':
       return matches(source, equalTo({ kind: 'network', network: pods.network }));

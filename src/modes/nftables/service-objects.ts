@@ -8,16 +8,8 @@ import {
   type TrafficPath,
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
-import type {
-  NftChain,
-  NftRule,
-  NftSet,
-  Value,
-  Element,
-  ElementKey,
-  NftVerdict,
-  Expression,
-} from '../../kernel/nftables/table.ts';
+import type { NftChain, NftRule, NftSet, Value, Element, ElementKey, Expression } from '../../kernel/nftables/table.ts';
+import type { Verdict } from '../../kernel/action.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { Protocol } from '../../kernel/family.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
@@ -36,6 +28,7 @@ import {
   inSet,
   l4proto,
   markForMasquerade,
+  amongAll,
   masqueradedClients,
   matches,
   portValue,
@@ -152,7 +145,7 @@ function firewallChain(
   const values = admittedSources(firewall, nodeIsAdmitted).map(({ source }): Value =>
     'prefixLength' in source ? { kind: 'network', network: source } : addressValue(source),
   );
-  const others = excludes(familyFields[port.family].source, { kind: 'any-of', values });
+  const others = excludes(familyFields[port.family].source, amongAll(values));
   return { name: names.firewall, rules: [rule([others, drop])], origin };
 }
 
@@ -345,8 +338,8 @@ function refuse(
   return place(set, { key, value, comment: fitComment(port.label, behaviours), origin });
 }
 
-const dropped: NftVerdict = { kind: 'drop' };
-const rejected: NftVerdict = { kind: 'goto', chain: nftChains.reject };
+const dropped: Verdict = { kind: 'drop' };
+const rejected: Verdict = { kind: 'goto', chain: nftChains.reject };
 
 function place(set: ElementSet, element: Element): PlacedElement {
   return { set, element };

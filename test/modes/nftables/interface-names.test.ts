@@ -10,7 +10,7 @@ function iifname(name: string): string {
       {
         kind: 'match',
         left: [{ name: 'iifname' }],
-        right: { kind: 'value', value: { kind: 'word', text: name } },
+        right: { elements: [{ key: [{ kind: 'word', text: name }] }] },
       },
     ],
     comment: undefined,
