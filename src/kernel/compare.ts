@@ -47,6 +47,13 @@ export function pairUp<T>(from: Iterable<T>, to: Iterable<T>, keyOf: (item: T) =
   return pairs;
 }
 
+/** Whether two lists mean the same, in the same order. */
+export function isSameList<T>(a: readonly T[], b: readonly T[], meaningOf: (item: T) => string): boolean {
+  const isSame = (item: T, other: T | undefined): boolean =>
+    item === other || (other !== undefined && meaningOf(item) === meaningOf(other));
+  return a === b || (a.length === b.length && a.every((item, i) => isSame(item, b[i])));
+}
+
 /** Items that only one of the lists has, by key. */
 export function diffByKey<T>(
   from: readonly T[],

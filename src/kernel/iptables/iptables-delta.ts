@@ -1,4 +1,4 @@
-import { itemOf, pairUp, type Pair } from '../compare.ts';
+import { isSameList, itemOf, pairUp, type Pair } from '../compare.ts';
 import {
   formatAppends,
   formatDeclaration,
@@ -66,14 +66,7 @@ function diffTable(
 }
 
 export function equalRules(a: readonly Rule[], b: readonly Rule[]): boolean {
-  if (a === b) return true;
-  const before = actingRules(a);
-  const after = actingRules(b);
-  return before.length === after.length && before.every((rule, i) => sameRule(rule, after[i]));
-}
-
-function sameRule(a: Rule, b: Rule | undefined): boolean {
-  return a === b || (b !== undefined && ruleMeaning(a) === ruleMeaning(b));
+  return a === b || isSameList(actingRules(a), actingRules(b), ruleMeaning);
 }
 
 function diffBuiltIn(name: string, from: Chain | undefined, to: Chain | undefined): readonly ChainChange[] {

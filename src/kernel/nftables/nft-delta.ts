@@ -18,7 +18,7 @@ import {
   type NftTable,
 } from './table.ts';
 import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatRule } from './format.ts';
-import { diffByKey, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
+import { diffByKey, isSameList, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
 import type { Family } from '../family.ts';
 
 /** One text for all spellings of a rule, by kube-proxy and nft. Equal ones act alike and have the same comment. */
@@ -214,18 +214,11 @@ function diffChains(from: NftTable, to: NftTable, remade: ReadonlySet<string>): 
   const pairs = pairUp(from.chains.values(), to.chains.values(), ({ name }) => name);
   return pairs.flatMap((pair): readonly NftChange[] => {
     const { from: old, to: chain } = pair;
-    if (!old || !chain || !isSameBase(old.base, chain.base) || !isSameRules(old.rules, chain.rules)) {
+    if (!old || !chain || !isSameBase(old.base, chain.base) || !isSameList(old.rules, chain.rules, ruleMeaning)) {
       return [{ kind: 'chain', ...pair }];
     }
     return remade.size > 0 && usesAny(chain, remade) ? [{ kind: 'chain', from: chain, to: chain }] : [];
   });
-}
-
-function isSameRules(a: readonly NftRule[], b: readonly NftRule[]): boolean {
-  if (a === b) return true;
-  const isSame = (rule: NftRule, other: NftRule | undefined): boolean =>
-    rule === other || (other !== undefined && ruleMeaning(rule) === ruleMeaning(other));
-  return a.length === b.length && a.every((rule, i) => isSame(rule, b[i]));
 }
 
 export function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
