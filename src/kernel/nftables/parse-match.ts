@@ -19,7 +19,7 @@ export function readVerdict(words: Words): Verdict | undefined {
   return verdict;
 }
 
-/** The most draws that lead to one item. */
+/** The most draws of which an item may have a range. */
 const mostDraws = 10_000;
 
 /** Reads `mod N map { 0 : …, 1-2 : … }` in any order. Undefined unless each of the N draws has an item. */
@@ -28,16 +28,17 @@ export function readDraws<T>(
   map: 'map' | 'vmap',
   readItem: () => T | undefined,
 ): readonly T[] | undefined {
-  const count = readModulus(words);
+  const count = readModulus(words) ?? 0;
   if (!words.take(map, '{')) return undefined;
+  let drawn = 0;
   const items = new Map<number, T>();
   while (!words.take('}')) {
-    const draws = readValue(words.next(), 'number');
+    const [first, last = first] = words.next().split('-').map(parseNumber32);
     const item = words.take(':') ? readItem() : undefined;
-    if (item === undefined) return undefined;
-    if (draws?.kind === 'number') items.set(draws.value, item);
-    else if (draws?.kind !== 'numbers' || draws.last - draws.first > mostDraws) return undefined;
-    else for (let draw = draws.first; draw <= draws.last; draw++) items.set(draw, item);
+    if (first === undefined || last === undefined || item === undefined) return undefined;
+    drawn += last - first + 1;
+    if (last < first || drawn > count || (last > first && count > mostDraws)) return undefined;
+    for (let draw = first; draw <= last; draw++) items.set(draw, item);
     if (!words.take(',') && words.peek() !== '}') return undefined;
   }
   const ordered = Array.from(items.keys(), (_, draw) => items.get(draw));

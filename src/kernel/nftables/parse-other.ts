@@ -183,11 +183,12 @@ function readFlags(words: Words): OtherExpression | undefined {
   const kind = 'tcp-flags';
   let text = '';
   while (flagWord.test(words.peek() ?? '')) text += words.next();
-  const [, not, first = '', operator, second = '', third = first] =
-    /^(!(?!=))?([^=!/]*)(==|!=|\/)?([^/]*)(?:\/(.*))?$/.exec(text) ?? [];
+  const operator = /==|!=|\//.exec(text)?.[0];
+  const [first = '', second = '', third = first] = text.split(/==|!=|\//);
   if (text === '') return undefined;
-  const list = (part: string): readonly string[] => part.match(/[a-z]+/g) ?? [];
-  if (operator === undefined) return { kind, mask: undefined, operator: not ? 'none' : 'any', flags: list(first) };
+  const list = (part: string): readonly string[] => part.match(/[a-z]{3}/g) ?? [];
+  if (operator === undefined)
+    return { kind, mask: undefined, operator: first.startsWith('!') ? 'none' : 'any', flags: list(first) };
   const [wanted, mask] = operator === '/' ? [first, second] : [second, third];
   const isSame = operator === '!=' ? '!=' : '==';
   return { kind, mask: mask === '' ? undefined : list(mask), operator: isSame, flags: list(wanted) };

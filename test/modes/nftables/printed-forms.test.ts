@@ -124,6 +124,19 @@ describe('what kpc does not write', () => {
   });
 });
 
+test.each([
+  ['tcp flags & (fin | syn) == 0x0', { mask: ['fin', 'syn'], operator: '==', flags: [] }],
+  ['tcp flags != syn / fin,syn', { mask: ['fin', 'syn'], operator: '!=', flags: ['syn'] }],
+  ['tcp flags fin,psh', { mask: undefined, operator: 'any', flags: ['fin', 'psh'] }],
+  ['tcp flags ! syn', { mask: undefined, operator: 'none', flags: ['syn'] }],
+  ['tcp flags == syn', { mask: undefined, operator: '==', flags: ['syn'] }],
+  ['numgen inc mod 3 vmap { 0-1 : goto a, 2 : jump b }', { verdicts: ['a', 'a', 'b'].map((chain) => ({ chain })) }],
+  ['numgen inc mod 3 vmap { 0-9999 : goto a, 9-2 : jump b }', { kind: 'unknown' }],
+  ['ip protocol 6', { right: { elements: [{ key: [{ text: 'tcp' }] }] } }],
+])('%s is read', (text, read) => {
+  expect(ruleOfText(`${text} drop`).expressions[0]).toMatchObject(read);
+});
+
 describe('tables', () => {
   const listed = `# Warning: table ip nat is managed by iptables-nft, do not touch!
 table inet firewall { # handle 1
