@@ -230,8 +230,8 @@ function hasAffinity({ iptables, virtualServers, nftables }: KernelState): boole
   );
 }
 
-function remarkOnLowering({ setting: { path, name, value, reason }, from = '' }: SysctlChange): readonly Remark[] {
-  if (path !== sysctlPath(conntrackMax) || !(Number(from) > Number(value))) return [];
+function remarkOnLowering({ setting: { path, name, value, reason }, from }: SysctlChange): readonly Remark[] {
+  if (path !== sysctlPath(conntrackMax) || from === undefined || !(Number(from) > Number(value))) return [];
   return [remarkOf('lower-limit', { name, from, to: value, why: reason })];
 }
 

@@ -201,9 +201,9 @@ async function unlessBusy<T>({ host, folder }: Session, command: string, work: (
 }
 
 async function explainSilence({ host, folder }: Session): Promise<Failure> {
-  const { pid, command } = (await findHolder(host, folder.base)) ?? { pid: 0, command: '' };
-  const isChanging = /^(?:apply |cleanup$)/.test(command);
-  return new Failure('nothing-to-confirm', isChanging ? { holder: { pid, command } } : {});
+  const holder = await findHolder(host, folder.base);
+  const isChanging = holder !== undefined && /^(?:apply |cleanup$)/.test(holder.command);
+  return new Failure('nothing-to-confirm', isChanging ? { holder: { pid: holder.pid, command: holder.command } } : {});
 }
 
 export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';
