@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { codes, examples, failures } from '#codes';
-import { failureCodes } from '../../src/base/failure-codes.ts';
+import { failureCodes } from '../../src/base/findings/apply.ts';
 import { findNearest } from '../../src/base/names.ts';
 import { findingCodes, severitiesOf } from '../../src/base/findings/codes.ts';
 import { anyObject, type Schema } from '../../src/base/json/schema.ts';

@@ -93,7 +93,7 @@ export const folders = {
   },
   apply: {
     // Of cluster, the types of Service ports and settings, which a bundle holds.
-    folders: ['base', 'kernel', 'kube-proxy', 'settings', 'cluster', 'bundle', 'ask/changes'],
+    folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster', 'bundle', 'ask/changes'],
     packages: ['#checks'],
     node: ['child_process', 'fs/promises', 'net', 'os', 'path', 'timers/promises'],
   },
@@ -121,7 +121,7 @@ export const folders = {
   },
   // Bundles to apply: whose they are, who signed them, and whether their Services compile to what they hold.
   'apply/open': {
-    folders: ['base', 'bundle', 'bundle/pack', 'apply', 'snapshot/open'],
+    folders: ['base', 'base/findings', 'bundle', 'bundle/pack', 'apply', 'snapshot/open'],
     packages: ['#checks'],
     node: ['fs/promises', 'path'],
   },
@@ -248,7 +248,7 @@ export const folders = {
     node: ['path'],
   },
   'cli/kpc-apply': {
-    folders: ['base', 'kernel', 'bundle', 'apply', 'apply/open', 'say', 'cli/shared'],
+    folders: ['base', 'kernel', 'base/findings', 'bundle', 'apply', 'apply/open', 'say', 'cli/shared'],
     packages: ['commander'],
     node: ['os', 'path'],
   },

@@ -76,16 +76,8 @@ export const leftChainTitles = {
 } as const;
 
 /** Sysctls that kube-proxy sets in one mode but not the other; without IP forwarding, which all modes need. */
-function sysctlsLeftBy(from: ProxyMode, to: ProxyMode): readonly string[] {
+export function sysctlsLeftBy(from: ProxyMode, to: ProxyMode): readonly string[] {
   return modeFacts[from].sysctls.filter(
     (name) => !modeFacts[to].sysctls.includes(name) && name !== forwardingSysctls.ipv4,
   );
-}
-
-/** "sysctls that only IPVS mode needs stay as they are: …", or none. */
-export function describeLeftSysctls(from: ProxyMode, to: ProxyMode): readonly string[] {
-  const left = sysctlsLeftBy(from, to);
-  return left.length === 0
-    ? []
-    : [`sysctls that only ${modeFacts[from].title} needs stay as they are: ${left.join(', ')}`];
 }

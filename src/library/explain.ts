@@ -1,5 +1,5 @@
 import { codes, failures } from '#codes';
-import { failureCodes } from '../base/failure-codes.ts';
+import { failureCodes } from '../base/findings/apply.ts';
 import { findNearest } from '../base/names.ts';
 import { findingCodes, severitiesOf, type FindingCode } from '../base/findings/codes.ts';
 

@@ -1,5 +1,5 @@
 // The module #codes, which scripts/codes-module.mjs makes of fixtures/codes. A test holds the folders to the codes.
-import type { FailureCode } from '../base/failure-codes.ts';
+import type { FailureCode } from '../base/findings/apply.ts';
 import type { FindingCode } from '../base/findings/codes.ts';
 
 /** What a code means. */

@@ -1,30 +1,26 @@
 import { Chalk } from 'chalk';
 import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
-import { describeState, formatTime, nameState } from '../apply/state/history.ts';
-import { describeLastCommand } from '../apply/state/last-command.ts';
 import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts';
 import type { Foresight } from '../apply/change/apply-bundle.ts';
-import {
-  countPlan,
-  describeDraining,
-  describeLeftAddresses,
-  describePlan,
-  type PlannedChange,
-} from '../apply/plan/describe-plan.ts';
+import { countPlan, describePlan, type PlannedChange } from '../apply/plan/describe-plan.ts';
 import { countObjects } from '../ask/changes/kernel-change.ts';
 import { count, joinWords, printable, printableLines } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import { describeConflict } from '../apply/plan/ownership-draft.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
 import { describeStep, listSteps, type Step } from '../apply/plan/steps.ts';
 import { formatCommand } from '../apply/node/host.ts';
+import { accessFilter } from '../kube-proxy/ipvs-objects.ts';
+import type { DrainingServer } from '../apply/state/record.ts';
 import { formatBalancer } from '../kernel/balancer/balancer.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import { bundleJson } from './snapshots.ts';
 import type { doctor as doctorSchema, plan as planSchema } from './outputs/node.ts';
+import { nameObject } from './words/apply-parts.ts';
+import { sayApply } from './words/apply-said.ts';
+import { describeLastCommand, describeState, formatTime, nameState } from './words/states.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { newestRelease, parseRelease, type Release } from '../kube-proxy/releases.ts';
@@ -85,6 +81,20 @@ export function describeConnections(plan: Plan): string {
   ].join('');
 }
 
+/** "TCP 10.96.0.1:80 → 10.1.1.1:8080", from the keys that a record has. */
+function describeDraining({ virtualServer, realServer }: DrainingServer): string {
+  const [protocol = '', address = '', port] = virtualServer.split(' ');
+  const [realAddress = '', realPort] = realServer.split(' ');
+  return `${protocol} ${joinHostPort(address, Number(port))} → ${joinHostPort(realAddress, Number(realPort))}`;
+}
+
+/** "2 addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER"; nothing if none is left. */
+function describeLeftAddresses(plan: Plan): readonly string[] {
+  const { length } = listLeftAddresses(plan);
+  const stay = length === 1 ? '1 address of IPVS mode stays' : `${length} addresses of IPVS mode stay`;
+  return length === 0 ? [] : [`${stay} for open connections, closed by ${accessFilter.chain}`];
+}
+
 /** "Plan: 17 sets and 11 chains to add, 7 sysctls to change, nothing to remove". */
 function summarizeChanges(plan: Plan): string {
   const [added, changed, removed] = listByChange(plan).map((objects) => objects || 'nothing');
@@ -127,7 +137,7 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
     ...(release === undefined ? [] : [`the bundle follows the kube-proxy of Kubernetes ${release}\n`]),
     ...conflicts.map(
       (conflict) =>
-        `! apply would refuse: ${describeConflict(conflict)} exists already, and kpc-apply did not make it` +
+        `! apply would refuse: ${nameObject(conflict)} exists already, and kpc-apply did not make it` +
         `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
     ),
     ...(foreign.length > 0
@@ -138,10 +148,10 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
     ...(plan.kept > 0 ? [`${count(plan.kept, 'connection')} open to real servers that drain\n`] : []),
     ...describeLeftAddresses(plan).map((text) => `${text}\n`),
     ...(plan.cut > 0 ? [`! ${count(plan.cut, 'connection')} would be cut\n`] : []),
-    ...(foresight?.warnings ?? []).map((text) => `! ${text}\n`),
-    ...(foresight?.refusals ?? []).map(
-      ({ text, help }) => `! apply would refuse: ${text}${help === undefined ? '' : `; ${help}`}\n`,
-    ),
+    ...(foresight?.warnings ?? []).map((each) => `! ${sayApply(each).text}\n`),
+    ...(foresight?.refusals ?? [])
+      .map(sayApply)
+      .map(({ text, help }) => `! apply would refuse: ${text}${help === undefined ? '' : `; ${help}`}\n`),
   ];
   if (isEmptyPlan(plan)) {
     return printableLines(`${summarizeNothing(as, conflicts.length)}\n${notes.join('')}`);
@@ -197,8 +207,8 @@ function planJson(plan: Plan, foresight: Foresight | undefined): Shaped<typeof p
     ),
     addressesLeft: plan.leftIpvs === undefined ? undefined : listLeftAddresses(plan),
     connections: plan.kept + plan.cut > 0 ? { draining: plan.kept, cut: plan.cut } : undefined,
-    warnings: unlessEmpty(foresight?.warnings ?? []),
-    refusals: unlessEmpty((foresight?.refusals ?? []).map(({ subject, text, help }) => ({ subject, text, help }))),
+    warnings: unlessEmpty((foresight?.warnings ?? []).map((each) => sayApply(each).text)),
+    refusals: unlessEmpty((foresight?.refusals ?? []).map((each) => ({ subject: each.code, ...sayApply(each) }))),
   };
 }
 
@@ -243,7 +253,7 @@ export function formatStates({ present, before, states, damaged, last, isUnfinis
     next,
     ...(states.length === 0 ? ['No earlier state is kept'] : ['"kpc-apply rollback --to ID" goes to one of these:']),
     ...states.map(({ state, takenAt }) => `  ${state.id}  ${describeState(state)}; replaced ${formatTime(takenAt)}`),
-    ...[...damaged.values()].map(({ message }) => `  ! ${message}`),
+    ...[...damaged.values()].map(({ finding }) => `  ! ${sayApply(finding).text}`),
   ];
   return printableLines(`${lines.join('\n')}\n`);
 }
@@ -260,8 +270,13 @@ export function formatNodeChecksJson(
     command: 'kpc-apply doctor',
     snapshots,
     findings: [],
-    result: { fitFor: fitModes(checks, modes), checks },
+    result: { fitFor: fitModes(checks, modes), checks: checks.map(sayCheck) },
   });
+}
+
+function sayCheck(check: NodeCheck) {
+  const { severity, code: subject, tool, mode } = check;
+  return { severity, subject, ...sayApply(check), tool, mode };
 }
 
 /** `modes`: those that were examined. */
@@ -269,7 +284,8 @@ export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly P
   const chalk = new Chalk({ level: colour ? 1 : 0 });
   const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
   // What several modes have in common is printed once, under all of them.
-  const same = [...groupBy(checks, ({ severity, text, help }) => JSON.stringify([severity, text, help])).values()];
+  const said = checks.map(sayCheck);
+  const same = [...groupBy(said, ({ severity, text, help }) => JSON.stringify([severity, text, help])).values()];
   const sections = groupBy(same, (group) =>
     joinWords(group.flatMap(({ mode }) => (mode === undefined ? [] : modeFacts[mode].title))),
   );
@@ -294,7 +310,7 @@ function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode
 }
 
 /** "1 error, 2 warnings and 1 note; 20 checks passed". */
-function countNodeChecks(checks: readonly NodeCheck[]): string {
+function countNodeChecks(checks: readonly Pick<NodeCheck, 'severity'>[]): string {
   const numbers = groupBy(checks, ({ severity }) => severity);
   const parts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
     const number = numbers.get(severity)?.length ?? 0;

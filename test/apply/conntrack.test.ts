@@ -61,11 +61,15 @@ test('runs the tool once for all flows between the same two ends, however many c
   expect(deleted).toHaveLength(2);
 });
 
+const unreadable = (details: object) => ({
+  finding: { code: 'unreadable-node', arguments: { command: 'conntrack -L -f ipv4 -p udp', ...details } },
+});
+
 test('says so where the tool cannot look', async () => {
   const run = async () => ({ kind: 'ended' as const, status: 1, stdout: '', stderr: 'Operation failed: no\n' });
-  await expect(forgetStaleFlows({ ...createFakeNode().host, run }, { ports: servicePorts }, newest)).rejects.toThrow(
-    '"conntrack -L -f ipv4 -p udp" exited with status 1: Operation failed: no',
-  );
+  await expect(
+    forgetStaleFlows({ ...createFakeNode().host, run }, { ports: servicePorts }, newest),
+  ).rejects.toMatchObject(unreadable({ problem: 'failed', status: 1, said: 'Operation failed: no' }));
 });
 
 test('looks at flows without an answer too: they were sent before the Service had an endpoint', async () => {
@@ -104,9 +108,9 @@ test('says so where the list is not whole', async () => {
     [listed.slice(0, 60), shown(1)],
   ] as const) {
     const run = async (command: Command) => keepLines({ kind: 'ended', status: 0, stdout, stderr }, command);
-    await expect(forgetStaleFlows({ ...createFakeNode().host, run }, { ports: servicePorts }, newest)).rejects.toThrow(
-      '"conntrack -L -f ipv4 -p udp" exited with status 0, but its output is not whole',
-    );
+    await expect(
+      forgetStaleFlows({ ...createFakeNode().host, run }, { ports: servicePorts }, newest),
+    ).rejects.toMatchObject(unreadable({ problem: 'bad-output' }));
   }
 });
 

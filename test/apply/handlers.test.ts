@@ -69,7 +69,7 @@ test('an error in the handler of a line ends the tool, and is thrown', async () 
 
 test('work that an error has aborted starts no tool that is waited for', async () => {
   const { Failure } = await import('../../src/apply/state/failure.ts');
-  const fault = new Failure('internal-error', 'a fault of the test', 'report it');
+  const fault = new Failure('internal-error', { reason: 'a fault of the test' });
   const running = runTool(shell('exec sleep 600'), limits, { signal: AbortSignal.abort(fault) });
   await expect(running).rejects.toBe(fault);
 });

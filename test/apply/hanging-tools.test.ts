@@ -33,7 +33,12 @@ function hanging(host: Host, hangs: (command: Command) => boolean): Host {
       await host.sleep(Math.min(10_000, limit));
       if (limit > 10_000) onWaiting?.(10_000, limit);
       await host.sleep(Math.max(0, limit - 10_000));
-      throw new Failure('tool-failed', `"${formatCommand(command)}" has not ended within ${limit / 1000} s`, 'look');
+      throw new Failure('tool-failed', {
+        problem: 'late',
+        command: formatCommand(command),
+        tool: command.tool,
+        seconds: limit / 1000,
+      });
     },
   };
 }

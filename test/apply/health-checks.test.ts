@@ -92,7 +92,13 @@ test('says what it cannot open, and tries again with the next bundle', async () 
   const others = createPorts();
   await others.update(withEndpoints(1));
   expect(await servers.update(withEndpoints(2))).toEqual([
-    expect.stringMatching(/^cannot open health check port .*EADDRINUSE/),
+    {
+      code: 'port-not-opened',
+      arguments: {
+        port: expect.stringMatching('^health check port '),
+        cause: expect.stringContaining('EADDRINUSE'),
+      },
+    },
   ]);
   await others.close();
   expect(await servers.update(withEndpoints(2))).toEqual([]);

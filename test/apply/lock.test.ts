@@ -11,8 +11,7 @@ test('keeps a second one out, and says who is at work', async () => {
   files.set('/proc/200/stat', stat(200, 9));
   await withLock({ ...host, pid: 200 }, folder, 'apply /etc/kpc/bundle', async () => {
     await expect(withLock(host, folder, 'plan', async () => 1)).rejects.toMatchObject({
-      code: 'busy',
-      message: 'another kpc-apply is running: process 200, "apply /etc/kpc/bundle"',
+      finding: { code: 'busy', arguments: { pid: 200, command: 'apply /etc/kpc/bundle' } },
     });
   });
   expect(await withLock(host, folder, 'plan', async () => 1)).toBe(1);

@@ -203,7 +203,9 @@ test('a claim of another network keeps nobody out of the state folder', async ()
   const node = createFakeNode();
   node.files.set('/proc/200/stat', '200 (node) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 200 0');
   await withLock({ ...node.host, pid: 200 }, base, 'watch bundle', async () => {
-    await expect(withLock(node.host, base, 'apply', async () => 1)).rejects.toThrow('"watch bundle"');
+    await expect(withLock(node.host, base, 'apply', async () => 1)).rejects.toMatchObject({
+      finding: { code: 'busy', arguments: { command: 'watch bundle' } },
+    });
     node.enterNetwork('4026532281', [mark]);
     expect(await withLock(node.host, base, 'apply', async () => 1)).toBe(1);
     expect([...node.files.keys()].filter((path) => path.startsWith(`${base}/lock/`))).toHaveLength(1);

@@ -33,9 +33,9 @@ test('does not keep out who works in another network namespace', async () => {
   });
   await withLock(inside(200, 'net:[1]'), '/srv/one', 'apply', async () => {
     expect(await withLock(inside(100, 'net:[2]'), '/srv/two', 'apply', async () => 1)).toBe(1);
-    await expect(withLock(inside(100, 'net:[1]'), '/srv/two', 'apply', async () => 1)).rejects.toThrow(
-      'another kpc-apply is running',
-    );
+    await expect(withLock(inside(100, 'net:[1]'), '/srv/two', 'apply', async () => 1)).rejects.toMatchObject({
+      code: 'busy',
+    });
   });
 });
 
@@ -44,7 +44,9 @@ test('a container with a /run of its own is kept out by the state folder that it
   files.set('/proc/200/stat', stat(200));
   const ownRun: Host = { ...host, list: async (path) => (path.startsWith('/run/') ? [] : host.list(path)) };
   await withLock({ ...host, pid: 200 }, '/var/lib/kpc', 'watch bundle', async () => {
-    await expect(withLock(ownRun, '/var/lib/kpc', 'apply', async () => 1)).rejects.toThrow('"watch bundle"');
+    await expect(withLock(ownRun, '/var/lib/kpc', 'apply', async () => 1)).rejects.toMatchObject({
+      finding: { code: 'busy', arguments: { command: 'watch bundle' } },
+    });
   });
 });
 

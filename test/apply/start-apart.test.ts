@@ -13,7 +13,9 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 test('waits for the first word, and says why there was none', async () => {
   await realHost.startApart({ tool: process.execPath, args: ['-e', 'console.log(1)'] });
   const failing = { tool: process.execPath, args: ['-e', 'console.error("cannot begin"); process.exit(1)'] };
-  await expect(realHost.startApart(failing)).rejects.toThrow('cannot begin');
+  await expect(realHost.startApart(failing)).rejects.toMatchObject({
+    finding: { arguments: { said: 'cannot begin' } },
+  });
   await expect(realHost.startApart({ tool: '/nowhere/node', args: [] })).rejects.toThrow('ENOENT');
 });
 

@@ -214,7 +214,7 @@ describe('of a killed apply', () => {
       ...node.host,
       readFile: async (path, listing) => {
         if (path !== '/proc/78/environ') return node.host.readFile(path, listing);
-        if (listing?.room?.take(8 * 2 ** 30) === false) throw tooLarge(path, listing.room);
+        if (listing?.room?.take(8 * 2 ** 30) === false) throw tooLarge({ problem: 'file', path }, listing.room);
         throw new Error('it was read');
       },
     };

@@ -148,7 +148,15 @@ describe('a folder', () => {
 test('kpc-apply says what a golden is', async () => {
   const folder = freshPath();
   await compile(write(service('web', '10.96.0.10')), '--golden', folder);
-  await expect(loadBundle(folder)).rejects.toThrow('it is a golden, for git, and not to be applied');
+  await expect(loadBundle(folder)).rejects.toMatchObject({
+    finding: {
+      code: 'bad-bundle',
+      arguments: {
+        problem: 'broken',
+        problems: [expect.stringMatching('it is a golden, for git, and not to be applied')],
+      },
+    },
+  });
 });
 
 describe('a fleet', () => {

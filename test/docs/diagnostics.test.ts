@@ -1,7 +1,7 @@
 // docs/codes.md is made of fixtures/codes. UPDATE_DOCS=1 writes it.
 import { expect, test } from 'vitest';
 import { codes, failures } from '#codes';
-import { failureCodes } from '../../src/base/failure-codes.ts';
+import { failureCodes } from '../../src/base/findings/apply.ts';
 import { findingCodes, severitiesOf, type FindingCode } from '../../src/base/findings/codes.ts';
 import { failureExamples } from '../findings/failures.ts';
 import { runKpc } from '../support/run-kpc.ts';

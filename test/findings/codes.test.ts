@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { codes, examples, failures } from '#codes';
 import { codesFolder, readExample } from '../../scripts/codes-module.mjs';
-import { failureCodes } from '../../src/base/failure-codes.ts';
+import { failureCodes } from '../../src/base/findings/apply.ts';
 import {
   findingCodes,
   severitiesOf,

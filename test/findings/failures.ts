@@ -43,7 +43,11 @@ async function runFaults(): Promise<readonly string[]> {
     await callApply(damaged.host, 'apply', bundle),
     await callApply(failing('/hashsize', refused), 'plan', bundle),
     await callApply(failing('/proc/net/ip_vs', new TypeError('x is not a function')), 'plan', bundle),
-    await callApply(failing('/proc/net/ip_vs', tooLarge('/proc/net/ip_vs', new Room(mostRead))), 'plan', bundle),
+    await callApply(
+      failing('/proc/net/ip_vs', tooLarge({ problem: 'file', path: '/proc/net/ip_vs' }, new Room(mostRead))),
+      'plan',
+      bundle,
+    ),
     await callApply(interrupted(), 'apply', bundle),
     await planUnsigned(),
   ];

@@ -118,5 +118,5 @@ test('an alias of a link may hold any character', () => {
     ['eth0', 1],
     ['lo', 0],
   ]);
-  expect(faultOfLinks(text.slice(0, 50))).toBe('it is not whole JSON');
+  expect(faultOfLinks(text.slice(0, 50))).toEqual({ kind: 'no-json' });
 });

@@ -1,25 +1,25 @@
+import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
 import { hashHex } from '#hash';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { isLearned } from '../../kernel/nftables/table.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { describeError } from '../../base/system-errors.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { readServicePort, servicePortRecord } from '../../bundle/services-file.ts';
 import type { ServicePort } from '../../cluster/model.ts';
 import { findGonePorts, forgottenFlows } from '../../cluster/stale-flows.ts';
 import { changeNode } from './change-node.ts';
-import type { ChangeOutcome, ChangeRequest, Observation, Session } from './observe-node.ts';
+import { remark, type ChangeOutcome, type ChangeRequest, type Observation, type Session } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/evidence.ts';
-import { describeLeftSysctls } from '../../kube-proxy/left-behind.ts';
+import { sysctlsLeftBy } from '../../kube-proxy/left-behind.ts';
 import { sysctlPath } from '../../kernel/sysctls-and-modules.ts';
-import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
 import { forgetStaleFlows } from '../node/forget-flows.ts';
 import { examineBeforeApply, examineEndpoints, examineForwarding } from '../doctor/doctor.ts';
 import { examineRoom, type NodeCheck, type Needs } from '../doctor/node-checks.ts';
-import { Failure } from '../state/failure.ts';
+import { causeOf, Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 import { isEmptyPlan, type Plan, type SysctlChange } from '../plan/plan.ts';
 import { readRecord, type BundleMark } from '../state/record.ts';
@@ -99,7 +99,7 @@ function readNetworks(cidrs: readonly string[]): readonly Network[] {
   return cidrs.map((cidr) => {
     const network = parseNetwork(cidr);
     if (network) return network;
-    throw new Failure('bad-usage', `"${cidr}" is not a CIDR`, 'write one like 10.1.0.0/16');
+    throw new Failure('bad-usage', { problem: 'no-cidr', cidr });
   });
 }
 
@@ -150,7 +150,7 @@ export async function applyBundle(
     if (!choices.force) {
       assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), { used: toolsOf(plan), modules, ...choices }));
     }
-    for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
+    for (const each of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', remark: each });
   };
   const { udpPorts } = await readRecord(host, session.folder);
   const outcome = await changeNode(session, { ...request, prepare });
@@ -169,21 +169,18 @@ async function forgetUdpFlows(
   const behaviours = behavioursOf(settingsOf(bundle.manifest).release);
   const ports = bundle.cluster.servicePorts;
   if (before === undefined && forgottenFlows(behaviours).ofGone !== 'none') {
-    const text =
-      'UDP clients may keep sending to Services that are gone: no record says which there were before this apply';
-    onEvent({ kind: 'warning', text });
+    onEvent(remark('flows-of-gone-services', {}));
   }
   try {
     await forgetStaleFlows(host, { ports, gone: findGonePorts(before ?? [], ports) }, behaviours);
   } catch (error) {
-    const text = `UDP clients may keep sending to removed endpoints for now: ${describeError(error)}`;
-    onEvent({ kind: 'warning', text });
+    onEvent(remark('flows-of-gone-endpoints', { cause: causeOf(error) }));
   }
 }
 
 export interface Foresight {
   readonly refusals: readonly NodeCheck[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Remark[];
 }
 
 /** Makes the checks of applyBundle before its first change; empty if there is nothing to change. */
@@ -201,27 +198,23 @@ export async function foreseeApply(
   return { refusals: [...examineRoom(bundle, reading), ...refusals], warnings };
 }
 
-async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): Promise<readonly string[]> {
+async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): Promise<readonly Remark[]> {
   if (isEmptyPlan(plan)) return [];
   const { mode } = manifest;
   const before = modeOfState(plan.present) ?? mode;
   const forwarding = await examineForwarding(host, { mode, manifest });
   return [
-    ...plan.settings.flatMap(describeLowering),
-    ...[...examineEndpoints({ manifest }), ...forwarding].map(({ text, help }) => `${text}; ${help}`),
-    ...(before === mode ? [] : describeModeChange(plan, before, mode)),
+    ...plan.settings.flatMap(remarkOnLowering),
+    ...[...examineEndpoints({ manifest }), ...forwarding].map((check) => remarkOf('check-failed', { check })),
+    ...(before === mode ? [] : remarkOnModeChange(plan, before, mode)),
   ];
 }
 
-function describeModeChange({ present }: Plan, before: ProxyMode, next: ProxyMode): readonly string[] {
-  const [from, to] = [modeFacts[before], modeFacts[next]];
+function remarkOnModeChange({ present }: Plan, from: ProxyMode, to: ProxyMode): readonly Remark[] {
+  const names = sysctlsLeftBy(from, to);
   return [
-    ...describeLeftSysctls(before, next),
-    ...(hasAffinity(present)
-      ? [
-          `session affinity: clients lose their endpoints, because ${to.title} cannot read what ${from.title} has learned`,
-        ]
-      : []),
+    ...(names.length > 0 ? [remarkOf('left-sysctls', { mode: from, names })] : []),
+    ...(hasAffinity(present) ? [remarkOf('affinity-lost', { from, to })] : []),
   ];
 }
 
@@ -237,20 +230,16 @@ function hasAffinity({ iptables, virtualServers, nftables }: KernelState): boole
   );
 }
 
-function describeLowering({ setting, from }: SysctlChange): readonly string[] {
-  if (setting.path !== sysctlPath(conntrackMax) || !(Number(from) > Number(setting.value))) return [];
-  const why = setting.reason === undefined ? '' : ` (${setting.reason})`;
-  return [
-    `${setting.name} goes down from ${from} to ${setting.value}, as kube-proxy sets it${why}; to leave it as it is, compile with --conntrack-max-per-core 0`,
-  ];
+function remarkOnLowering({ setting: { path, name, value, reason }, from }: SysctlChange): readonly Remark[] {
+  if (path !== sysctlPath(conntrackMax) || from === undefined || !(Number(from) > Number(value))) return [];
+  return [remarkOf('lower-limit', { name, from, to: value, why: reason })];
 }
 
 function toolsOf(plan: Plan): ReadonlySet<string> {
   return new Set(listSteps(plan).flatMap((step) => toolOf(step) ?? []));
 }
 
-export function assertNoRefusals([first, ...others]: readonly NodeCheck[]): void {
-  if (!first) return;
-  const more = others.map((finding) => `; ${finding.text}`).join('');
-  throw new Failure('not-ready', `${first.text}${more}`, first.help ?? 'see "kpc-apply doctor"', first.tool);
+export function assertNoRefusals(checks: readonly NodeCheck[]): void {
+  const [first] = checks;
+  if (first) throw new Failure('not-ready', { problem: 'refused', checks, tool: first.tool });
 }

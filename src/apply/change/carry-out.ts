@@ -2,20 +2,19 @@ import { formatBalancer, type ProxyPort } from '../../kernel/balancer/balancer.t
 import { withoutUnwritable } from '../../kernel/iptables/iptables.ts';
 import { rulesPlaces, type FamilyTables, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { restrictState } from '../../kernel/state.ts';
-import { describeError } from '../../base/system-errors.ts';
-import { describeEnd, excerptOf, type Command, type CommandResult } from '../node/host.ts';
+import { endOf, type Command, type CommandResult } from '../node/host.ts';
 import { placeIn } from '../node/tools.ts';
 import { parseReading } from '../node/node-reading.ts';
 import { endOrphans, inHaste } from '../node/tool-time-limits.ts';
-import { type Step, describeStep, listSteps } from '../plan/steps.ts';
+import { listSteps, type Step } from '../plan/steps.ts';
 import { settingName } from '../plan/node-decisions.ts';
 import { isEmptyPlan, type Plan } from '../plan/plan.ts';
 import { joinOwned, ownershipOf } from '../state/owned-names.ts';
 import { replaceBalancerFile } from '../state/state-files.ts';
-import { Failure, faultOf } from '../state/failure.ts';
+import { causeOf, Failure, faultOf } from '../state/failure.ts';
 import { writeRecord } from '../state/history.ts';
 import { readRecord, type OwnershipRecord, type Snapshot } from '../state/record.ts';
-import { drainTerms, look, type ChangeRequest, type Session } from './observe-node.ts';
+import { drainTerms, look, remark, type ChangeRequest, type Session } from './observe-node.ts';
 
 /** Returns the steps it carried out. Throws a Failure at the first that fails. */
 export async function runPlan(session: Session, plan: Plan): Promise<readonly Step[]> {
@@ -37,8 +36,7 @@ export function assertNoFault(signal: AbortSignal | undefined): void {
 /** Throws a Failure if the operator has asked to stop, or if an error has aborted the work. */
 export function assertNotInterrupted(signal: AbortSignal | undefined): void {
   assertNoFault(signal);
-  if (signal?.aborted)
-    throw new Failure('interrupted', 'stopped by a signal', 'run the command again when you are ready');
+  if (signal?.aborted) throw new Failure('interrupted', {});
 }
 
 /** Throws a Failure if a tool reports one. Success proves little: the caller reads the node back. */
@@ -49,8 +47,8 @@ async function runStep(session: Session, step: Step): Promise<void> {
   try {
     await host.writeFile(step.setting.path, step.setting.value);
   } catch (error) {
-    const advice = 'check that its kernel module is loaded and that /proc/sys is writable here';
-    throw new Failure('write-failed', `cannot ${describeStep(step)}: ${describeError(error)}`, advice);
+    const { name, value } = step.setting;
+    throw new Failure('write-failed', { problem: 'sysctl', name, value, cause: causeOf(error) });
   }
 }
 
@@ -62,33 +60,27 @@ async function setBalancer(session: Session, proxyPorts: readonly ProxyPort[]): 
     assertDone(check, await host.run(check));
   });
   if (tool !== undefined) return assertDone({ tool, args }, await host.run({ tool, args }));
-  const text = `the balancer serves what is in ${folder.balancer} only once it has read it: reload it, or name the command with --balancer-reload`;
-  onEvent({ kind: 'warning', text });
+  onEvent(remark('balancer-not-reloaded', { path: folder.balancer }));
 }
 
 function assertDone(command: Command, result: CommandResult): void {
   const { tool } = command;
   if (result.kind === 'missing') {
-    throw new Failure('tool-missing', `${tool} is missing`, '"kpc-apply doctor" names the package', tool);
+    throw new Failure('tool-missing', { tool, to: 'change' });
   }
   const said = result.stderr.trim();
   // ipvsadm -R goes on after a line that failed, and ends with status 0. Test: apply/faults.test.ts.
   if (result.status === 0 && (tool !== 'ipvsadm' || said === '')) return;
-  const text = [describeEnd(command, result), excerptOf(said), quoteLine(command, said)].filter(Boolean).join('\n');
-  throw new Failure(
-    'tool-failed',
-    text,
-    'fix the cause and apply again; --dry-run prints what each tool is given',
-    tool,
-  );
+  const line = findLine(command, said);
+  throw new Failure('tool-failed', { problem: 'failed', tool, ...endOf(command, result), line });
 }
 
 /** The input line that a tool complains of: iptables-restore, ipset, `ip -batch` and nft name it, ipvsadm does not. */
-function quoteLine({ stdin }: Command, said: string): string {
+function findLine({ stdin }: Command, said: string) {
   const match = /line:? (\d+)|Command failed -:(\d+)|^\/dev\/stdin:(\d+):/m.exec(said);
   const number = match?.slice(1).find((each) => each !== undefined);
-  const line = number === undefined ? undefined : stdin?.split('\n')[Number(number) - 1];
-  return line === undefined ? '' : `line ${number}: ${line}`;
+  const text = number === undefined ? undefined : stdin?.split('\n')[Number(number) - 1];
+  return number === undefined || text === undefined ? undefined : { number, text };
 }
 
 const attempts = 3;
@@ -129,8 +121,7 @@ async function endJournal({ host, folder, onEvent }: Session, record: OwnershipR
     if (JSON.stringify(present) !== JSON.stringify(record)) await writeRecord(host, folder, record);
     await host.remove(folder.journal);
   } catch (error) {
-    const text = `everything is put back, but ${folder.journal} cannot be closed: ${describeError(error)}`;
-    onEvent({ kind: 'warning', text: `${text}; the next apply or rollback closes it` });
+    onEvent(remark('open-journal', { path: folder.journal, cause: causeOf(error) }));
   }
 }
 

@@ -1,18 +1,15 @@
 import { isEmptyDelta } from '../../kernel/state.ts';
-import { nameSome } from '../../base/printable.ts';
-import { describeError } from '../../base/system-errors.ts';
 import { readTraffic } from '../node/open-traffic.ts';
-import { aloneFlag, readStartTime } from '../node/processes.ts';
+import { readStartTime } from '../node/processes.ts';
 import { assertNoOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { guardOf } from '../plan/access-guard.ts';
 import { ownedNamesIn } from '../plan/ownership.ts';
-import { describeConflict } from '../plan/ownership-draft.ts';
 import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, isNothingOwned, joinOwned, nothingOwned, withoutOwned } from '../state/owned-names.ts';
 import { claimBalancerFile, rememberTables } from '../state/state-files.ts';
-import { explainError, Failure } from '../state/failure.ts';
+import { causeOf, explainError, Failure } from '../state/failure.ts';
 import { commit, isRepair, joinSettingsMade, makingSpace, nextId, stateAfter, writeRecord } from '../state/history.ts';
 import { writeJson, type OwnershipRecord, type Snapshot, type StateMark } from '../state/record.ts';
 import {
@@ -191,20 +188,12 @@ function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, ownedAf
 export function assertAllSeen({ assumesAlone }: Session, { adopt }: ChangeRequest, { unread }: Observation): void {
   const failure = unread.find(({ code }) => code !== 'tool-missing');
   if (!failure || !adopt || assumesAlone === true) return;
-  const text = `--adopt takes over what a kube-proxy left, and some of the rules cannot be read: ${failure.message}`;
-  const advice = `${failure.advice}; if you know that no kube-proxy left any there, add ${aloneFlag}`;
-  throw new Failure('unreadable-node', text, advice, failure.tool);
+  throw new Failure('unreadable-node', { problem: 'leftovers', failure: failure.finding, tool: failure.tool });
 }
 
 export function assertNoConflicts(plan: Plan): void {
   const { conflicts } = plan.ownership;
-  if (conflicts.length === 0) return;
-  const names = nameSome(conflicts.map(describeConflict), 5);
-  const text = `these exist already, and kpc-apply did not make them: ${names}`;
-  const advice = conflicts.every(({ adoptable }) => adoptable)
-    ? 'if kube-proxy left them, apply with --adopt to take them over'
-    : 'stop the program that made them and remove them, or remove what collides with them from the bundle';
-  throw new Failure('conflict', text, advice);
+  if (conflicts.length > 0) throw new Failure('conflict', { objects: conflicts });
 }
 
 async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
@@ -212,8 +201,7 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
     await makingSpace(host, folder, () => writeJson(host, folder.journal, snapshot));
     await host.remove(folder.lastCommand);
   } catch (error) {
-    const advice = 'free some space there, or choose another folder with --state-dir; nothing has been changed';
-    throw new Failure('write-failed', `cannot save a snapshot in ${folder.path}: ${describeError(error)}`, advice);
+    throw new Failure('write-failed', { problem: 'journal', folder: folder.path, cause: causeOf(error) });
   }
 }
 
@@ -270,17 +258,14 @@ async function readBack(
     after = await lookAgain(after, { ...done, changed: new Set(), steps: [] });
   }
   if (isEmptyPlan(after.plan)) return after;
-  const text = 'the tools reported success, but the node is not as it should be; still to do';
-  const advice =
-    'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again';
-  throw new Failure('wrong-result', `${text}:\n${describeRest(after.plan)}`, advice);
+  throw new Failure('wrong-result', { rest: listRest(after.plan) });
 }
 
 /** The first steps, to show what kind of thing went wrong. */
-function describeRest(plan: Plan): string {
+function listRest(plan: Plan): readonly string[] {
   const lines = listSteps(plan).flatMap((step) => [
     describeStep(step),
     ...(step.kind === 'run' ? (step.command.stdin?.trimEnd().split('\n') ?? []) : []).map((line) => `  ${line}`),
   ]);
-  return [...lines.slice(0, 12), ...(lines.length > 12 ? ['…'] : [])].join('\n');
+  return [...lines.slice(0, 12), ...(lines.length > 12 ? ['…'] : [])];
 }

@@ -18,7 +18,7 @@ import { classifyChain, isKnownJump } from '../../kube-proxy/chains.ts';
 import { weighEvidence } from '../../kube-proxy/evidence.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import type { Session } from './observe-node.ts';
+import { remark, type Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';
 import { sysctlPath, forwardingSysctls, formatSysctls, sysctlOfLink } from '../../kernel/sysctls-and-modules.ts';
 import { Room, tooLarge, isKeptWhole } from '../node/output.ts';
@@ -38,21 +38,18 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const { host, folder, onEvent } = session;
   const record = await readRecord(host, folder);
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
-  const leftOut = new Map<string, string>();
+  const leftOut = new Map<string, Failure>();
   const variants = await readVariants(host);
   const lacking = new Set<RulesPlace>();
   const reading = await readNode(host, {
     needed: neededOf(emptyState, record.owned, variants),
     variants,
-    onLeftOut: ({ code, message }, tool) =>
-      void leftOut.set(tool, code === 'tool-missing' ? `${tool} is missing` : message),
+    onLeftOut: (failure, tool) => void leftOut.set(tool, failure),
     timeouts: true,
     roomForOthers: roomFor(lacking),
     settings: names.map(sysctlPath),
   });
-  for (const reason of leftOut.values()) {
-    onEvent({ kind: 'warning', text: `${reason}, so the dump lacks what it lists` });
-  }
+  for (const { finding } of leftOut.values()) onEvent(remark('dump-lacks', { failure: finding }));
   const present = parseReading(reading);
   const ownership = decideOwnership(present, emptyState, { owned: record.owned, variants, adopt: true, excluded: [] });
   const evidence = weighEvidence(present);
@@ -87,7 +84,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     network: await listNetwork(
       host,
       { ...present, dumped: state.iptables, variants, lacking, needsTables: programs(mode, 'nftables') },
-      (what, { message }) => onEvent({ kind: 'warning', text: `${message}, so the dump lacks the ${what}` }),
+      (part, { finding }) => onEvent(remark('dump-lacks', { failure: finding, part })),
     ),
   };
 }
@@ -179,7 +176,10 @@ async function listNetwork(
     // A node with both variants needs the variant in the prompt.
     const prompt = `${toolNames[familyOfPlace(place)]}-${variantOf(place, variants)}-save`;
     if (lacking.has(place))
-      onLeftOut('chains of iptables of other programs', tooLarge(`what "${prompt}" prints`, new Room(mostListed)));
+      onLeftOut(
+        'chains of iptables of other programs',
+        tooLarge({ problem: 'output', command: prompt }, new Room(mostListed)),
+      );
     const text = formatLacking(node, place, lacking.has(place) ? isKeptWhole : () => true);
     return prompted(prompt, text === '' ? undefined : text);
   });

@@ -1,3 +1,4 @@
+import { remarkOf, type Remark, type RemarkArguments } from '../../base/findings/node-checks.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import { formatTables } from '../../kernel/nftables/format.ts';
@@ -21,8 +22,7 @@ import {
 } from '../node/node-reading.ts';
 import { isLaterBy, readNftGeneration, type NftGeneration } from '../node/nft-generation.ts';
 import { readTraffic, type OpenTraffic } from '../node/open-traffic.ts';
-import { describeConflict, type Claims, type Conflict } from '../plan/ownership-draft.ts';
-import { nameSome } from '../../base/printable.ts';
+import type { Claims, Conflict } from '../plan/ownership-draft.ts';
 import {
   makePlan,
   servesByRulesAlone,
@@ -37,6 +37,8 @@ export interface Session {
   readonly host: Host;
   readonly folder: StateFolder;
   readonly onEvent: (event: ChangeEvent) => void;
+  /** Words a failure, for the note of it that is kept. */
+  readonly say: (failure: Failure) => string;
   /** Aborted when the operator asks to stop: the change is then put back. */
   readonly signal?: AbortSignal | undefined;
   /** The balancer's reload command. */
@@ -54,7 +56,12 @@ export type ChangeEvent =
   /** A tool takes long: since when (milliseconds since 1970), and its limit in milliseconds. */
   | { readonly kind: 'waiting'; readonly command: string; readonly since: number; readonly limit: number }
   | { readonly kind: 'putting-back'; readonly because: Failure }
-  | { readonly kind: 'warning'; readonly text: string };
+  | { readonly kind: 'warning'; readonly remark: Remark };
+
+/** The event of something to remark on. */
+export function remark<Code extends Remark['code']>(code: Code, details: RemarkArguments[Code]): ChangeEvent {
+  return { kind: 'warning', remark: remarkOf(code, details) };
+}
 
 export interface ChangeRequest {
   readonly origin: ChangeOrigin;
@@ -96,17 +103,12 @@ export async function observe(session: Session, request: ChangeRequest): Promise
 export function warnOfOtherVariant({ onEvent }: Session, { unread, plan }: Observation): void {
   const [failure] = unread;
   if (failure) {
-    const { code, tool, message } = failure;
-    const why = code === 'tool-missing' ? `${tool} is missing` : message.split('\n', 1).join();
-    const text = `${why}: it is unknown whether a kube-proxy left rules that it would show, which take connections too`;
-    onEvent({ kind: 'warning', text });
+    onEvent(remark('rules-unseen', { failure: failure.finding }));
   }
   const { leftovers, conflicts } = plan.ownership;
   const isRefused = (name: string) => conflicts.some((conflict) => conflict.name === name);
   const staying = leftovers.filter((each) => each.isOfOtherVariant && each.isInEffect && !isRefused(each.name));
-  if (staying.length === 0) return;
-  const names = nameSome(staying.map(describeConflict));
-  onEvent({ kind: 'warning', text: `these still take connections: ${names}; apply --adopt takes them over` });
+  if (staying.length > 0) onEvent(remark('rules-left', { objects: staying }));
 }
 
 /** One clock for the whole change: a drain whose time is over now ends, any other waits for the next change. */

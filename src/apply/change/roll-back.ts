@@ -6,8 +6,8 @@ import { putBack, requestSnapshot } from './carry-out.ts';
 import { withoutGuard } from '../plan/access-guard.ts';
 import { placeKey } from '../node/open-traffic.ts';
 import { Failure } from '../state/failure.ts';
-import { adviseOnStates, findState, readHistory, type History } from '../state/history.ts';
-import { describeLastCommand, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
+import { findState, readHistory, type History } from '../state/history.ts';
+import { noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
 import type { Plan, WantedNode } from '../plan/plan.ts';
 import { readJournal, readRecord, type Snapshot, type StateMark } from '../state/record.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
@@ -90,15 +90,10 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
   const history = await readHistory(host, folder, await readRecord(host, folder));
   const { before, states } = history;
   const last = to === undefined ? await readLastCommand(session) : undefined;
-  if (last) {
-    const text = `${describeLastCommand(last)}: there is nothing to undo`;
-    throw new Failure('nothing-to-undo', text, adviseOnStates(states));
-  }
+  const kept = { states: states.map(({ state }) => state) };
+  if (last) throw new Failure('nothing-to-undo', { last, ...kept });
   const id = to ?? before;
-  if (id === undefined) {
-    const text = `${folder.path} holds no earlier state to restore`;
-    throw new Failure('nothing-to-roll-back', text, adviseOnStates(states));
-  }
+  if (id === undefined) throw new Failure('nothing-to-roll-back', { folder: folder.path, ...kept });
   const snapshot = findState(history, id);
   return { to: snapshot.state, request: { ...requestState(snapshot), drainTimeout } };
 }

@@ -1,23 +1,21 @@
 import { unconfirmed as unconfirmedCheck } from '#checks';
 import type { Shaped } from '../../base/json/schema.ts';
-import { describeError } from '../../base/system-errors.ts';
 import type { Host } from '../node/host.ts';
 import { readDoing, shortLimit } from '../node/tool-time-limits.ts';
-import { Failure } from '../state/failure.ts';
+import { causeOf, Failure } from '../state/failure.ts';
 import { commit } from '../state/history.ts';
 import { noteCommand } from '../state/last-command.ts';
 import { findHolder, findProcess, identifyOwnProcess, withLock } from '../state/lock.ts';
 import { readJournal, readJson, writeJson, type OwnershipRecord, type StateFolder } from '../state/record.ts';
 import type { unconfirmedSchema } from '../state/schemas.ts';
-import type { Session } from './observe-node.ts';
+import { remark, type Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
 /** Its file exists until any process keeps or undoes the change. A second file holds the question; the answer renames it to yes or no. */
 type Unconfirmed = Shaped<typeof unconfirmedSchema>;
 
 function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {
-  const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
-  return readJson<Unconfirmed>(host, path, unconfirmedCheck, advice);
+  return readJson<Unconfirmed>(host, path, unconfirmedCheck, 'unconfirmed');
 }
 
 function isHere({ bootId, network }: Unconfirmed, folder: StateFolder): boolean {
@@ -43,14 +41,13 @@ export async function beginUnconfirmed(session: Session, milliseconds: number): 
   const process = await identifyOwnProcess(host);
   const id = `${process.pid}-${process.started}-${Math.round(host.uptime())}`;
   const unconfirmed: Unconfirmed = { ...process, id };
-  const what = 'can put everything back if this process is killed';
-  const warn = (only: string, error: unknown) =>
-    onEvent({ kind: 'warning', text: `${only} ${what}: ${describeError(error)}` });
+  const warn = (lacks: 'process' | 'timer', error: unknown) =>
+    onEvent(remark('one-standby', { lacks, cause: causeOf(error) }));
   try {
     await endUnconfirmed(session);
     await writeJson(host, folder.unconfirmed, unconfirmed);
     const [tool, ...start] = host.program ?? [];
-    if (tool === undefined) throw new Error('kpc-apply does not know how it was started');
+    if (tool === undefined) throw new Failure('system-error', { problem: 'unknown-start' });
     const reload = session.balancerReload ? ['--balancer-reload', session.balancerReload.join(' ')] : [];
     const args = [...start, 'rollback', '--unconfirmed', id, '--state-dir', folder.base, ...reload];
     const [apart, timer] = await Promise.allSettled([
@@ -59,13 +56,12 @@ export async function beginUnconfirmed(session: Session, milliseconds: number): 
     ]);
     const hasTimer = timer.status === 'fulfilled' && timer.value;
     if (apart.status === 'rejected' && !hasTimer) throw apart.reason;
-    if (apart.status === 'rejected') warn('only a systemd timer', apart.reason);
-    if (timer.status === 'rejected') warn('no systemd timer', timer.reason);
+    if (apart.status === 'rejected') warn('process', apart.reason);
+    if (timer.status === 'rejected') warn('timer', timer.reason);
     return unconfirmed;
   } catch (error) {
     await endUnconfirmed(session).catch(() => undefined);
-    const advice = 'fix the cause, or apply without --confirm-timeout; nothing has been changed';
-    throw new Failure('system-error', `nothing ${what}: ${describeError(error)}`, advice);
+    throw new Failure('system-error', { problem: 'no-standby', cause: causeOf(error) });
   }
 }
 
@@ -85,9 +81,10 @@ async function setTimer(host: Host, id: string, command: readonly string[], seco
     ...command.map((word) => word.replaceAll('$', '$$$$')),
   ];
   const result = await host.run({ tool: 'systemd-run', args }, { limit: shortLimit });
-  if (result.kind === 'missing') throw new Error('systemd-run is missing');
+  if (result.kind === 'missing') throw new Failure('tool-missing', { tool: 'systemd-run', to: 'change' });
   if (result.status === 0) return true;
-  throw new Error(`systemd-run ended with ${result.status ?? result.signal}: ${result.stderr.trim()}`);
+  const { status, signal } = result;
+  throw new Failure('system-error', { problem: 'no-timer', status: status ?? signal, said: result.stderr.trim() });
 }
 
 async function runsUnderSystemd(host: Host): Promise<boolean> {
@@ -157,8 +154,7 @@ export async function awaitConfirmation(
   }
   if (await isConfirmedAfterAll(session)) return;
   assertNotInterrupted(signal);
-  const advice = 'if the node can still be reached, run the command again, and "kpc-apply confirm" in time';
-  throw new Failure('not-confirmed', `no confirmation within ${milliseconds / 1000} s`, advice);
+  throw new Failure('not-confirmed', { seconds: milliseconds / 1000 });
 }
 
 /** Takes the question back; true if the operator has just said yes. Call it with the lock held. */
@@ -205,16 +201,9 @@ async function unlessBusy<T>({ host, folder }: Session, command: string, work: (
 }
 
 async function explainSilence({ host, folder }: Session): Promise<Failure> {
-  const nothing = 'no apply is waiting to be confirmed';
   const holder = await findHolder(host, folder.base);
-  if (holder && /^(?:apply |cleanup$)/.test(holder.command)) {
-    const why = `process ${holder.pid} ("${holder.command}") is still changing the node, or putting it back`;
-    const advice = 'wait until apply asks for it, then run "kpc-apply confirm"';
-    return new Failure('nothing-to-confirm', `${nothing}: ${why}`, advice);
-  }
-  const advice =
-    'run confirm within the time that --confirm-timeout gave to apply; one that was killed before is put back';
-  return new Failure('nothing-to-confirm', nothing, advice);
+  const isChanging = holder !== undefined && /^(?:apply |cleanup$)/.test(holder.command);
+  return new Failure('nothing-to-confirm', isChanging ? { holder: { pid: holder.pid, command: holder.command } } : {});
 }
 
 export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';

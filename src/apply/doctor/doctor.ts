@@ -1,13 +1,13 @@
+import type { CheckArguments } from '../../base/findings/node-checks.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
-import { joinWords, count } from '../../base/printable.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { forwardingSysctls, sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import {
-  describeMissing,
   examineFeatures,
   examineKernel,
+  missingModules,
   nodeCheck,
   type Examined,
   type NodeCheck,
@@ -16,20 +16,13 @@ import {
 import { excerptOf, type Host } from '../node/host.ts';
 import { readNetwork } from '../node/network.ts';
 import { mostSaid, Room } from '../node/output.ts';
-import {
-  adviseUnseen,
-  capNetAdmin,
-  capSysModule,
-  findKubeProxy,
-  hasCapability,
-  rightsAdvice,
-} from '../node/processes.ts';
-import { newSetsWords, readsAllNft, writesNewSets } from '../../kube-proxy/nft-table.ts';
+import { capNetAdmin, capSysModule, findKubeProxy, hasCapability } from '../node/processes.ts';
+import { writesNewSets } from '../../kube-proxy/nft-table.ts';
 import { compareVersions, isRefusal, parseVersion, tools, readVariants, variantOf, type Tool } from '../node/tools.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { isNothingOwned, nothingOwned } from '../state/owned-names.ts';
-import { explainError } from '../state/failure.ts';
-import { describeOtherNetworks, readJournal, readRecord, stateFolder } from '../state/record.ts';
+import { explainError, type Failure } from '../state/failure.ts';
+import { listOtherNetworks, readJournal, readRecord, stateFolder } from '../state/record.ts';
 import { assertTrustedState } from '../state/trusted-files.ts';
 import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
 import { parseReading, readNode, type ReadingPart, type ReadingScope } from '../node/node-reading.ts';
@@ -92,7 +85,7 @@ export async function examineBeforeApply(
   const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
   const groups = await Promise.all([
     examineRights(examined),
-    examineTools(examined, ({ name, purpose }) => purpose === undefined && used.has(name)),
+    examineTools(examined, ({ name, isOptional }) => !isOptional && used.has(name)),
     examineModules(examined),
     examineKernel(host, needs.mode),
     examineKubeProxy(host, adopt && !assumeAlone),
@@ -101,53 +94,43 @@ export async function examineBeforeApply(
 }
 
 function examineRights({ mayChange }: Examined): readonly NodeCheck[] {
-  if (mayChange) return [nodeCheck('ok', 'rights', 'allowed to change the network (CAP_NET_ADMIN)')];
-  const text = 'not allowed to change the network: /proc/self/status shows no CAP_NET_ADMIN';
-  return [nodeCheck('error', 'rights', text, rightsAdvice)];
+  return [
+    mayChange ? nodeCheck('ok', 'rights', { found: 'enough' }) : nodeCheck('error', 'rights', { found: 'too-few' }),
+  ];
 }
 
 /** Checks that tools exist, work and are new enough: all that the mode needs, or those that `isUsed` accepts. */
 function examineTools(examined: Examined, isUsed: (tool: Tool) => boolean = () => true): Promise<readonly NodeCheck[]> {
   const { tools: ofMode } = modeFacts[examined.needs.mode];
-  // Every mode needs ip; none needs the tools with a purpose of their own.
-  const isOfMode = ({ name, family, purpose }: Tool) => name === 'ip' || purpose !== undefined || family in ofMode;
+  // Every mode needs ip.
+  const isOfMode = ({ name, family, isOptional }: Tool) => name === 'ip' || isOptional || family in ofMode;
   const asked = tools.filter((tool) => isUsed(tool) && isOfMode(tool));
   return Promise.all(asked.map((tool) => examineTool(examined, tool)));
 }
 
 async function examineTool({ host, needs, modules }: Examined, tool: Tool): Promise<NodeCheck> {
-  const { name, family, versionArgs, purpose } = tool;
-  const loss = purpose === undefined ? '' : ` (without it, ${purpose})`;
-  const fault = (text: string, advice: string): NodeCheck => {
-    return { ...nodeCheck(purpose === undefined ? 'error' : 'warning', 'tools', text, advice), tool: name };
+  const { name, family, versionArgs, isOptional } = tool;
+  const fault = (details: CheckArguments['tools']): NodeCheck => {
+    return { ...nodeCheck(isOptional ? 'warning' : 'error', 'tools', details), tool: name };
   };
   const result = await host.run({ tool: name, args: versionArgs, room: new Room(mostSaid) });
-  if (result.kind === 'missing') return fault(`${name} is missing${loss}`, `install the package ${family}`);
+  if (result.kind === 'missing') return fault({ found: 'missing', name, family });
   const [details = ''] = excerptOf(result.stdout || result.stderr).split('\n');
   const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
   if (result.status !== 0 || !version) {
-    const reason = excerptOf(result.stderr).split('\n', 1).join() || details || 'it printed nothing';
+    const said = excerptOf(result.stderr).split('\n', 1).join() || details;
     // ipvsadm asks the kernel for IPVS first, even to print its version.
-    const lacksIpvs = name === 'ipvsadm' && /ip_vs|ipvs/i.test(reason) && !isInKernel(modules, 'ip_vs');
-    const advice = lacksIpvs
-      ? 'nothing is wrong with ipvsadm: IPVS is not in the kernel, see ip_vs'
-      : `see what "${name} ${versionArgs.join(' ')}" says`;
-    return fault(`${name} does not work: ${reason}${loss}`, isRefusal(reason) ? rightsAdvice : advice);
+    const lacksIpvs = name === 'ipvsadm' && /ip_vs|ipvs/i.test(said) && !isInKernel(modules, 'ip_vs');
+    const because = isRefusal(said) ? 'rights' : lacksIpvs ? 'no-ipvs' : undefined;
+    return fault({ found: 'broken', name, asked: versionArgs.join(' '), said, because });
   }
   const least = needs.leastVersions[family] ?? '0';
   if (compareVersions(version, parseVersion(least) ?? [0]) < 0) {
-    const text = `${name} is ${version.join('.')}, but at least ${least} is needed`;
-    return fault(text, `upgrade the package ${family}`);
+    return fault({ found: 'old', name, family, version: version.join('.'), least });
   }
-  if (name === 'nft' && writesNewSets(version)) {
-    return nodeCheck(
-      'note',
-      'tools',
-      `${name}: ${details}; ${newSetsWords}`,
-      `if a kube-proxy runs here in nftables mode, run ${readsAllNft} or newer`,
-    );
-  }
-  return nodeCheck('ok', 'tools', `${name}: ${details}`);
+  return name === 'nft' && writesNewSets(version)
+    ? nodeCheck('note', 'tools', { found: 'writes-new-sets', name, details })
+    : nodeCheck('ok', 'tools', { found: 'works', name, details });
 }
 
 /** Reads addresses and, where the mode uses them, rules and sets, as an apply does: tools print a version even without kernel support. */
@@ -163,16 +146,14 @@ async function examineReading({ host, needs, mayChange }: Examined): Promise<rea
     const { addresses } = await readNode(host, scope, { ...others, ...unread });
     return examineAddresses(needs, addresses);
   } catch (error) {
-    const { code, message, advice, tool = '' } = explainError(error);
+    const failure = explainError(error);
+    const { code, finding, tool = '' } = failure;
     // Missing tools and rights have their own checks.
-    if (code === 'tool-missing' || (isRefusal(message) && !mayChange)) return [];
-    const [text = ''] = message.split('\n');
+    if (code === 'tool-missing' || (failure.lacksRights && !mayChange)) return [];
+    const said = 'said' in finding.arguments ? finding.arguments.said : '';
     // A kernel may support only one variant of iptables.
-    const isVariant =
-      tool.endsWith('-save') && /nft|nf_tables/i.test(message) && !message.includes('cannot show the table');
-    const variant =
-      'boot a kernel that has nf_tables, or switch to the legacy variant (update-alternatives --config iptables)';
-    return [nodeCheck('error', 'tools', text, isVariant ? variant : advice)];
+    const isVariant = tool.endsWith('-save') && /nft|nf_tables/i.test(said);
+    return [nodeCheck('error', 'tools', { found: 'unreadable', failure: finding, isVariant })];
   }
 }
 
@@ -183,10 +164,9 @@ function examineAddresses({ manifest }: Needs, addresses: string): readonly Node
   const { links } = parseIpAddrJson(addresses);
   const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
   const missing = expected.filter((address) => !present.has(address));
-  if (missing.length === 0) return [nodeCheck('ok', 'addresses', 'this node has the addresses of the bundle')];
-  const text = `this node does not have ${missing.join(', ')}, and the bundle was compiled for it`;
-  const advice = 'check that this is the bundle of this node; if it is, compile it again with --host-addresses';
-  return [nodeCheck('warning', 'addresses', text, advice)];
+  return missing.length === 0
+    ? [nodeCheck('ok', 'addresses', { found: 'all' })]
+    : [nodeCheck('warning', 'addresses', { found: 'missing', addresses: missing })];
 }
 
 async function examineModules({ host, needs, modules, mayChange }: Examined): Promise<readonly NodeCheck[]> {
@@ -199,28 +179,22 @@ async function examineModules({ host, needs, modules, mayChange }: Examined): Pr
     const kind = [findModule(modules, name), ...modes].join();
     kinds.set(kind, [...(kinds.get(kind) ?? []), name]);
   }
-  return [...kinds.values()].map((names) => describeModules(modules, names, mayLoad));
+  return [...kinds.values()].map((names) => checkModules(modules, names, mayLoad));
 }
 
-function describeModules(index: ModuleIndex, names: readonly string[], mayLoad: boolean): NodeCheck {
+function checkModules(index: ModuleIndex, names: readonly string[], mayLoad: boolean): NodeCheck {
   const place = findModule(index, names[0] ?? '');
-  const [which, verb] = [joinWords(names), names.length === 1 ? 'is' : 'are'];
-  const [it, load] = [names.length === 1 ? 'it' : 'they', `modprobe -a ${names.join(' ')}`];
   switch (place) {
     case 'present':
-      return nodeCheck('ok', 'modules', `${which} ${verb} in the kernel`);
-    case 'loadable': {
-      if (mayLoad) return nodeCheck('ok', 'modules', `${which} can be loaded`);
-      const text = `${which} ${verb} not loaded, and cannot be loaded from here: CAP_SYS_MODULE is missing`;
-      return nodeCheck('warning', 'modules', text, `run on the host: ${load}`);
-    }
-    case 'unknown': {
-      const text = `${which} ${verb} not visible, and the kernel's list of modules is missing here: ${it} may be built in`;
-      const advice = `if ${it} ${verb} not built in, run on the host: ${load}; after a kernel upgrade, reboot`;
-      return nodeCheck('note', 'modules', text, index.loadsModules ? advice : undefined);
-    }
+      return nodeCheck('ok', 'modules', { found: 'present', names });
+    case 'loadable':
+      return mayLoad
+        ? nodeCheck('ok', 'modules', { found: 'loadable', names })
+        : nodeCheck('warning', 'modules', { found: 'not-allowed', names });
+    case 'unknown':
+      return nodeCheck('note', 'modules', { found: 'unknown', names, loadsModules: index.loadsModules });
     case 'missing':
-      return describeMissing(index, names);
+      return missingModules(index, names);
     default:
       return place satisfies never;
   }
@@ -233,16 +207,13 @@ async function examineSysctls({ host, needs, modules }: Examined): Promise<reado
   return Promise.all(
     asked.map(async ({ name, value }) => {
       const present = (await host.readFile(sysctlPath(name)))?.trim();
-      if (present === undefined) {
-        const advice = 'set it on the host: a container sees only the sysctls of its own network namespace';
-        return nodeCheck('warning', 'sysctls', `${name} does not exist here`, advice);
+      if (present === undefined) return nodeCheck('warning', 'sysctls', { found: 'absent', name });
+      if (value === undefined || value === present) {
+        return nodeCheck('ok', 'sysctls', { found: 'right', name, value: present });
       }
-      const found = `${name} is ${present}`;
-      if (value === undefined || value === present) return nodeCheck('ok', 'sysctls', found);
-      if (await host.isWritable(sysctlPath(name)))
-        return nodeCheck('ok', 'sysctls', `${found}, and can be set to ${value}`);
-      const advice = `set it on the host, as root: sysctl -w ${name}=${value}`;
-      return nodeCheck('error', 'sysctls', `${found}, and cannot be set to ${value} from here`, advice);
+      return (await host.isWritable(sysctlPath(name)))
+        ? nodeCheck('ok', 'sysctls', { found: 'settable', name, value: present, wanted: value })
+        : nodeCheck('error', 'sysctls', { found: 'fixed', name, value: present, wanted: value });
     }),
   );
 }
@@ -250,59 +221,50 @@ async function examineSysctls({ host, needs, modules }: Examined): Promise<reado
 /** Rules of both iptables variants match packets, and those of the unused variant are easily overlooked. */
 async function examineVariants({ host, needs, mayChange }: Examined, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const variants = await readVariants(host);
-  const what = `iptables is the ${variants.ipv4} variant`;
-  let unread: string | undefined;
+  let unread: Failure | undefined;
   const scope: ReadingScope = {
     needed: new Set(),
     variants,
     ipvs: null,
     timeouts: false,
     settings: [],
-    onLeftOut: ({ message }) => void (unread ??= message.split('\n', 1).join()),
+    onLeftOut: (failure) => void (unread ??= failure),
   };
   const others = { ipset: '', ipvsadm: '', 'ipvs timeouts': '', addresses: '', 'nft ipv4': '', 'nft ipv6': '' };
   const state = parseReading(await readNode(host, scope, { ipv4: '', ipv6: '', ...others, addresses: '[]' }));
   const decision = decideOwnership(state, emptyState, { owned, variants, adopt: false, excluded: [] });
-  const other = variantOf('other ipv4', variants);
-  const held: readonly (readonly [whose: string, chains: number, advice: string])[] = [
-    ['kpc-apply', decision.owned.chains.length, 'apply again: kpc-apply moves its rules to the variant in use'],
-    ['kube-proxy', decision.leftovers.length, 'take them over with apply --adopt, or remove them with cleanup --adopt'],
-  ];
-  const found = held.filter(([, chains]) => chains > 0);
+  const both = { variant: variants.ipv4, other: variantOf('other ipv4', variants) };
+  const held = [
+    { by: 'kpc-apply', chains: decision.owned.chains.length },
+    { by: 'kube-proxy', chains: decision.leftovers.length },
+  ] as const;
+  const found = held.filter(({ chains }) => chains > 0);
   if (found.length > 0) {
-    return found.map(([whose, chains, advice]) => {
-      const text = `${what}, but the ${other} variant holds ${count(chains, 'chain')} of ${whose} too, and they still match`;
-      return nodeCheck('warning', 'iptables', text, advice);
-    });
+    return found.map((each) => nodeCheck('warning', 'iptables', { found: 'both', ...both, ...each }));
   }
   if (unread !== undefined) {
-    if (isRefusal(unread) && !mayChange) return [];
-    const text = `${what}; what the ${other} variant holds is unknown: ${unread}`;
-    return [nodeCheck('note', 'iptables', text, `install the ${other} variant's tools to see it`)];
+    if (unread.lacksRights && !mayChange) return [];
+    return [nodeCheck('note', 'iptables', { found: 'unknown', ...both, failure: unread.finding })];
   }
   if (!programs(needs.mode, 'iptables')) return [];
   const asked = await host.run({ tool: 'iptables-save', args: ['--version'], room: new Room(mostSaid) });
-  if (asked.kind === 'missing')
-    return [nodeCheck('note', 'iptables', 'the variant of iptables is not checked: iptables-save is missing')];
-  return [nodeCheck('ok', 'iptables', `${what}; the ${other} variant holds no chains of kube-proxy`)];
+  return asked.kind === 'missing'
+    ? [nodeCheck('note', 'iptables', { found: 'no-tool' })]
+    : [nodeCheck('ok', 'iptables', { found: 'one', ...both })];
 }
 
 /** Checks for a running kube-proxy. `mustSee`: its leftovers would be adopted, so one out of sight matters. */
 async function examineKubeProxy(host: Host, mustSee = false): Promise<readonly NodeCheck[]> {
   const found = await findKubeProxy(host);
   switch (found.kind) {
-    case 'running': {
-      const advice = `${found.advice} first, then take over what it leaves with apply --adopt`;
-      const text = `${found.text}: it would undo what kpc-apply does`;
-      return [nodeCheck('error', 'kube-proxy', text, advice)];
-    }
+    case 'running':
+      return [nodeCheck('error', 'kube-proxy', { found: 'running', process: found.process })];
     case 'unknown': {
-      const text = `it is unknown whether a kube-proxy runs in this network: ${found.text}`;
-      const advice = mustSee ? adviseUnseen(found, 'no kube-proxy') : `${found.advice}; --adopt needs to know it`;
-      return [nodeCheck(mustSee ? 'error' : 'note', 'kube-proxy', text, advice)];
+      const unseen = { found: 'unknown', unseen: found.unseen, mustSee } as const;
+      return [nodeCheck(mustSee ? 'error' : 'note', 'kube-proxy', unseen)];
     }
     case 'none':
-      return [nodeCheck('ok', 'kube-proxy', 'kube-proxy is not running in this network')];
+      return [nodeCheck('ok', 'kube-proxy', { found: 'none' })];
     default:
       return found satisfies never;
   }
@@ -311,25 +273,16 @@ async function examineKubeProxy(host: Host, mustSee = false): Promise<readonly N
 /** Refuses or warns about a bundle compiled without endpoints: made for review, easily applied by mistake. */
 export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonly NodeCheck[] {
   const pods = manifest?.assumedEndpoints?.flatMap((workload) => workload.pods) ?? [];
-  if (pods.length === 0) return [];
-  const many = pods.length === 1 ? 'an endpoint' : `${pods.length} endpoints`;
-  const text = `the bundle sends connections to ${many} that kpc assumed (--assume-endpoints), at addresses that no Pod has`;
-  const advice =
-    'compile it with what the cluster has: kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml';
-  return [nodeCheck('warning', 'endpoints', text, advice)];
+  return pods.length === 0 ? [] : [nodeCheck('warning', 'endpoints', { assumed: pods.length })];
 }
 
 /** Warns if a node in nftables mode forwards nothing. */
 export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'mode' | 'manifest'>) {
-  const text = 'the node forwards nothing to endpoints, and kube-proxy does not set it in nftables mode';
   const used = programs(mode, 'nftables') ? (manifest?.families ?? families) : [];
   const names = used.map((family) => forwardingSysctls[family]);
   return examineZeros(
     host,
-    names.map((name) => {
-      const help = `run sysctl -w ${name}=1, and keep it in /etc/sysctl.d`;
-      return { name, severity: 'warning', text, help };
-    }),
+    names.map((name) => ({ name, effect: 'no-forwarding' })),
   );
 }
 
@@ -354,42 +307,27 @@ async function examineRoutes(host: Host, { mode, manifest }: Needs): Promise<rea
   return used.flatMap((family, i) => {
     const list = lists[i];
     if (list === undefined || routeLists[family][1].test(list)) return [];
-    const text = `the node has no default route for ${nameFamily[family]}: its own connections to cluster IPs fail, unless another route covers them`;
-    return [nodeCheck('warning', 'routes', text, 'add a default route, or one to the range of the cluster IPs')];
+    return [nodeCheck('warning', 'routes', { family })];
   });
 }
-
-const nameFamily: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
 
 /** Checks sysctls that no bundle of the mode sets. */
 function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<readonly NodeCheck[]> {
   // kube-proxy's strictARP, which MetalLB requires: Linux answers ARP on every link for all of the node's addresses.
   const arp = 'net.ipv4.conf.all.arp_ignore';
   const isSet = sysctls.some((sysctl) => sysctl.name === arp && sysctl.value !== undefined);
-  const answersArp: ZeroSysctl = {
-    name: arp,
-    severity: 'note',
-    text: "the node answers ARP for every address on kube-ipvs0, load balancers' too",
-    help: 'if MetalLB or another program announces these addresses, compile with --ipvs-strict-arp',
-  };
-  const bypassesRules: ZeroSysctl = {
-    name: 'net.bridge.bridge-nf-call-iptables',
-    severity: 'warning',
-    text: 'pods on one bridge may not reach each other through a Service',
-    help: 'set it to 1 if pods are on a Linux bridge',
-  };
+  const bypassesRules: ZeroSysctl = { name: 'net.bridge.bridge-nf-call-iptables', effect: 'bridge' };
+  const answersArp: ZeroSysctl = { name: arp, effect: 'arp' };
   return examineZeros(host, programs(mode, 'virtualServers') && !isSet ? [bypassesRules, answersArp] : [bypassesRules]);
 }
 
-interface ZeroSysctl extends Pick<NodeCheck, 'severity' | 'text' | 'help'> {
-  readonly name: string;
-}
+type ZeroSysctl = Omit<CheckArguments['sysctls'] & { found: 'zero' }, 'found'>;
 
 async function examineZeros(host: Host, asked: readonly ZeroSysctl[]): Promise<readonly NodeCheck[]> {
   const values = await Promise.all(asked.map(({ name }) => host.readFile(sysctlPath(name))));
   return asked
     .filter((_, i) => values[i]?.trim() === '0')
-    .map(({ name, severity, text, help }) => nodeCheck(severity, 'sysctls', `${name} is 0: ${text}`, help));
+    .map((zero) => nodeCheck(zero.effect === 'arp' ? 'note' : 'warning', 'sysctls', { found: 'zero', ...zero }));
 }
 
 /** Checks the state folder; returns what kpc-apply owns by its record, nothing if that cannot be read. */
@@ -402,20 +340,15 @@ export async function examineState(
     await assertTrustedState(host, base);
     const folder = stateFolder(base, await readNetwork(host, false));
     ({ owned } = await readRecord(host, folder));
-    const others = await describeOtherNetworks(host, folder);
-    const elsewhere = others.map((text) =>
-      nodeCheck('warning', 'state', text, 'use another --state-dir for each network'),
-    );
-    if (await readJournal(host, folder)) {
-      const advice = 'if none is running, run "kpc-apply rollback", or apply again';
-      const text = `${base}: an apply is running, or did not finish`;
-      return { owned, checks: [nodeCheck('warning', 'state', text, advice), ...elsewhere] };
-    }
-    const isEmpty = isNothingOwned(owned);
-    const made = isEmpty ? 'kpc-apply has made nothing here since the node booted' : 'the record is whole';
-    return { owned, checks: [nodeCheck('ok', 'state', `${base}: ${made}`), ...elsewhere] };
+    const others = await listOtherNetworks(host, folder);
+    const check = (await readJournal(host, folder))
+      ? nodeCheck('warning', 'state', { found: 'unfinished', folder: base })
+      : nodeCheck('ok', 'state', { found: 'whole', folder: base, isEmpty: isNothingOwned(owned) });
+    const elsewhere = others.map((other) => nodeCheck('warning', 'state', { found: 'elsewhere', ...other }));
+    return { owned, checks: [check, ...elsewhere] };
   } catch (error) {
-    const { message, advice, code } = explainError(error);
-    return { owned, checks: [nodeCheck(code === 'system-error' ? 'warning' : 'error', 'state', message, advice)] };
+    const { code, finding } = explainError(error);
+    const severity = code === 'system-error' ? 'warning' : 'error';
+    return { owned, checks: [nodeCheck(severity, 'state', { found: 'unreadable', failure: finding })] };
   }
 }

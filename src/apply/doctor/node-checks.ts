@@ -1,33 +1,33 @@
 // Checks of a node for doctor and an apply: room for listings, and what nftables needs.
-import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json/schema.ts';
+import type { CheckArguments, CheckFault, NftFeature } from '../../base/findings/node-checks.ts';
+import type { Severity } from '../../base/findings/rows.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
-import { proxyModes, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { excerptOf, type Host } from '../node/host.ts';
 import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { isStateFile } from '../../bundle/state-files.ts';
 import { lengthOfOthers, mostRead } from '../node/output.ts';
 import { readingParts, type NodeReading } from '../node/node-reading.ts';
-import { joinWords } from '../../base/printable.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import { rightsAdvice } from '../node/processes.ts';
 import { compareVersions, isRefusal, parseVersion, type Version } from '../node/tools.ts';
 
-export const nodeCheckSchema = objectOf({
-  severity: oneOf('ok', 'note', 'warning', 'error'),
-  subject: about('what was looked at: "modules", "tools"', anyText),
-  text: anyText,
-  mode: optional(about('absent if all modes that were examined need it', oneOf(...proxyModes))),
-  help: optional(anyText),
-  tool: optional(about('the one at fault', anyText)),
-});
+export type NodeCheck = CheckFault & {
+  readonly severity: Severity | 'ok';
+  /** Undefined if all modes that were examined need it. */
+  readonly mode?: ProxyMode;
+  /** The one at fault. */
+  readonly tool?: string;
+};
 
-export type NodeCheck = Shaped<typeof nodeCheckSchema>;
-
-/** `subject`: the part checked, such as "kernel" or "iptables". */
-export function nodeCheck(severity: NodeCheck['severity'], subject: string, text: string, help?: string): NodeCheck {
-  return { severity, subject, text, help };
+/** `code`: the part checked, such as "kernel" or "iptables". */
+export function nodeCheck<Code extends CheckFault['code']>(
+  severity: NodeCheck['severity'],
+  code: Code,
+  details: CheckArguments[Code],
+): NodeCheck {
+  return { severity, code, arguments: details } as NodeCheck;
 }
 
 /** The modes that the node is fit for; one mode's needs do not count against another. */
@@ -70,8 +70,8 @@ export function examineRoom(
   if (sum([...wanted, ...present.map(({ length }) => length)]) <= mostRead) return [];
   const others = present.map(lengthOfOthers);
   if (sum([...wanted, ...others]) <= mostRead) return [];
-  const text = `the node would list more than the ${mostRead / 2 ** 20} MB that kpc-apply reads of it: ${megabytes(sum(wanted))} MB of this bundle, and ${megabytes(sum(others))} MB of other programs`;
-  return [nodeCheck('error', 'tools', text, 'see what makes so many objects, and remove what no program needs')];
+  const [most, bundle] = [megabytes(mostRead), megabytes(sum(wanted))];
+  return [nodeCheck('error', 'tools', { found: 'no-room', most, bundle, others: megabytes(sum(others)) })];
 }
 
 function megabytes(bytes: number): number {
@@ -82,18 +82,13 @@ function megabytes(bytes: number): number {
 const leastKernel: Version = [5, 13];
 
 /** Kernel features of kube-proxy's rules: modules, purpose, and a chain and rule that need no other feature. */
-const features: readonly (readonly [modules: string, what: string, chain: string, rule: string])[] = [
-  ['nft_chain_nat nft_nat', 'send packets to endpoints (dnat)', 'nat prerouting', 'meta l4proto tcp dnat to ENDPOINT'],
+const features: readonly (readonly [modules: string, feature: NftFeature, chain: string, rule: string])[] = [
+  ['nft_chain_nat nft_nat', 'dnat', 'nat prerouting', 'meta l4proto tcp dnat to ENDPOINT'],
   ['nft_chain_nat nft_masq', 'masquerade', 'nat postrouting', 'masquerade fully-random'],
-  [
-    'nft_numgen',
-    'choose an endpoint at random (numgen)',
-    'filter input',
-    'numgen random mod 2 vmap { 0 : accept, 1 : drop }',
-  ],
-  ['nft_fib nft_fib_FAMILY', 'recognise local addresses (fib)', 'filter prerouting', 'fib daddr type local accept'],
-  ['nft_reject nft_reject_FAMILY', 'refuse packets (reject)', 'filter input', 'reject'],
-  ['nft_ct', 'tell new connections from others (ct)', 'filter input', 'ct state new accept'],
+  ['nft_numgen', 'numgen', 'filter input', 'numgen random mod 2 vmap { 0 : accept, 1 : drop }'],
+  ['nft_fib nft_fib_FAMILY', 'fib', 'filter prerouting', 'fib daddr type local accept'],
+  ['nft_reject nft_reject_FAMILY', 'reject', 'filter input', 'reject'],
+  ['nft_ct', 'ct', 'filter input', 'ct state new accept'],
 ];
 
 const endpoints: { readonly [F in Family]: string } = { ipv4: '192.0.2.1:80', ipv6: '[2001:db8::1]:80' };
@@ -107,12 +102,10 @@ function modulesFor(used: readonly Family[]): readonly string[] {
 export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly NodeCheck[]> {
   if (!programs(mode, 'nftables')) return [];
   const release = (await host.readFile('/proc/sys/kernel/osrelease'))?.trim();
-  if (release === undefined)
-    return [nodeCheck('note', 'kernel', 'the version of the kernel is not checked: /proc does not show it')];
-  if (compareVersions(parseVersion(release) ?? [0], leastKernel) >= 0)
-    return [nodeCheck('ok', 'kernel', `kernel ${release}`)];
-  const text = `the kernel is ${release}, but kube-proxy requires at least ${leastKernel.join('.')} in this mode`;
-  return [nodeCheck('error', 'kernel', text, 'boot a newer kernel, or compile for iptables mode')];
+  if (release === undefined) return [nodeCheck('note', 'kernel', { found: 'unknown' })];
+  return compareVersions(parseVersion(release) ?? [0], leastKernel) >= 0
+    ? [nodeCheck('ok', 'kernel', { found: 'new', release })]
+    : [nodeCheck('error', 'kernel', { found: 'old', release, least: leastKernel.join('.') })];
 }
 
 export async function examineFeatures(examined: Examined): Promise<readonly NodeCheck[]> {
@@ -120,28 +113,23 @@ export async function examineFeatures(examined: Examined): Promise<readonly Node
   const used = needs.manifest?.families ?? families;
   const index = await readModuleIndex(host, ['nf_tables', ...modulesFor(families)]);
   const place = findModule(index, 'nf_tables');
-  if (place === 'missing') return [describeMissing(index, ['nf_tables'])];
+  if (place === 'missing') return [missingModules(index, ['nf_tables'])];
   if (place !== 'loadable') return tryFeatures(examined, used);
   // Trying a feature would load nf_tables: left to the apply.
   const missing = modulesFor(used).filter((module) => findModule(index, module) === 'missing');
-  const ok = nodeCheck('ok', 'modules', 'nf_tables can be loaded');
-  return missing.length === 0 ? [ok] : [ok, describeMissing(index, missing)];
+  const ok = nodeCheck('ok', 'modules', { found: 'loadable', names: ['nf_tables'] });
+  return missing.length === 0 ? [ok] : [ok, missingModules(index, missing)];
 }
 
-export function describeMissing({ loadsModules }: ModuleIndex, names: readonly string[]): NodeCheck {
-  const [verb, it] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
-  const advice = loadsModules
-    ? `install the modules package of this kernel, or boot a kernel that has ${it}`
-    : `boot a kernel that has ${it}: this one loads no modules`;
-  const text = `${joinWords(names)} ${verb} missing: this kernel neither has ${it} nor can load ${it}`;
-  return nodeCheck('error', 'modules', text, advice);
+export function missingModules({ loadsModules }: ModuleIndex, names: readonly string[]): NodeCheck {
+  return nodeCheck('error', 'modules', { found: 'missing', names, loadsModules });
 }
 
 /** Asks the kernel with `nft --check`, which changes nothing. A rule is refused if its module is missing. */
 async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[]): Promise<readonly NodeCheck[]> {
   const trials = used.flatMap((family) => features.map((feature) => [family, ...feature] as const));
   const tried = await Promise.all(
-    trials.map(async ([family, modules, what, chain, rule]) => {
+    trials.map(async ([family, modules, feature, chain, rule]) => {
       const hook = `type ${chain.replace(' ', ' hook ')} priority 0;`;
       const trial = `chain trial { ${hook} ${rule.replace('ENDPOINT', endpoints[family])}; };`;
       const stdin = `table ${nftFamily[family]} kpc-doctor { ${trial} }\n`;
@@ -149,30 +137,21 @@ async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[
       if (result.kind === 'missing') return 'missing';
       if (result.status === 0) return [];
       const [said = ''] = excerptOf(result.stderr).split('\n');
-      const reason = said.replace(/^.*?Error: /, '') || 'nft gives no reason';
-      return [{ family, what, reason, modules: modules.replace('FAMILY', family) }];
+      const reason = said.replace(/^.*?Error: /, '');
+      return [{ family, feature, reason, modules: modules.replace('FAMILY', family) }];
     }),
   );
   // The check of tools reports a missing nft.
-  if (tried.includes('missing'))
-    return [
-      nodeCheck('note', 'nftables', 'whether the kernel supports what the rules need is not checked: nft is missing'),
-    ];
+  if (tried.includes('missing')) return [nodeCheck('note', 'nftables', { found: 'no-tool' })];
   const refusals = tried.flatMap((each) => (each === 'missing' ? [] : each));
   const [first] = refusals;
-  if (!first) return [nodeCheck('ok', 'nftables', 'the kernel supports everything that the rules need')];
+  if (!first) return [nodeCheck('ok', 'nftables', { found: 'whole' })];
   const { reason } = first;
   // The same refusal for all: nft could not even begin.
   if (refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason)) {
-    if (isRefusal(reason)) {
-      return [nodeCheck('error', 'nftables', `nft is not allowed to change anything here: ${reason}`, rightsAdvice)];
-    }
-    const advice = 'see what "nft list tables" says; boot a kernel that has nf_tables';
-    return [nodeCheck('error', 'nftables', `nft cannot work with this kernel: ${reason}`, advice)];
+    return [nodeCheck('error', 'nftables', { found: isRefusal(reason) ? 'not-allowed' : 'broken', said: reason })];
   }
-  return refusals.map(({ family, what, reason: why, modules }) => {
-    const text = `this kernel cannot ${what} for ${nftFamily[family]}: ${why}`;
-    const advice = `load it on the host: modprobe -a ${modules}; if that fails, boot a kernel that has these modules`;
-    return nodeCheck('error', 'nftables', text, mayChange ? advice : rightsAdvice);
-  });
+  return refusals.map(({ family, feature, reason: said, modules }) =>
+    nodeCheck('error', 'nftables', { found: 'lacks', feature, family: nftFamily[family], said, modules, mayChange }),
+  );
 }

@@ -1,4 +1,4 @@
-import { failureCodes } from '../../base/failure-codes.ts';
+import { failureCodes } from '../../base/findings/apply.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import { changedObjects } from '../../ask/changes/kernel-change.ts';
 import { isDone, type ChangeOutcome } from '../change/observe-node.ts';

@@ -1,4 +1,6 @@
 // Serves small answers over HTTP, and the health checks of Services on their ports.
+import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
+import { causeOf } from '../state/failure.ts';
 import { createServer, type Server, type Socket } from 'node:net';
 import { nodeOfBundle, type Manifest } from '../../bundle/manifest.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-context.ts';
@@ -6,7 +8,6 @@ import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../node/host.ts';
 import { readAddresses } from '../node/node-reading.ts';
-import { describeError } from '../../base/system-errors.ts';
 
 export interface Answer {
   readonly status: 200 | 404 | 503;
@@ -176,9 +177,9 @@ export function createPorts() {
     }
   }
 
-  /** Opens new ports, closes removed ones and updates the answers of the rest. Returns messages about failed ports. */
-  async function update(ports: ServedPorts): Promise<readonly string[]> {
-    const failures: string[] = [];
+  /** Opens new ports, closes removed ones and updates the answers of the rest. Returns remarks on failed ports. */
+  async function update(ports: ServedPorts): Promise<readonly Remark[]> {
+    const failures: Remark[] = [];
     wanted = ports;
     for (const [name, servers] of open) {
       if (wanted.has(name)) continue;
@@ -188,7 +189,7 @@ export function createPorts() {
     for (const [name, port] of wanted) {
       if (open.has(name)) continue;
       await openPort(name, port).catch((error: unknown) =>
-        failures.push(`cannot open ${name}: ${describeError(error)}`),
+        failures.push(remarkOf('port-not-opened', { port: name, cause: causeOf(error) })),
       );
     }
     return failures;

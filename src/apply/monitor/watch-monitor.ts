@@ -1,8 +1,9 @@
+import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
+import { causeOf, Failure } from '../state/failure.ts';
 import { createPorts, healthCheckPorts, type Answer, type ServedPort, type ServedPorts } from './serve-ports.ts';
 import { WatchMetrics, type Round } from './metrics.ts';
 import { isDone } from '../change/observe-node.ts';
 import type { Watch } from '../change/watch.ts';
-import { describeError } from '../../base/system-errors.ts';
 import { replaceFile } from '../../base/open-folder.ts';
 import { version } from '../../base/version.ts';
 import type { Family } from '../../kernel/family.ts';
@@ -22,7 +23,7 @@ export interface MonitorOptions {
 /** `warn` reports monitoring problems, which do not stop the work. */
 interface Monitored extends Pick<Watch, 'isHealthy' | 'isLive'> {
   readonly host: Host;
-  readonly warn: (problem: string) => Promise<void>;
+  readonly warn: (remark: Remark) => Promise<void>;
 }
 
 export function createWatchMonitor(options: MonitorOptions, { host, warn, isHealthy, isLive }: Monitored) {
@@ -49,7 +50,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   });
 
   async function openPorts(): Promise<void> {
-    for (const problem of await ports.update(wanted)) await warn(problem);
+    for (const remark of await ports.update(wanted)) await warn(remark);
   }
 
   return {
@@ -72,7 +73,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
           const text = metrics.format(done || isHealthy());
           await writeMetrics(host, options.metricsFile, text);
         } catch (error) {
-          await warn(`cannot write the metrics: ${describeError(error)}`);
+          await warn(remarkOf('metrics-not-written', { cause: causeOf(error) }));
         }
       }
       const result = done ? `the node matches the ${isGood ? '' : 'last good '}bundle` : 'the last round failed';
@@ -90,7 +91,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
 async function writeMetrics(host: Host, path: string, text: string): Promise<void> {
   const there = (await host.readFile(path)) ?? '';
   if (there !== '' && !there.startsWith('# HELP kpc_apply_')) {
-    throw new Error(`${path} holds what kpc-apply did not write: remove it`);
+    throw new Failure('write-failed', { problem: 'metrics', path });
   }
   await replaceFile(path, text, { mode: 0o644, isDurable: false });
 }

@@ -35,8 +35,7 @@ export async function forgetStaleFlows(
       await host.run({ tool: 'conntrack', args, keeps: () => false });
     }
     if (pairs.length <= mostPairs) continue;
-    const advice = 'apply again after the next change, or delete them by hand: conntrack -D';
-    throw new Failure('node-too-large', `there are flows of more than ${mostPairs} pairs of ends`, advice, 'conntrack');
+    throw new Failure('node-too-large', { problem: 'flows', most: mostPairs, tool: 'conntrack' });
   }
 }
 
@@ -66,9 +65,7 @@ async function listStalePairs(
   };
   const command = { tool: 'conntrack', args: ['-L', '-f', family, '-p', 'udp'], keeps };
   try {
-    await readWith(host, command, (rest, stderr) =>
-      rest === '' ? faultOfFlows(listed, stderr) : 'its last line has no end',
-    );
+    await readWith(host, command, (rest, stderr) => (rest === '' ? faultOfFlows(listed, stderr) : { kind: 'no-end' }));
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'tool-missing') throw error;
   }

@@ -1,3 +1,4 @@
+import type { CommandEnd } from '../../base/findings/apply.ts';
 import type { PathLevel } from '../../base/held-path.ts';
 import type { KeepsLine, Room } from './output.ts';
 
@@ -88,10 +89,9 @@ export function formatCommand(command: Command): string {
   return [command.tool, ...command.args].join(' ');
 }
 
-/** `"ipset restore" exited with status 1`. */
-export function describeEnd(command: Command, { status, signal }: CommandResult & { readonly kind: 'ended' }): string {
-  const how = status === undefined ? `was killed by ${signal ?? 'a signal'}` : `exited with status ${status}`;
-  return `"${formatCommand(command)}" ${how}`;
+/** How a tool ended, and what it said on stderr. */
+export function endOf(command: Command, { status, signal, stderr }: CommandResult & { kind: 'ended' }): CommandEnd {
+  return { command: formatCommand(command), status, signal, said: excerptOf(stderr) };
 }
 
 const mostLines = 5;

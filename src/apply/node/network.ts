@@ -1,7 +1,6 @@
 import { parseIpJson } from '../../kernel/link/link.ts';
 import { Failure } from '../state/failure.ts';
-import { describeEnd, excerptOf, type Host } from './host.ts';
-import { rightsAdvice } from './processes.ts';
+import { endOf, type Host } from './host.ts';
 import { faultOfLinks, isRefusal, readWith } from './tools.ts';
 
 /** The network namespace that a command works in: what kpc-apply knows of rules holds for one network. */
@@ -19,8 +18,7 @@ export async function readNetwork(host: Host, leavesMark: boolean): Promise<Node
   const [bootId, namespace] = await Promise.all([readBootId(host), host.readLink('/proc/self/ns/net')]);
   const inode = /^net:\[(\d+)\]$/.exec(namespace ?? '')?.[1];
   if (bootId === '' || inode === undefined) {
-    const text = '/proc does not show which kernel and network this is';
-    throw new Failure('unreadable-node', text, 'mount proc at /proc; see "readlink /proc/self/ns/net"');
+    throw new Failure('unreadable-node', { problem: 'no-network' });
   }
   if (await isFirstNetwork(host)) return { bootId, inode };
   const mark = (await readMark(host)) ?? (leavesMark ? await leaveMark(host) : newMark());
@@ -63,22 +61,12 @@ async function leaveMark(host: Host): Promise<string> {
   const result = await host.run(command);
   const mark = await readMark(host);
   if (mark !== undefined) return mark;
-  const [end, said] =
-    result.kind === 'missing' ? ['ip is missing', ''] : [describeEnd(command, result), excerptOf(result.stderr)];
-  throw new Failure(
-    'unreadable-node',
-    [`this network cannot be marked, so a record would not be known for its own: ${end}`, said]
-      .filter(Boolean)
-      .join(': '),
-    adviseOnMark(said),
-    'ip',
-  );
+  const end = result.kind === 'missing' ? undefined : endOf(command, result);
+  throw new Failure('unreadable-node', { problem: 'no-mark', tool: 'ip', end, because: whyNoMark(end?.said ?? '') });
 }
 
 /** The kernel has 64 kB for all further names of a link (rtnl_alt_ifname), and reports that since Linux 5.18. */
-function adviseOnMark(said: string): string {
-  if (isRefusal(said)) return rightsAdvice;
-  return /too long/i.test(said)
-    ? 'lo has as many further names as the kernel holds: see "ip link show lo", and remove those that no program needs, with "ip link property del dev lo altname NAME"'
-    : "Linux 5.5 and iproute2 5.4 can do that; older ones need the node's first network, as of a container with hostNetwork";
+function whyNoMark(said: string): 'rights' | 'names' | 'age' {
+  if (isRefusal(said)) return 'rights';
+  return /too long/i.test(said) ? 'names' : 'age';
 }

@@ -1,3 +1,4 @@
+import type { OutputFault } from '../../base/findings/apply.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { parseBalancer } from '../../kernel/balancer/balancer.ts';
 import { parseIpsetSave } from '../../kernel/ipset/ipset.ts';
@@ -106,9 +107,9 @@ interface PartReader {
   keepsLines?(scope: ReadingScope): KeepsLine;
   /** Whether the kernel can hold any of this part. */
   isThere?(node: ReadNode): boolean | Promise<boolean>;
-  findFault(text: string): string | undefined;
+  findFault(text: string): OutputFault | undefined;
   /** Returns how it differs from a second listing: one cut at a line end looks whole. */
-  compare?(text: string, node: ReadNode): Promise<string | undefined>;
+  compare?(text: string, node: ReadNode): Promise<OutputFault | undefined>;
 }
 
 const readers: { readonly [P in ReadingPart]: PartReader } = {
@@ -136,7 +137,7 @@ const readers: { readonly [P in ReadingPart]: PartReader } = {
   'ipvs timeouts': {
     command: () => ({ tool: 'ipvsadm', args: ['-L', '--timeout'] }),
     isThere: ({ ipvs, scope }) => ipvs !== undefined && scope.timeouts,
-    findFault: (text) => (parseTimeouts(text) && text.endsWith('\n') ? undefined : 'it has no timeouts'),
+    findFault: (text) => (parseTimeouts(text) && text.endsWith('\n') ? undefined : { kind: 'no-timeouts' }),
   },
   addresses: { command: () => ({ tool: 'ip', args: ['-j', '-d', 'addr'] }), findFault: faultOfLinks },
 };
@@ -259,11 +260,11 @@ async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,
   text: string,
-): Promise<string | undefined> {
+): Promise<OutputFault | undefined> {
   const missing = usedTables.filter((table) => !mentionsTable(text, table));
   if (missing.length === 0 || !scope.needed.has(family)) return undefined;
   const lost = await (scope.variants[family] === 'nft' ? findNftTable() : findLegacyTable());
-  return lost && `it lacks the table ${lost}, which the kernel has`;
+  return lost === undefined ? undefined : { kind: 'no-table', table: lost };
 
   async function findNftTable(): Promise<string | undefined> {
     if (!hasNftables) return undefined;
@@ -283,11 +284,7 @@ const usedTables: readonly TableName[] = ['filter', 'nat', 'mangle'];
 function findHiddenTable(output: string, family: Family, tool: string): Failure | undefined {
   const table = [...findHiddenTables(output).keys()].find((name) => usedTables.includes(name));
   if (table === undefined) return undefined;
-  return new Failure(
-    'unreadable-node',
-    `${tool} cannot show the table ${table}: it holds what only nft reads`,
-    `see "nft list table ${nftFamily[family]} ${table}": move what another program put there with nft to a table of its own; mode nftables does not need that table`,
-  );
+  return new Failure('unreadable-node', { problem: 'hidden-table', command: tool, table, family: nftFamily[family] });
 }
 
 /** Whether nftables may hold tables: asking an unused kernel would load the module. */
@@ -305,7 +302,7 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
     settings[path] = value.trim();
     // kpc-apply only sets numbers.
     if (/^-?\d+$/.test(settings[path])) return;
-    throw new Failure('unreadable-node', `${path} does not hold a number`, `look at it by hand: cat ${path}`);
+    throw new Failure('unreadable-node', { problem: 'no-number', path });
   });
   return settings;
 }

@@ -28,13 +28,12 @@ export async function readIpvsTable(host: Host): Promise<string | undefined> {
   const path = '/proc/net/ip_vs';
   const text = await host.readFile(path);
   if (text === undefined && (await host.list('/proc/net')).length === 0) {
-    const advice = 'mount all of /proc: its option subset=pid (in a systemd unit: ProcSubset=pid) hides this';
-    throw new Failure('unreadable-node', '/proc/net is not visible here, which shows what the kernel has', advice);
+    throw new Failure('unreadable-node', { problem: 'no-proc-net' });
   }
   const isBegun = text?.startsWith('IP Virtual Server version ') ?? true;
   if (isBegun && (text?.endsWith('\n') ?? true)) return text;
-  const fault = isBegun ? 'its last line has no end' : 'it does not begin as the kernel begins it';
-  throw new Failure('unreadable-node', `${path} is not whole: ${fault}`, `look at it by hand: cat ${path}`);
+  const fault = { kind: isBegun ? 'no-end' : 'no-begin' } as const;
+  throw new Failure('unreadable-node', { problem: 'bad-file', path, fault });
 }
 
 /** Reads IPVS's list and, with `withSockets`, all sockets, perhaps many. */

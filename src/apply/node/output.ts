@@ -1,5 +1,6 @@
 // The output of a tool, within its room: lines that concern only other programs are dropped.
 import { largestBundle } from '../../bundle/folder.ts';
+import type { LongListing } from '../../base/findings/apply.ts';
 import { Failure } from '../state/failure.ts';
 import { temporarySetName } from '../../kernel/ipset/ipset.ts';
 import { isBuiltInChain, tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
@@ -37,15 +38,9 @@ export class Room {
   }
 }
 
-/** The Failure for a listing that has no room. `what`: its origin. */
-export function tooLarge(what: string, { bytes }: Room, tool?: string): Failure {
-  const limit = `kpc-apply reads ${bytes / 2 ** 20} MB of ${bytes === mostRead ? 'a node' : 'it'} at most`;
-  return new Failure(
-    'node-too-large',
-    `${what} is too long: ${limit}`,
-    'see what makes it so long, and remove what no program needs',
-    tool,
-  );
+/** The Failure for a listing that has no room. */
+export function tooLarge(listing: LongListing, { bytes }: Room): Failure {
+  return new Failure('node-too-large', { ...listing, most: bytes, of: bytes === mostRead ? 'node' : 'listing' });
 }
 
 export class Output {

@@ -1,9 +1,7 @@
+import { kubeProxyHosts, type KubeProxyProcess, type Unseen } from '../../base/findings/apply.ts';
 import { hasCode } from '../../base/system-errors.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
-
-/** How this process gets the rights it lacks. */
-export const rightsAdvice = 'run it as root; a container also needs the capability NET_ADMIN';
 
 /** Bits of a process's capabilities. */
 export const capNetAdmin = 1n << 12n;
@@ -17,32 +15,16 @@ export async function hasCapability(host: Host, capability: bigint): Promise<boo
   return (BigInt(`0x${capabilities}`) & capability) !== 0n;
 }
 
-/** Why some of the node's processes cannot be seen, and so may exist. */
-export interface Unseen {
-  readonly text: string;
-  readonly advice: string;
-}
-
 /** Linux's name for the initial PID namespace, which sees all processes. */
 const wholeNode = 'pid:[4026531836]';
 const ofAllUsers = 'user:[4026531837]';
 
-const outOfSight: Unseen = {
-  text: 'the processes of the node are not visible here',
-  advice: 'start the container with --pid host (in Kubernetes: hostPID: true), or run kpc-apply on the node itself',
-};
-
-/** Another process may not be looked at. */
-export const forbidden: Unseen = {
-  text: 'processes with more rights than kpc-apply are not visible here',
-  advice: 'give it the capability SYS_PTRACE (in a systemd unit: CAP_SYS_PTRACE in CapabilityBoundingSet)',
-};
-
+/** Why some of the node's processes cannot be seen, and so may exist. */
 export async function findUnseen(host: Host): Promise<Unseen | undefined> {
   // A /proc of the node also lists the processes of a namespace below it.
   const [own, first] = [await host.readLink('/proc/self/ns/pid'), await unlessForbidden(readPidNamespace(host, '1'))];
-  if (own !== wholeNode && (own === undefined || first !== wholeNode)) return outOfSight;
-  return (await hidesProcesses(host)) ? forbidden : undefined;
+  if (own !== wholeNode && (own === undefined || first !== wholeNode)) return 'outside';
+  return (await hidesProcesses(host)) ? 'forbidden' : undefined;
 }
 
 /** Whether /proc hides other users' processes: its option hidepid, see proc(5). */
@@ -94,15 +76,10 @@ export async function isRoots(host: Host, pid: string): Promise<boolean> {
   return users.length > 0 && users.every((user) => user === '0' || (isOutside && user === withoutNumber));
 }
 
-const k3s = 'start k3s with --disable-kube-proxy';
-
-/** The k3s and MicroK8s processes that include a kube-proxy, and how to stop it. k0s and RKE2 start a separate one. */
-const programs: Readonly<Record<string, string>> = { 'k3s-server': k3s, 'k3s-agent': k3s, kubelite: 'stop MicroK8s' };
-
-/** A kube-proxy in this network. `text`: "kube-proxy is running (process 77)", or why it is unknown. */
+/** A kube-proxy in this network, or why that is unknown. */
 export type KubeProxySight =
-  | { readonly kind: 'running'; readonly text: string; readonly advice: string }
-  | ({ readonly kind: 'unknown' } & Unseen)
+  | { readonly kind: 'running'; readonly process: KubeProxyProcess }
+  | { readonly kind: 'unknown'; readonly unseen: Unseen }
   | { readonly kind: 'none' };
 
 /** Examines one process at a time, to save descriptors. "none" only if every candidate could be examined. Test: apply/unseen.test.ts. */
@@ -112,22 +89,21 @@ export async function findKubeProxy(host: Host): Promise<KubeProxySight> {
   for (const pid of await host.list('/proc')) {
     if (!/^\d+$/.test(pid)) continue;
     const found = await unlessForbidden(examineProcess(host, pid, own));
-    if (found === 'forbidden') unseen ??= forbidden;
+    if (found === 'forbidden') unseen ??= 'forbidden';
     else if (found) return found;
   }
-  return unseen ? { kind: 'unknown', ...unseen } : { kind: 'none' };
+  return unseen ? { kind: 'unknown', unseen } : { kind: 'none' };
 }
 
 async function examineProcess(host: Host, pid: string, own: string | undefined): Promise<KubeProxySight | undefined> {
   const name = (await host.readFile(`/proc/${pid}/comm`))?.trim() ?? '';
-  const isWithin = Object.hasOwn(programs, name);
-  if ((name !== 'kube-proxy' && !isWithin) || !(await isRoots(host, pid))) return undefined;
+  const within = kubeProxyHosts.find((each) => each === name);
+  if ((name !== 'kube-proxy' && !within) || !(await isRoots(host, pid))) return undefined;
   const network = await host.readLink(`/proc/${pid}/ns/net`);
   // One in a container's network, such as a test cluster's node, does not count. Test: apply/embedded-kube-proxy.test.ts.
   if (network !== undefined && network !== own) return undefined;
-  if (isWithin && !(await servesServices(host, pid))) return undefined;
-  const text = `kube-proxy is running (${isWithin ? `in ${name}, ` : ''}process ${pid})`;
-  return { kind: 'running', text, advice: programs[name] ?? 'stop it' };
+  if (within && !(await servesServices(host, pid))) return undefined;
+  return { kind: 'running', process: { pid, within } };
 }
 
 /** Whether it runs kube-proxy, seen by its health check or metrics port: k3s hides and omits arguments. */
@@ -139,24 +115,12 @@ async function servesServices(host: Host, pid: string): Promise<boolean> {
   return tables.some((table) => /^ *\d+: [\dA-F]+:(?:2810|2809) [\dA-F]+:[\dA-F]{4} 0A /m.test(table ?? ''));
 }
 
-/** The flag that says no kube-proxy runs out of sight. */
-export const aloneFlag = '--assume-alone';
-
-export function adviseUnseen({ advice }: Unseen, what: string): string {
-  return `${advice}; if you know that ${what} runs here, add ${aloneFlag}`;
-}
-
 /** Throws a Failure if a kube-proxy may run here, so that nothing is taken from it. `assumesAlone`: none is out of sight. */
 export async function assertNoKubeProxy(host: Host, assumesAlone: boolean): Promise<void> {
   const found = await findKubeProxy(host);
   if (found.kind === 'none' || (found.kind === 'unknown' && assumesAlone)) return;
   if (found.kind === 'unknown') {
-    const text = `it is unknown whether a kube-proxy runs, which needs the rules that would be removed: ${found.text}`;
-    throw new Failure('not-ready', text, adviseUnseen(found, 'no kube-proxy'));
+    throw new Failure('not-ready', { problem: 'unseen-kube-proxy', unseen: found.unseen });
   }
-  throw new Failure(
-    'not-ready',
-    `${found.text}: its rules have the same names as kpc-apply's, so they would be removed too`,
-    `${found.advice} first, or leave the node to it; --force continues anyway`,
-  );
+  throw new Failure('not-ready', { problem: 'kube-proxy', process: found.process });
 }

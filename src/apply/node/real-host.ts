@@ -59,7 +59,7 @@ async function readListing(path: string, { keeps, room = new Room(mostRead) }: L
       if (bytesRead === 0) return output.finish();
       output.add(bytesRead < buffer.length ? Buffer.from(buffer.subarray(0, bytesRead)) : buffer);
       scanned += bytesRead;
-      if (output.isCut || scanned > mostScanned) throw tooLarge(path, room);
+      if (output.isCut || scanned > mostScanned) throw tooLarge({ problem: 'file', path }, room);
     }
   } finally {
     await file.close();

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { Hang } from '../../base/findings/apply.ts';
 import { hasCode } from '../../base/system-errors.ts';
 import { absoluteFolders } from '../../base/system-paths.ts';
 import { Failure, faultOf } from '../state/failure.ts';
@@ -79,7 +80,7 @@ export function runTool(
       endGroup(child.pid);
       expectClose();
     };
-    const stopTimers = startTimers(limits, patience, limit, (why) => giveUp(hang(command, why)), giveUp);
+    const stopTimers = startTimers(limits, patience, limit, (how) => giveUp(hang(command, how)), giveUp);
     child.on('error', (error: NodeJS.ErrnoException) => {
       // One that runs may change the node yet.
       if (child.pid !== undefined) return giveUp(error);
@@ -104,8 +105,8 @@ export function runTool(
     function expectClose(): void {
       stopTimers();
       closing ??= setTimeout(() => {
-        const open = 'has ended, but a process that it started keeps its output open';
-        reject((problem as Error | undefined) ?? faultOf(patience.signal) ?? hang(command, open));
+        const fault = (problem as Error | undefined) ?? faultOf(patience.signal);
+        reject(fault ?? hang(command, { problem: 'open-output' }));
         child.stdout.destroy();
         child.stderr.destroy();
         child.unref();
@@ -161,7 +162,7 @@ function startTimers(
   { closing }: ToolLimits,
   { onWaiting, signal }: Patience,
   limit: number,
-  giveUp: (why: string) => void,
+  giveUp: (how: Hang) => void,
   fail: (error: unknown) => void,
 ): () => void {
   const begun = performance.now();
@@ -175,9 +176,9 @@ function startTimers(
   const cut = (): void => {
     const fault = faultOf(signal);
     if (fault) fail(fault);
-    else after(closing, () => giveUp('did not end after a signal'));
+    else after(closing, () => giveUp({ problem: 'not-stopped' }));
   };
-  after(limit, () => giveUp(`has not ended within ${limit / 1000} s`));
+  after(limit, () => giveUp({ problem: 'late', seconds: limit / 1000 }));
   after(waitingMilliseconds, report);
   if (signal?.aborted) after(0, cut);
   else signal?.addEventListener('abort', cut, { once: true });
@@ -187,13 +188,8 @@ function startTimers(
   };
 }
 
-function hang(command: Command, problem: string): Failure {
-  return new Failure(
-    'tool-failed',
-    `"${formatCommand(command)}" ${problem}`,
-    'run it by hand to see what it waits for',
-    command.tool,
-  );
+function hang(command: Command, how: Hang): Failure {
+  return new Failure('tool-failed', { ...how, command: formatCommand(command), tool: command.tool });
 }
 
 /** How long a process may take until its first output: Node takes seconds to start on a busy machine. */
@@ -216,7 +212,7 @@ export function startApart({ tool, args }: Command): Promise<void> {
     const impatience = setTimeout(
       on(() => {
         child.kill('SIGKILL');
-        end(new Error(`it printed nothing for ${firstWordMilliseconds / 1000} s`));
+        end(new Failure('system-error', { problem: 'silent', seconds: firstWordMilliseconds / 1000 }));
       }),
       firstWordMilliseconds,
     );
@@ -224,7 +220,9 @@ export function startApart({ tool, args }: Command): Promise<void> {
     child.on(
       'close',
       on((status: number | null, signal: string | null) => {
-        end(new Error(excerptOf(said.finish()) || `it ended with ${status ?? signal}`));
+        end(
+          new Failure('system-error', { problem: 'ended', status: status ?? signal, said: excerptOf(said.finish()) }),
+        );
       }),
     );
     if (child.pid === undefined) return;

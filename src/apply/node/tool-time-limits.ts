@@ -1,17 +1,10 @@
+import type { Unseen } from '../../base/findings/apply.ts';
 import { doing as doingCheck } from '#checks';
 import { countLines } from '../../kernel/lines.ts';
 import type { Shaped } from '../../base/json/schema.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
-import {
-  adviseUnseen,
-  findUnseen,
-  forbidden,
-  isRoots,
-  readStartTime,
-  unlessForbidden,
-  type Unseen,
-} from './processes.ts';
+import { findUnseen, isRoots, readStartTime, unlessForbidden } from './processes.ts';
 import { Room } from './output.ts';
 import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
@@ -29,7 +22,7 @@ const longestLimit = 180_000;
 type Doing = Shaped<typeof doingSchema>;
 
 export function readDoing(host: Host, folder: StateFolder): Promise<Doing | undefined> {
-  return readJson<Doing>(host, folder.doing, doingCheck, 'remove it').catch(() => undefined);
+  return readJson<Doing>(host, folder.doing, doingCheck, 'copy').catch(() => undefined);
 }
 
 interface Haste {
@@ -89,8 +82,7 @@ export async function endOrphans(host: Host, changer: Changer | undefined): Prom
 export async function assertNoOrphans(host: Host, changer: Changer | undefined, assumesAlone: boolean): Promise<void> {
   const unseen = await endOrphans(host, changer);
   if (!unseen || assumesAlone) return;
-  const problem = `an apply was killed, and it is unknown whether a tool of it is still changing the node: ${unseen.text}`;
-  throw new Failure('not-ready', problem, adviseUnseen(unseen, 'no such tool'));
+  throw new Failure('not-ready', { problem: 'unseen-tools', unseen });
 }
 
 /** Bytes. A tool's environment from kpc-apply is shorter. */
@@ -107,7 +99,7 @@ async function findMarked(
   for (const pid of pids) {
     if (pid === host.pid) continue;
     const environment = await unlessForbidden(readEnvironment(host, pid));
-    if (environment === 'forbidden') unseen ??= (await mayBeTool(host, pid, started)) ? forbidden : undefined;
+    if (environment === 'forbidden') unseen ??= (await mayBeTool(host, pid, started)) ? 'forbidden' : undefined;
     else if (environment?.split('\0').includes(toolMark)) marked.push(pid);
   }
   return { pids: marked, unseen };

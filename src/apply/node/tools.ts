@@ -1,7 +1,8 @@
 // A node's tools, which iptables variant it uses, and how to read their output.
+import type { OutputFault } from '../../base/findings/apply.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { familyOfPlace, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
-import { describeEnd, excerptOf, formatCommand, type Host, type Command } from './host.ts';
+import { endOf, formatCommand, type Host, type Command } from './host.ts';
 import { mostSaid, Room, mostRead, tooLarge } from './output.ts';
 import { TooLong } from '../../base/bounds.ts';
 import type { TableName, IptablesVariant } from '../../kernel/iptables/iptables.ts';
@@ -11,7 +12,6 @@ import { nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nft-table.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { Failure } from '../state/failure.ts';
-import { rightsAdvice } from './processes.ts';
 
 /** The variant of a node's `iptables-save` and `ip6tables-save`. */
 export type Variants = { readonly [F in Family]: IptablesVariant };
@@ -58,12 +58,11 @@ export interface Tool {
   /** Its name in a manifest's list of least versions: Debian's package, named alike in most distributions. */
   readonly family: string;
   readonly versionArgs: readonly string[];
-  /** What is lost without it, if no mode needs it. */
-  readonly purpose?: string | undefined;
+  /** No mode needs it. */
+  readonly isOptional?: true;
 }
 
 const versionArgs = ['--version'];
-const noUdp = 'UDP clients keep sending to a removed endpoint until they pause';
 
 export const tools: readonly Tool[] = [
   { name: 'ip', family: 'iproute2', versionArgs: ['-V'] },
@@ -75,14 +74,9 @@ export const tools: readonly Tool[] = [
   { name: 'ipvsadm', family: 'ipvsadm', versionArgs },
   { name: 'nft', family: 'nftables', versionArgs },
   { name: 'nginx', family: 'nginx', versionArgs: ['-v'] },
-  { name: 'conntrack', family: 'conntrack', versionArgs, purpose: noUdp },
-  {
-    name: 'getfacl',
-    family: 'acl',
-    versionArgs,
-    purpose: 'a bundle, key or state folder that its group may write to is refused',
-  },
-  { name: 'modprobe', family: 'kmod', versionArgs, purpose: 'kernel modules cannot be loaded' },
+  { name: 'conntrack', family: 'conntrack', versionArgs, isOptional: true },
+  { name: 'getfacl', family: 'acl', versionArgs, isOptional: true },
+  { name: 'modprobe', family: 'kmod', versionArgs, isOptional: true },
 ];
 
 /** "v1.8.9" → [1, 8, 9]. */
@@ -103,7 +97,7 @@ export function compareVersions(a: Version, b: Version): number {
 }
 
 /** What is wrong with a tool's output; undefined if it looks complete. */
-export type FindFault = (stdout: string, stderr: string) => string | undefined | Promise<string | undefined>;
+export type FindFault = (stdout: string, stderr: string) => OutputFault | undefined | Promise<OutputFault | undefined>;
 
 /** Throws a Failure if the tool fails or its output is empty, cut or another tool's. Returns '' on an error that matches `nothing`. */
 export async function readWith(
@@ -116,35 +110,20 @@ export async function readWith(
   const { room = new Room(mostRead) } = command;
   const result = await host.run({ ...command, room });
   if (result.kind === 'missing') {
-    throw new Failure(
-      'tool-missing',
-      `${tool} is missing, so this node cannot be read`,
-      `install it; "kpc-apply doctor" names the package`,
-      tool,
-    );
+    throw new Failure('tool-missing', { tool, to: 'read' });
   }
   const { status, stdout, stderr, cut } = result;
-  if (cut === 'stdout') throw tooLarge(`what "${formatCommand(command)}" prints`, room, tool);
+  if (cut === 'stdout') throw tooLarge({ problem: 'output', command: formatCommand(command), tool }, room);
   if (status === 0) return assertWhole(command, stdout, await findFault(stdout, stderr));
   if (nothing?.test(stderr)) return '';
-  throw new Failure(
-    'unreadable-node',
-    [describeEnd(command, result), excerptOf(stderr)].filter(Boolean).join(': '),
-    isRefusal(stderr)
-      ? rightsAdvice
-      : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
-    tool,
-  );
+  const end = endOf(command, result);
+  throw new Failure('unreadable-node', { problem: 'failed', tool, ...end, isRefused: isRefusal(stderr) });
 }
 
-export function assertWhole(command: Command, text: string, fault: string | undefined): string {
+export function assertWhole(command: Command, text: string, fault: OutputFault | undefined): string {
   if (fault === undefined) return text;
-  throw new Failure(
-    'unreadable-node',
-    `"${formatCommand(command)}" exited with status 0, but its output is not whole: ${fault}`,
-    `run it by hand to see what it prints; check that ${command.tool} is the real program`,
-    command.tool,
-  );
+  const { tool } = command;
+  throw new Failure('unreadable-node', { problem: 'bad-output', command: formatCommand(command), tool, fault });
 }
 
 export function isRefusal(said: string): boolean {
@@ -152,28 +131,29 @@ export function isRefusal(said: string): boolean {
 }
 
 /** Each line must match and have an end. */
-export function faultOfLines(lines: readonly string[], isPrinted: RegExp): string | undefined {
+export function faultOfLines(lines: readonly string[], isPrinted: RegExp): OutputFault | undefined {
   const wrong = lines.findIndex((line, i) => !isPrinted.test(line) && !(line === '' && i === lines.length - 1));
-  if (wrong >= 0) return `line ${wrong + 1} is not what it prints`;
-  return lines.at(-1) === '' ? undefined : 'its last line has no end';
+  if (wrong >= 0) return { kind: 'strange-line', line: wrong + 1 };
+  return lines.at(-1) === '' ? undefined : { kind: 'no-end' };
 }
 
 /** For iptables-save and ip6tables-save: each table ends with COMMIT, each list of tables with a comment. */
-export function faultOfRules(text: string, family: Family): string | undefined {
+export function faultOfRules(text: string, family: Family): OutputFault | undefined {
   const lines = joinQuotedLines(text.split('\n'));
   const headers = lines.flatMap((line) => /^# Generated by (ip6?tables)\S* /.exec(line)?.[1] ?? []);
   const [header] = headers;
-  if (header !== undefined && header !== (family === 'ipv4' ? 'iptables' : 'ip6tables')) return `it is of ${header}`;
+  if (header !== undefined && header !== (family === 'ipv4' ? 'iptables' : 'ip6tables'))
+    return { kind: 'other-tool', of: header };
   let table: string | undefined;
   for (const line of lines) {
     const isBegin = line.startsWith('*');
     if (!isBegin && line !== 'COMMIT') continue;
-    if (isBegin === (table !== undefined)) return `"${line}" is not in its place`;
+    if (isBegin === (table !== undefined)) return { kind: 'stray-line', line };
     table = isBegin ? line.slice(1) : undefined;
   }
-  if (table !== undefined) return `the table ${table} has no end`;
+  if (table !== undefined) return { kind: 'no-table-end', table };
   const ends = lines.filter((line) => line.startsWith('# Completed on '));
-  if (headers.length !== ends.length) return 'a table has no end';
+  if (headers.length !== ends.length) return { kind: 'no-table-end' };
   return faultOfLines(lines, /^(?:-A |[*#:]|COMMIT$|$|\[\d+:\d+\] -A )/);
 }
 
@@ -184,7 +164,7 @@ export function mentionsTable(text: string, table: TableName): boolean {
 }
 
 /** How `ipset save` and `ipset list -t` differ in kube-proxy's sets (others may change): one was cut at a line end. */
-export function faultBetweenSets(saved: string, listed: string): string | undefined {
+export function faultBetweenSets(saved: string, listed: string): OutputFault | undefined {
   const counts = new Map<string, number>();
   for (const [, name = ''] of saved.matchAll(/^create (\S+) /gm)) counts.set(name, 0);
   for (const [, name = ''] of saved.matchAll(/^add (\S+) /gm)) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -195,43 +175,45 @@ export function faultBetweenSets(saved: string, listed: string): string | undefi
     const count = counts.get(name);
     const entries = /^Number of entries: (\d+)$/m.exec(there.get(name) ?? '')?.[1];
     if (count === undefined || entries !== `${count}`) {
-      return `it has ${count ?? 'no'} entries of ${name}, and "ipset list -t" ${entries ?? 'none'}`;
+      return { kind: 'entries', set: name, saved: count, listed: entries };
     }
   }
   return undefined;
 }
 
 /** A kube-proxy set that rules name but `ipset save` lacks: the kernel keeps sets that rules name. */
-export function faultOfNamedSets(rules: string, saved: string): string | undefined {
+export function faultOfNamedSets(rules: string, saved: string): OutputFault | undefined {
   const names = [...rules.matchAll(/ --match-set (\S+) /g)].map(([, name = '']) => name);
   const lost = [...new Set(names)].find((name) => parseSetName(name) && !saved.includes(`create ${name} `));
-  return lost && `rules match the set ${lost}, which it does not list`;
+  return lost === undefined ? undefined : { kind: 'no-set', set: lost };
 }
 
 /** How `ipvsadm -Sn` and /proc/net/ip_vs differ in their numbers of virtual servers and real servers. */
-export function faultBetweenServers(printed: string, table: string): string | undefined {
+export function faultBetweenServers(printed: string, table: string): OutputFault | undefined {
   const count = (text: string, each: RegExp) => text.match(each)?.length ?? 0;
-  const [servers, listed] = [count(printed, /^-A /gm), count(table, /^(?:TCP|UDP|SCTP|FWM) /gm)];
+  const [servers, listedServers] = [count(printed, /^-A /gm), count(table, /^(?:TCP|UDP|SCTP|FWM) /gm)];
   const [reals, listedReals] = [count(printed, /^-a /gm), count(table, /^ +-> [\dA-F[]/gm)];
-  if (servers === listed && reals === listedReals) return undefined;
-  return `it has ${servers} virtual servers with ${reals} real servers, and /proc/net/ip_vs ${listed} with ${listedReals}`;
+  if (servers === listedServers && reals === listedReals) return undefined;
+  return { kind: 'servers', servers, reals, listedServers, listedReals };
 }
 
 /** For `nft list table`: one table, with its last brace. */
-export function faultOfTable(text: string, family: Family): string | undefined {
+export function faultOfTable(text: string, family: Family): OutputFault | undefined {
   const head = `table ${nftFamily[family]} ${nftTableName} {`;
-  if (!text.startsWith(`${head}\n`) && !text.startsWith(`${head} #`)) return `it does not begin with "${head}"`;
-  return text.indexOf('\n}') === text.length - 3 && text.endsWith('\n}\n') ? undefined : 'the table has no end';
+  if (!text.startsWith(`${head}\n`) && !text.startsWith(`${head} #`)) return { kind: 'no-begin', expected: head };
+  return text.indexOf('\n}') === text.length - 3 && text.endsWith('\n}\n')
+    ? undefined
+    : { kind: 'no-table-end', table: nftTableName };
 }
 
 /** For `ip -j addr`: each network has a link, at least lo. */
-export function faultOfLinks(text: string): string | undefined {
+export function faultOfLinks(text: string): OutputFault | undefined {
   try {
     const links = parseIpJson(text);
     const isLink = (link: unknown) => typeof link === 'object' && link !== null && 'ifname' in link;
-    return Array.isArray(links) && links.some(isLink) ? undefined : 'it has no link';
+    return Array.isArray(links) && links.some(isLink) ? undefined : { kind: 'no-link' };
   } catch (error) {
-    return error instanceof TooLong ? `it is ${error.message}` : 'it is not whole JSON';
+    return error instanceof TooLong ? { kind: 'long-json', reason: error.message } : { kind: 'no-json' };
   }
 }
 
@@ -240,7 +222,7 @@ export function isFlow(line: string): boolean {
 }
 
 /** For `conntrack -L`, which reports on stderr how many flows it has shown. */
-export function faultOfFlows(flows: number, stderr: string): string | undefined {
+export function faultOfFlows(flows: number, stderr: string): OutputFault | undefined {
   const shown = /: (\d+) flow entries have been shown/.exec(stderr)?.[1];
-  return shown === `${flows}` ? undefined : `it has ${flows} flows, and reports ${shown ?? 'none'}`;
+  return shown === `${flows}` ? undefined : { kind: 'flows', flows, shown };
 }

@@ -1,11 +1,11 @@
-import { Failure } from '../state/failure.ts';
+import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
+import { causeOf, Failure } from '../state/failure.ts';
 import { readJson, readLastBundle, stateFolder, writeJson, type StateFolder } from '../state/record.ts';
 import type { Host } from '../node/host.ts';
 import { readNetwork } from '../node/network.ts';
 import { readTrusted } from '../state/trusted-files.ts';
 import { serial as serialCheck } from '#checks';
 import { printable } from '../../base/printable.ts';
-import { describeError } from '../../base/system-errors.ts';
 import { isFile, isStoredFile, largestBundle, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import {
@@ -58,7 +58,7 @@ export class BundleSource {
     const path = this.#path;
     // Changing a signed pack breaks its signature, so its owner does not matter.
     if (this.#trust.length > 0) return this.#readSigned();
-    const request = { host: this.#host, path, what: 'the bundle' };
+    const request = { host: this.#host, path, of: 'bundle' } as const;
     const { files, isPack } = await readTrusted(request, readFiles);
     if (!isPack) return files;
     const signature = readSignature(files);
@@ -72,16 +72,20 @@ export class BundleSource {
     return this.#serial;
   }
 
-  /** Stores the serial, so that --trust refuses lower ones. Call it once the node is on that bundle for good. */
-  async remember(): Promise<void> {
+  /**
+   * Stores the serial, so that --trust refuses lower ones. Call it once the node is on that bundle for good. Returns why
+   * it is not stored.
+   */
+  async remember(): Promise<readonly Remark[]> {
     const serial = this.#serial;
-    if (serial === undefined || serial <= (await this.#readNewest())) return;
+    if (serial === undefined || serial <= (await this.#readNewest())) return [];
     const { newestSerial } = await this.#openFolder();
-    await writeJson(this.#host, newestSerial, { serial }).catch((error: unknown) =>
-      this.#terminal.err(
-        `warning: ${printable(`the serial of ${this.#path} cannot be kept: ${describeError(error)}`)}\n`,
-      ),
-    );
+    try {
+      await writeJson(this.#host, newestSerial, { serial });
+      return [];
+    } catch (error) {
+      return [remarkOf('serial-not-kept', { path: this.#path, cause: causeOf(error) })];
+    }
   }
 
   async #say(files: BundleFiles, signer: string): Promise<void> {
@@ -96,9 +100,8 @@ export class BundleSource {
   }
 
   async #readNewest(): Promise<number> {
-    const help = 'remove it: an older bundle is accepted then';
     const { newestSerial } = await this.#openFolder();
-    const newest = await readJson(this.#host, newestSerial, serialCheck, help);
+    const newest = await readJson(this.#host, newestSerial, serialCheck, 'serial');
     return newest?.serial ?? 0;
   }
 
@@ -107,13 +110,13 @@ export class BundleSource {
     const [newest, last] = [await this.#readNewest(), await readLastBundle(this.#host, await this.#openFolder())];
     const least = Math.max(newest, last?.serial ?? 0);
     if (found >= least || digestOf(files) === last?.digest) return;
-    const advice = 'use the newest pack; to go back to an older state, sign it again with a higher --serial';
-    throw refuse(`${this.#path} has serial ${found}, and this node had serial ${least} before`, advice);
+    throw new Failure('not-trusted', { problem: 'older', path: this.#path, serial: found, least });
   }
 
   /** `files`: all files of a bundle, or only its signature and manifest. */
   async #assertTrusted(files: BundleFiles): Promise<Signature> {
-    const readFrom = (file: string) => readTrusted({ host: this.#host, path: file, what: 'the keys in' }, readKeys);
+    const readFrom = (file: string) =>
+      readTrusted({ host: this.#host, path: file, of: 'keys' }, (examined) => readKeys(examined, file));
     const keys = (await Promise.all(this.#trust.map(readFrom))).flat();
     const signature = assertSigned(this.#path, files, keys);
     await this.#assertNoStepBack(files, signature.serial);
@@ -154,28 +157,22 @@ async function readFiles(path: string): Promise<{ readonly files: BundleFiles; r
 function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKey[]): Signature {
   const signature = readSignature(files);
   if (signature === undefined) throw notSigned(path);
-  if (signature === 'damaged') throw refuse(`the signature of ${path} is damaged`, 'copy the pack again');
+  if (signature === 'damaged') throw new Failure('not-trusted', { problem: 'damaged', path });
   const key = keys.find(({ id }) => id === signature.keyId);
   if (!key) {
-    const known = keys.map(({ id }) => id).join(', ');
-    const advice = `trusted keys: ${known}; if this is your new key, add it to the file of --trust`;
-    throw refuse(`${path} is signed by key ${signature.keyId}, which is not trusted`, advice);
+    const known = keys.map(({ id }) => id);
+    throw new Failure('not-trusted', { problem: 'unknown-key', path, key: signature.keyId, known });
   }
   if (isSignedBy(key, files, signature)) return signature;
-  throw refuse(`the signature of ${path} is wrong: the bundle has changed since it was signed`, 'do not use this pack');
+  throw new Failure('not-trusted', { problem: 'wrong', path });
 }
 
 function notSigned(path: string): Failure {
-  return refuse(`${path} is not signed`, 'give a pack that "kpc bundle pack --sign" wrote: a folder has no signature');
+  return new Failure('not-trusted', { problem: 'unsigned', path });
 }
 
-function refuse(text: string, advice: string): Failure {
-  return new Failure('not-trusted', text, advice);
-}
-
-function readKeys(file: string): readonly TrustedKey[] {
-  const keys = readKeyFile(file, readPublicKeys);
+function readKeys(examined: string, path: string): readonly TrustedKey[] {
+  const keys = readKeyFile(examined, readPublicKeys);
   if (typeof keys !== 'string') return keys;
-  const advice = 'write the public key there: openssl pkey -in kpc.key -pubout -out kpc.pub';
-  throw new Failure('bad-usage', `--trust ${file}: ${keys}`, advice);
+  throw new Failure('bad-usage', { problem: 'no-keys', path, reason: keys });
 }

@@ -1,14 +1,12 @@
 // Loads a bundle to apply, and follows one that may change.
-import { Failure, explainError } from '../state/failure.ts';
-import { printable } from '../../base/printable.ts';
+import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
+import { causeOf, Failure, explainError } from '../state/failure.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
 import { readFolder, knownNames } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import type { Manifest } from '../../bundle/manifest.ts';
 import type { BundleReading, StoredBundle } from '../../bundle/read-bundle.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
-import { version } from '../../base/version.ts';
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { keptBundle as keptCheck } from '#checks';
@@ -26,41 +24,29 @@ export async function loadBundle(
   source: Source = { read: () => readFolder(folder) },
   known?: StoredBundle,
 ): Promise<StoredBundle> {
-  const checked = await readChecked(source, known);
+  const checked = await readChecked(folder, source, known);
   if (checked.kind === 'bundle') return checked.bundle;
-  throw new Failure(
-    'bad-bundle',
-    `${folder} is not a bundle that can be applied:\n  ${checked.problems.map(printable).join('\n  ')}`,
-    checked.advice ?? adviseOn(checked.manifest),
-  );
+  const writer = checked.manifest?.kpcVersion;
+  throw new Failure('bad-bundle', { problem: 'broken', path: folder, problems: checked.problems, writer });
 }
 
 /** As loadBundle, but refuses dumps, which lack Services. `known`: unchanged files are not checked again. */
 export async function loadBundleToApply(folder: string, source?: Source, known?: StoredBundle): Promise<StoredBundle> {
   const bundle = await loadBundle(folder, source, known);
   if (!bundle.manifest.dumped) return bundle;
-  throw new Failure(
-    'bad-bundle',
-    `${folder} is a dump that "kpc-apply dump" wrote, not a bundle: it names no Services`,
-    'compile a bundle from manifests with "kpc compile -o"; "kpc-apply rollback" goes back to the state before the last apply',
-  );
+  throw new Failure('bad-bundle', { problem: 'dump', path: folder });
 }
 
-async function readChecked(
-  source: Source,
-  known: StoredBundle | undefined,
-): Promise<BundleReading & { readonly advice?: string }> {
+async function readChecked(path: string, source: Source, known: StoredBundle | undefined): Promise<BundleReading> {
   try {
     const files = await source.read();
     if (known?.files && areSameFiles(files, known.files)) return { kind: 'bundle', bundle: known };
     return checkBundle(files, compileState);
   } catch (error) {
     if (error instanceof Failure) throw error;
-    const broken = { kind: 'broken', manifest: undefined } as const;
-    const advice = 'name the folder that "kpc compile -o" wrote, or the file that "kpc bundle pack" wrote';
-    if (hasCode(error, 'ENOENT')) return { ...broken, problems: ['there is no such folder or file'], advice };
-    if (hasCode(error, 'ENOTDIR')) return { ...broken, problems: ['it is neither a folder nor a pack'], advice };
-    return { ...broken, problems: [describeError(error)] };
+    if (hasCode(error, 'ENOENT')) throw new Failure('bad-bundle', { problem: 'missing', path });
+    if (hasCode(error, 'ENOTDIR')) throw new Failure('bad-bundle', { problem: 'no-folder', path });
+    return { kind: 'broken', manifest: undefined, problems: [describeError(error)] };
   }
 }
 
@@ -68,18 +54,12 @@ function areSameFiles(a: BundleFiles, b: BundleFiles): boolean {
   return a.size === b.size && [...a].every(([name, text]) => b.get(name) === text);
 }
 
-function adviseOn(manifest: Manifest | undefined): string {
-  const again = 'compile it again with "kpc compile -o", and copy all of it';
-  if (!manifest || manifest.kpcVersion === version) return again;
-  return `${again}; kpc ${manifest.kpcVersion} wrote it and this is kpc-apply ${version}: use the same version of both`;
-}
-
 /** A bundle that may be replaced or damaged at any time. */
 export type WatchedBundle = ReturnType<typeof watchBundle>;
 
 interface Listener {
   readonly refused: (failure: Failure) => Promise<unknown>;
-  readonly warn: (problem: string) => Promise<void>;
+  readonly warn: (remark: Remark) => Promise<void>;
   readonly note: (text: string) => Promise<void>;
 }
 
@@ -92,19 +72,16 @@ export function watchBundle(path: string, { host, folder }: Session, source: Bun
   let wrong: Failure | undefined;
 
   async function recall(): Promise<StoredBundle | undefined> {
-    const stored = await readJson(host, kept, keptCheck, 'remove it');
+    const stored = await readJson(host, kept, keptCheck, 'copy');
     if (stored?.folder !== whole) return undefined;
     return loadBundleToApply(kept, { read: () => source.check(new Map(Object.entries(stored.files))) });
   }
 
   async function complain(failure: Failure): Promise<void> {
-    if (wrong?.message === failure.message) return;
+    if (JSON.stringify(wrong?.finding) === JSON.stringify(failure.finding)) return;
     wrong = failure;
     await listener.refused(failure);
-    const what = good
-      ? 'the node stays on the last good bundle until there is a new good one'
-      : 'no good bundle is known: the node is left as it is until there is one';
-    await listener.warn(what);
+    await listener.warn(remarkOf(good ? 'on-last-good-bundle' : 'no-good-bundle', {}));
   }
 
   return {
@@ -128,14 +105,14 @@ export function watchBundle(path: string, { host, folder }: Session, source: Bun
     serial: () => source.serial(),
     /** Stores the bundle read last, which has been applied, for later watches. */
     async keep(): Promise<void> {
-      await source.remember();
+      for (const remark of await source.remember()) await listener.warn(remark);
       const files = good?.files;
       // The manifest has the checksums of all other files.
       const manifest = files?.get('manifest.json');
       if (!files || manifest === keptManifest) return;
       keptManifest = manifest;
       await writeJson(host, kept, { folder: whole, files: Object.fromEntries(files) }).catch((error: unknown) =>
-        listener.warn(`the bundle cannot be kept for the next watch: ${describeError(error)}`),
+        listener.warn(remarkOf('bundle-not-kept', { cause: causeOf(error) })),
       );
     },
   };

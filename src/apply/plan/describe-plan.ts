@@ -8,11 +8,8 @@ import {
   type ChangeCount,
 } from '../../ask/changes/list-changes.ts';
 import { findOwners } from '../../kube-proxy/owners.ts';
-import { joinHostPort } from '../../kernel/address.ts';
-import { accessFilter } from '../../kube-proxy/ipvs-objects.ts';
-import { listLeftAddresses, type Plan } from './plan.ts';
+import type { Plan } from './plan.ts';
 import { objectKinds } from '../../kernel/state.ts';
-import type { DrainingServer } from '../state/record.ts';
 
 export const plannedChangeSchema = objectOf({
   /** The bundle's "namespace/name:port", or as in rules' comments; the address if unknown. */
@@ -56,18 +53,4 @@ function changesOfNode({ modules, settings }: Plan): readonly KernelChange[] {
       change: 'changed' as const,
     })),
   ];
-}
-
-/** "TCP 10.96.0.1:80 → 10.1.1.1:8080", from the keys that a record has. */
-export function describeDraining({ virtualServer, realServer }: DrainingServer): string {
-  const [protocol = '', address = '', port] = virtualServer.split(' ');
-  const [realAddress = '', realPort] = realServer.split(' ');
-  return `${protocol} ${joinHostPort(address, Number(port))} → ${joinHostPort(realAddress, Number(realPort))}`;
-}
-
-/** "2 addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER"; nothing if none is left. */
-export function describeLeftAddresses(plan: Plan): readonly string[] {
-  const { length } = listLeftAddresses(plan);
-  const stay = length === 1 ? '1 address of IPVS mode stays' : `${length} addresses of IPVS mode stay`;
-  return length === 0 ? [] : [`${stay} for open connections, closed by ${accessFilter.chain}`];
 }

@@ -34,11 +34,6 @@ export type Conflict = Shaped<typeof conflictSchema>;
 /** An object as messages name it. */
 type Named = Pick<Conflict, 'kind' | 'name'>;
 
-/** "virtual server TCP 10.96.0.1:80". */
-export function describeConflict({ kind, name }: Named): string {
-  return `${kind === 'virtual-server' ? 'virtual server' : kind} ${name}`;
-}
-
 /** What looks like kube-proxy's, and stays. */
 export interface Leftover extends Conflict {
   /** Whether --adopt would keep it, because other programs' rules or sets use it. */

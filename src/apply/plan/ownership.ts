@@ -30,15 +30,16 @@ import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { variantOf, type Variants } from '../node/tools.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, chainKey, jumpKey, nftTableKey, nothingOwned, rulesKey } from '../state/owned-names.ts';
-import { describeConflict, OwnershipDraft, type Claims, type OwnershipDecision } from './ownership-draft.ts';
+import { OwnershipDraft, type Claims, type Leftover, type OwnershipDecision } from './ownership-draft.ts';
 
 export function decideOwnership(present: KernelState, wanted: KernelState, claims: Claims): OwnershipDecision {
   const decision = divideAll(present, wanted, claims);
   const { leftovers } = decision;
   if (leftovers.length === 0 || claims.adopt) return decision;
   const { used } = divideAll(present, wanted, { ...claims, adopt: true });
-  const names = new Set(used.map(describeConflict));
-  return { ...decision, leftovers: leftovers.map((each) => ({ ...each, isUsed: names.has(describeConflict(each)) })) };
+  const keyOf = ({ kind, name }: Pick<Leftover, 'kind' | 'name'>) => `${kind} ${name}`;
+  const keys = new Set(used.map(keyOf));
+  return { ...decision, leftovers: leftovers.map((each) => ({ ...each, isUsed: keys.has(keyOf(each)) })) };
 }
 
 function divideAll(present: KernelState, wanted: KernelState, claims: Claims): OwnershipDecision {

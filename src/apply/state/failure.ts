@@ -1,20 +1,37 @@
-import type { FailureCode } from '../../base/failure-codes.ts';
-import { hasCode, isSystemError } from '../../base/system-errors.ts';
+import type { Cause, FailureArguments, FailureCode, FailureFault } from '../../base/findings/apply.ts';
+import { describeError, hasCode, isSystemError } from '../../base/system-errors.ts';
 
-/** Why something could not be done, for people, with what to do about it. `code` is stable, for programs. */
+/** Why something could not be done, as data: `say` has the words of each code. */
 export class Failure extends Error {
-  readonly code: FailureCode;
-  readonly advice: string;
-  readonly tool: string | undefined;
+  readonly finding: FailureFault;
 
-  constructor(code: FailureCode, text: string, advice: string, tool?: string) {
-    super(text);
+  constructor(...[code, details]: NewFailure) {
+    super(code);
     this.name = 'Failure';
-    this.code = code;
-    this.advice = advice;
-    this.tool = tool;
+    this.finding = { code, arguments: details } as FailureFault;
+  }
+
+  get code(): FailureCode {
+    return this.finding.code;
+  }
+
+  /** Whether the kernel refused it to this process. */
+  get lacksRights(): boolean {
+    const { code, arguments: details } = this.finding;
+    if (code === 'system-error') return details.problem === 'refused' && details.lacks === 'rights';
+    return code === 'unreadable-node' && details.problem === 'failed' && details.isRefused;
+  }
+
+  /** The tool that is at fault, if one is. */
+  get tool(): string | undefined {
+    const { arguments: details } = this.finding;
+    return 'tool' in details ? details.tool : undefined;
   }
 }
+
+type NewFailure = {
+  [Code in FailureCode]: [code: Code, details: FailureArguments<Code>];
+}[FailureCode];
 
 /** The uncaught error that aborted the work, if any: an operator's signal gives no reason. */
 export function faultOf(signal: AbortSignal | undefined): Failure | undefined {
@@ -25,10 +42,15 @@ export function faultOf(signal: AbortSignal | undefined): Failure | undefined {
 export function explainError(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isSystemError(error)) {
-    return new Failure('system-error', nameFile(error), adviseOn(error));
+    return new Failure('system-error', { problem: 'refused', reason: nameFile(error), lacks: lackOf(error) });
   }
-  const [text = ''] = String(error).split('\n');
-  return new Failure('internal-error', text, 'this is a bug in kpc-apply: report it with this line and the command');
+  const [reason = ''] = String(error).split('\n');
+  return new Failure('internal-error', { reason });
+}
+
+/** An error as the cause of a failure. */
+export function causeOf(error: unknown): Cause {
+  return error instanceof Failure ? error.finding : describeError(error);
 }
 
 /** The system's message, with the file if it leaves that out. */
@@ -36,7 +58,7 @@ function nameFile({ message, path }: NodeJS.ErrnoException): string {
   return path === undefined || message.includes(path) ? message : `${message} '${path}'`;
 }
 
-function adviseOn(error: NodeJS.ErrnoException): string {
-  if (hasCode(error, 'EACCES') || hasCode(error, 'EPERM')) return 'run it as root';
-  return hasCode(error, 'ENOSPC') ? 'free some space there, and try again' : 'fix the cause and try again';
+function lackOf(error: NodeJS.ErrnoException): 'rights' | 'space' | undefined {
+  if (hasCode(error, 'EACCES') || hasCode(error, 'EPERM')) return 'rights';
+  return hasCode(error, 'ENOSPC') ? 'space' : undefined;
 }

@@ -73,7 +73,7 @@ async function readState(host: Host, folder: StateFolder, id: number): Promise<S
   const path = statePath(folder, id);
   const snapshot = await readSnapshot(host, folder, path);
   if (!snapshot || snapshot.state.id === id) return snapshot;
-  throw new Failure('bad-state-folder', `${path} is damaged: it holds another state`, 'remove it');
+  throw new Failure('bad-state-folder', { problem: 'other-state', path });
 }
 
 /** A state, with all that later changes did. Throws a Failure if its file or one of theirs is missing or damaged. */
@@ -81,7 +81,7 @@ export function findState({ states, damaged, before }: History, id: number): Sna
   const problem = damaged.get(id) ?? (id === before ? undefined : [...damaged.values()][0]);
   if (problem) throw problem;
   const found = states.find(({ state }) => state.id === id);
-  if (!found) throw new Failure('bad-usage', `there is no state ${id} to go back to`, adviseOnStates(states));
+  if (!found) throw new Failure('bad-usage', { problem: 'no-state', id, states: states.map(({ state }) => state) });
   const since = states.filter(({ state }) => state.id >= id);
   // The oldest comes last: a setting it did not record is as the next states found it.
   const settings = Object.assign({}, ...since.map(({ reading }) => reading.settings));
@@ -101,32 +101,6 @@ export function joinSettingsMade(changes: readonly Pick<Snapshot, 'settingsMade'
     }
   }
   return Object.fromEntries([...all].map(([path, values]) => [path, [...values]]));
-}
-
-/** Advice if a rollback has nothing to undo or the state is not kept. */
-export function adviseOnStates(states: readonly Snapshot[]): string {
-  if (states.length === 0) return 'no earlier state is kept, as after a reboot: apply the bundle that you want';
-  return `"kpc-apply rollback --to ID" goes to one of these: ${states.map(({ state }) => nameState(state)).join('; ')}`;
-}
-
-/** "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
-export function nameState(state: StateMark): string {
-  return `state ${state.id} (${describeState(state)})`;
-}
-
-/** "bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z". */
-export function describeState({ since, command, bundle }: StateMark): string {
-  if (command === undefined) return 'what kpc-apply found';
-  const what = bundle ? `bundle ${bundle.folder} (${bundle.digest.slice(0, 12)})` : 'nothing of kpc-apply';
-  const how = { apply: 'applied', watch: 'applied by watch', cleanup: 'after cleanup' }[command];
-  const when = since === undefined ? '' : ` ${formatTime(since)}`;
-  return `${what}, ${how}${when}`;
-}
-
-/** Milliseconds since 1970 → "2026-01-31T12:00:00Z". A time outside the calendar is unknown. */
-export function formatTime(milliseconds: number): string {
-  const date = new Date(milliseconds);
-  return Number.isNaN(date.getTime()) ? 'at an unknown time' : `${date.toISOString().slice(0, 19)}Z`;
 }
 
 /** Whether a change keeps the node's state: `watch` repairs others' changes or ends drains. */

@@ -2,7 +2,6 @@ import { lastCommand as lastCommandCheck } from '#checks';
 import type { Shaped } from '../../base/json/schema.ts';
 import { isDone, type ChangeOutcome, type Session } from '../change/observe-node.ts';
 import { explainError } from './failure.ts';
-import { formatTime } from './history.ts';
 import { readJson, readRecord, writeJson, type BundleMark } from './record.ts';
 import type { lastCommandSchema } from './schemas.ts';
 
@@ -27,11 +26,12 @@ export async function noting(session: Session, command: string, work: Work): Pro
     const outcome = await work();
     const { kind } = outcome;
     if (kind === 'unchanged' && (await isKnown(session))) await noteCommand(session, { command, outcome: kind });
-    if (kind === 'put-back') await noteCommand(session, { command, outcome: kind, reason: outcome.failure.message });
+    if (kind === 'put-back')
+      await noteCommand(session, { command, outcome: kind, reason: session.say(outcome.failure) });
     return outcome;
   } catch (error) {
     if (await isKnown(session))
-      await noteCommand(session, { command, outcome: 'refused', reason: explainError(error).message });
+      await noteCommand(session, { command, outcome: 'refused', reason: session.say(explainError(error)) });
     throw error;
   }
 }
@@ -49,20 +49,6 @@ export async function notingRound(session: Session, bundle: BundleMark, work: Wo
 
 /** The last command of this boot, if it did not change the node. */
 export async function readLastCommand({ host, folder }: Session): Promise<LastCommand | undefined> {
-  const advice =
-    'remove it; kpc-apply then does not know the last command, so check "kpc-apply rollback --dry-run" first';
-  const last = await readJson<LastCommand>(host, folder.lastCommand, lastCommandCheck, advice);
+  const last = await readJson<LastCommand>(host, folder.lastCommand, lastCommandCheck, 'last-command');
   return last?.bootId === folder.network.bootId ? last : undefined;
-}
-
-/** Why a rollback would undo nothing: "the last command, "apply /root/shop" at 2026-…, changed nothing". */
-export function describeLastCommand({ command, at, outcome, reason }: LastCommand): string {
-  const [first = ''] = (reason ?? '').split('\n');
-  const why = first === '' ? '' : ` (${first})`;
-  const what = {
-    unchanged: 'changed nothing',
-    'put-back': `put everything back${why}`,
-    refused: `was refused and changed nothing${why}`,
-  }[outcome];
-  return `the last command, "${command}" at ${formatTime(at)}, ${what}`;
 }

@@ -1,7 +1,7 @@
-import { describeError, hasCode } from '../../base/system-errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
 import { claim as claimCheck } from '#checks';
 import type { Shaped } from '../../base/json/schema.ts';
-import { Failure } from './failure.ts';
+import { causeOf, Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { readBootId } from '../node/network.ts';
 import { hidesProcesses, readStartTime } from '../node/processes.ts';
@@ -65,23 +65,18 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
   const own = `${claim.pid}-${claim.started}`;
   const laid: string[] = [];
   try {
-    for (const { claims, remedy } of await claimPlaces(host, folder)) {
+    for (const { claims, of } of await claimPlaces(host, folder)) {
       const path = `${claims}/${own}`;
       laid.push(path);
       try {
         await writeJson(host, path, claim);
       } catch (error) {
         const isTaken = hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR');
-        const advice = isTaken
-          ? `remove the file in the place of ${claims}, or of a folder above it, and try again`
-          : remedy;
-        throw new Failure('write-failed', `cannot take the lock in ${claims}: ${describeError(error)}`, advice);
+        const lock = { problem: 'lock', folder: claims, of: isTaken ? 'file' : of, cause: causeOf(error) } as const;
+        throw new Failure('write-failed', lock);
       }
       const { holder, abandoned } = await lookAtClaims(host, claims, own);
-      if (holder) {
-        const busy = `another kpc-apply is running: process ${holder.pid}, "${holder.command}"`;
-        throw new Failure('busy', busy, 'wait until it has ended, then try again');
-      }
+      if (holder) throw new Failure('busy', { pid: holder.pid, command: holder.command });
       for (const each of abandoned) await host.remove(each);
     }
     return await work();
@@ -102,12 +97,9 @@ export async function findHolder(host: Host, folder: string): Promise<Claim | un
 
 async function claimPlaces(host: Host, folder: string) {
   return [
-    { claims: await lockFolder(host), remedy: 'run it as root, and make sure that /run is writable' },
-    {
-      claims: `${folder}/lock`,
-      remedy: 'free some space and make the folder writable, or choose another with --state-dir',
-    },
-  ];
+    { claims: await lockFolder(host), of: 'run' },
+    { claims: `${folder}/lock`, of: 'state-folder' },
+  ] as const;
 }
 
 /** The other holder of the lock, if any, and the ownerless claims before its own. */
@@ -139,7 +131,7 @@ async function isHeld(host: Host, claim: Claim): Promise<boolean> {
 /** Undefined for any other file: a claim appears whole or not at all. */
 async function readClaim(host: Host, path: string): Promise<Claim | undefined> {
   try {
-    return await readJson(host, path, claimCheck, '');
+    return await readJson(host, path, claimCheck, 'copy');
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

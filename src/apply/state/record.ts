@@ -1,3 +1,5 @@
+import type { StoredKind } from '../../base/findings/apply.ts';
+import type { OtherNetwork } from '../../base/findings/node-checks.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
 import { ownershipRecord as recordCheck, snapshot as snapshotCheck, boot as bootCheck } from '#checks';
 import { readChecked, type Check } from '../../base/json/check.ts';
@@ -71,9 +73,6 @@ export type StateFolder = ReturnType<typeof stateFolder>;
 /** A state to go back to: raw output, which later versions and people can read, and what was owned. */
 export type Snapshot = Shaped<typeof snapshotSchema>;
 
-const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded';
-const stateAdvice = 'remove it: that earlier state is lost, so apply the bundle that you want instead';
-
 export function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, here: NodeNetwork): boolean {
   return bootId === here.bootId && network?.inode === here.inode && network.mark === here.mark;
 }
@@ -81,7 +80,7 @@ export function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, h
 /** This network's record. One of another network or boot is about rules that are elsewhere or gone. */
 export async function readRecord(host: Host, folder: StateFolder): Promise<OwnershipRecord> {
   const { bootId, ...network } = folder.network;
-  const record = await readJson(host, folder.record, recordCheck, adoptAdvice);
+  const record = await readJson(host, folder.record, recordCheck, 'record');
   return record && isOfNetwork(record, folder.network)
     ? record
     : { bootId, network, owned: nothingOwned, draining: [] };
@@ -89,13 +88,13 @@ export async function readRecord(host: Host, folder: StateFolder): Promise<Owner
 
 /** The bundle recorded last, also from before a boot. Undefined if the record is damaged. */
 export async function readLastBundle(host: Host, folder: StateFolder): Promise<BundleMark | undefined> {
-  const record = await readJson(host, folder.record, recordCheck, adoptAdvice).catch(() => undefined);
+  const record = await readJson(host, folder.record, recordCheck, 'record').catch(() => undefined);
   return record?.state?.bundle;
 }
 
 /** A kept earlier state; undefined if there is none, or it is of another network. */
 export async function readSnapshot(host: Host, folder: StateFolder, path: string): Promise<Snapshot | undefined> {
-  const snapshot = await readJson(host, path, snapshotCheck, path === folder.journal ? adoptAdvice : stateAdvice);
+  const snapshot = await readJson(host, path, snapshotCheck, path === folder.journal ? 'record' : 'state');
   return snapshot && isOfNetwork(snapshot.record, folder.network) ? snapshot : undefined;
 }
 
@@ -104,31 +103,25 @@ export async function readSnapshot(host: Host, folder: StateFolder, path: string
  * can it be put back, so nothing may replace it. Test: apply/networks.test.ts.
  */
 export async function readJournal(host: Host, folder: StateFolder): Promise<Snapshot | undefined> {
-  const journal = await readJson(host, folder.journal, snapshotCheck, adoptAdvice);
+  const journal = await readJson(host, folder.journal, snapshotCheck, 'record');
   if (journal?.record.bootId !== folder.network.bootId) return undefined;
   if (isOfNetwork(journal.record, folder.network)) return journal;
   const { network } = journal.record;
-  const whose = network ? `belongs to network ${network.inode}` : 'does not say to which network it belongs';
-  throw new Failure(
-    'bad-state-folder',
-    `an apply did not finish, and its journal ${folder.journal} ${whose}; this is network ${folder.network.inode}`,
-    network
-      ? 'run "kpc-apply rollback" there, or choose another folder with --state-dir'
-      : 'an earlier version wrote it: run rollback with that version, in the network that it changed; or remove it, then apply with --adopt',
-  );
+  const networks = { network: network?.inode, here: folder.network.inode };
+  throw new Failure('bad-state-folder', { problem: 'other-network', path: folder.journal, ...networks });
 }
 
 /** The record and the journal's record, of any network and boot. Undefined if damaged. */
 async function readBinding(host: Host, { record, journal }: ReturnType<typeof filesIn>) {
   return {
-    record: await readJson(host, record, recordCheck, '').catch(() => undefined),
-    journal: (await readJson(host, journal, snapshotCheck, '').catch(() => undefined))?.record,
+    record: await readJson(host, record, recordCheck, 'copy').catch(() => undefined),
+    journal: (await readJson(host, journal, snapshotCheck, 'copy').catch(() => undefined))?.record,
   };
 }
 
 /** A file of the state folder; undefined if missing. Throws a Failure if the check refuses it. */
-export async function readJson<T>(host: Host, path: string, check: Check<T>, advice: string): Promise<T | undefined> {
-  const damaged = (why: string) => new Failure('bad-state-folder', `${path} is damaged: ${why}`, advice);
+export async function readJson<T>(host: Host, path: string, check: Check<T>, of: StoredKind): Promise<T | undefined> {
+  const damaged = (reason?: string) => new Failure('bad-state-folder', { problem: 'damaged', path, of, reason });
   try {
     const content = await host.readFile(path);
     if (content === undefined) return undefined;
@@ -137,7 +130,7 @@ export async function readJson<T>(host: Host, path: string, check: Check<T>, adv
     throw damaged(reading.wrong);
   } catch (error) {
     // The parser's message quotes the text, which may be of an unrelated file.
-    if (error instanceof SyntaxError) throw damaged('it is not JSON');
+    if (error instanceof SyntaxError) throw damaged();
     throw error instanceof UnreadableFile ? damaged(error.reason) : error;
   }
 }
@@ -161,28 +154,20 @@ async function listPlaces(host: Host, { base }: StateFolder): Promise<readonly P
 }
 
 /** Unfinished applies in other networks of this boot, and records if this network has none. */
-export async function describeOtherNetworks(host: Host, folder: StateFolder): Promise<readonly string[]> {
+export async function listOtherNetworks(host: Host, folder: StateFolder): Promise<readonly OtherNetwork[]> {
   const { network: here } = folder;
   const places = await listPlaces(host, folder);
   const isOwn = (record: OwnershipRecord | undefined) => record !== undefined && isOfNetwork(record, here);
   const isOther = (record: OwnershipRecord | undefined): record is OwnershipRecord =>
     record?.bootId === here.bootId && !isOwn(record);
   const hasOwn = places.some(({ record, journal }) => isOwn(record) || isOwn(journal));
-  return places.flatMap(({ path, record, journal }) => {
-    const files = filesIn(path);
-    if (isOther(journal)) {
-      return `${files.journal} is of an apply that runs, or did not finish, ${nameNetwork(journal, here)}; it waits for "kpc-apply rollback" there`;
-    }
-    if (hasOwn || !isOther(record)) return [];
-    return `${files.record} is of what was made ${nameNetwork(record, here)}: here, it owns nothing`;
+  return places.flatMap(({ path, record, journal }): readonly OtherNetwork[] => {
+    const other = (of: OtherNetwork['of'], { network }: OwnershipRecord): OtherNetwork => {
+      return { of, path: filesIn(path)[of], here: here.inode, network: network?.inode, mark: network?.mark };
+    };
+    if (isOther(journal)) return [other('journal', journal)];
+    return hasOwn || !isOther(record) ? [] : [other('record', record)];
   });
-}
-
-/** "in network 4026531840 (this is 4026532281)". */
-function nameNetwork({ network }: OwnershipRecord, here: StateFolder['network']): string {
-  if (!network) return `by an earlier version, in a network that it does not name (this is ${here.inode})`;
-  if (network.inode !== here.inode) return `in network ${network.inode} (this is ${here.inode})`;
-  return `in an earlier network ${network.inode}, or in this one before it lost its mark ${network.mark ?? ''}`;
 }
 
 /** Removes the folders of networks that ended with an earlier boot. */
@@ -190,7 +175,7 @@ export async function forgetEarlierBoots(host: Host, folder: StateFolder): Promi
   for (const { path, record, journal } of await listPlaces(host, folder)) {
     if (path === folder.base) continue;
     const { lastCommand, tables } = filesIn(path);
-    const read = (file: string) => readJson(host, file, bootCheck, '').catch(() => undefined);
+    const read = (file: string) => readJson(host, file, bootCheck, 'copy').catch(() => undefined);
     const boots = [record, journal, await read(lastCommand), await read(tables)].flatMap((each) => each?.bootId ?? []);
     if (boots.length > 0 && !boots.includes(folder.network.bootId)) await host.remove(path);
   }

@@ -1,3 +1,4 @@
+import type { Exposure, TrustedKind } from '../../base/findings/apply.ts';
 import type { PathLevel } from '../../base/held-path.ts';
 import { renameInError } from '../../base/system-errors.ts';
 import type { ExaminedPath, Host } from '../node/host.ts';
@@ -21,8 +22,7 @@ export async function assertTrustedState(host: Host, folder: string): Promise<vo
   try {
     const exposure = await findExposure(host, examined, root, depths.state);
     if (exposure === undefined) return;
-    const text = `users other than root can change the state folder ${folder}: ${exposure.text}`;
-    throw new Failure('bad-state-folder', text, `${exposure.advice}, or choose another folder with --state-dir`);
+    throw new Failure('bad-state-folder', { problem: 'exposed', path: folder, exposure });
   } finally {
     examined.close();
   }
@@ -34,7 +34,7 @@ export async function assertTrustedState(host: Host, folder: string): Promise<vo
  * apply/trust.test.ts.
  */
 export async function readTrusted<T>(
-  { host, path, what }: { readonly host: Host; readonly path: string; readonly what: string },
+  { host, path, of }: { readonly host: Host; readonly path: string; readonly of: TrustedKind },
   read: (examined: string) => T | Promise<T>,
 ): Promise<T> {
   if (host.user.uid !== 0) return read(path);
@@ -44,23 +44,16 @@ export async function readTrusted<T>(
   const examined = await host.examine(path);
   try {
     const exposure = await findExposure(host, examined, trusted, depths.bundle);
-    if (exposure) {
-      throw new Failure('bad-bundle', `other users can change ${what} ${path}: ${exposure.text}`, exposure.advice);
-    }
+    if (exposure) throw new Failure('bad-bundle', { problem: 'exposed', of, path, exposure });
     // For what is missing or no file, this throws the error.
     const content = await read(examined.path);
     if (examined.levels.some(({ isParent }) => !isParent)) return content;
-    throw new Failure('bad-bundle', `${what} ${path} was not there before it was read`, 'run the command again');
+    throw new Failure('bad-bundle', { problem: 'replaced', of, path });
   } catch (error) {
     throw renameInError(error, examined.path, path);
   } finally {
     examined.close();
   }
-}
-
-interface Exposure {
-  readonly text: string;
-  readonly advice: string;
 }
 
 /** How others could change a file, or a folder and its content. Does not list a folder that others can change. */
@@ -71,7 +64,7 @@ async function findExposure(
   depth: number,
 ): Promise<Exposure | undefined> {
   for (const level of levels) {
-    const exposure = describeExposure(level, trusted) ?? (await findGrant(host, level, trusted));
+    const exposure = exposureOf(level, trusted) ?? (await findGrant(host, level, trusted));
     if (exposure) return exposure;
   }
   for (const name of depth === 0 ? [] : await host.list(path)) {
@@ -95,22 +88,13 @@ function isSafeToWrite({ mode, isParent, isReadOnly }: PathLevel): boolean {
   return isReadOnly || (isParent && (mode & sticky) !== 0);
 }
 
-function describeExposure(level: PathLevel, trusted: Trusted): Exposure | undefined {
+function exposureOf(level: PathLevel, trusted: Trusted): Exposure | undefined {
   const { path, owner, group, mode } = level;
-  if (!trusted.owners.has(owner)) {
-    // -h: changes a link itself, not its target.
-    const advice = `check what it holds, then run "chown -h root ${path}"`;
-    return { text: `${path} belongs to user ${owner}`, advice };
-  }
+  if (!trusted.owners.has(owner)) return { kind: 'owner', path, owner };
   if (isSafeToWrite(level)) return undefined;
-  const shown = showMode(mode);
-  if ((mode & allMayWrite) !== 0) {
-    return { text: `any user can write to ${path} (mode ${shown})`, advice: `run "chmod go-w ${path}"` };
-  }
-  if ((mode & groupMayWrite) !== 0 && !trusted.groups.has(group)) {
-    return { text: `group ${group} can write to ${path} (mode ${shown})`, advice: `run "chmod g-w ${path}"` };
-  }
-  return undefined;
+  if ((mode & allMayWrite) !== 0) return { kind: 'all', path, mode: showMode(mode) };
+  if ((mode & groupMayWrite) === 0 || trusted.groups.has(group)) return undefined;
+  return { kind: 'group', path, group, mode: showMode(mode) };
 }
 
 function showMode(mode: number): string {
@@ -126,15 +110,11 @@ async function findGrant(host: Host, level: PathLevel, trusted: Trusted): Promis
   if (isSafeToWrite(level) || (mode & groupMayWrite) === 0) return undefined;
   const list = await host.run({ tool: 'getfacl', args: ['-cnpE', '--', path] });
   if (list.kind === 'missing' || list.status !== 0) {
-    const text = `its mode ${showMode(mode)} may hide an access control list, and getfacl, which shows it, `;
-    const why = list.kind === 'missing' ? 'is missing' : 'failed';
-    return { text: `${path}: ${text}${why}`, advice: `run "chmod g-w ${path}", or install the package acl` };
+    return { kind: 'hidden-list', path, mode: showMode(mode), isMissing: list.kind === 'missing' };
   }
-  for (const [, kind, id] of list.stdout.matchAll(/^(user|group):(\d+):.w.$/gm)) {
-    const known = kind === 'user' ? trusted.owners : trusted.groups;
-    if (known.has(Number(id))) continue;
-    const text = `an access control list lets ${kind} ${id} write to ${path}`;
-    return { text, advice: `see "getfacl ${path}", then run "setfacl -b ${path}"` };
+  for (const [, of = '', id = ''] of list.stdout.matchAll(/^(user|group):(\d+):.w.$/gm)) {
+    const known = of === 'user' ? trusted.owners : trusted.groups;
+    if (!known.has(Number(id))) return { kind: 'list', path, of, id };
   }
   return undefined;
 }

@@ -8,7 +8,7 @@ import { lintFindings } from './lint.ts';
 import { objectFindings } from './objects.ts';
 import { serviceFindings } from './services.ts';
 import { settingFindings } from './settings.ts';
-import type { Row, Severity } from './rows.ts';
+import { severityIn, type ArgumentsIn, type Row, type Severity } from './rows.ts';
 
 const rows = {
   ...answerFindings,
@@ -48,13 +48,10 @@ export function isLintCode(code: FindingCode): code is LintCode {
 }
 
 /** The data that a finding of a code carries. JSON can hold all of it. */
-export type ArgumentsOf<Code extends FindingCode> = {
-  [C in Code]: (typeof rows)[C] extends Row<infer Arguments> ? Arguments : never;
-}[Code];
+export type ArgumentsOf<Code extends FindingCode> = ArgumentsIn<typeof rows, Code>;
 
 export function severityOf<Code extends FindingCode>(code: Code, details: ArgumentsOf<Code>): Severity {
-  const { severity } = rows[code] as Row<ArgumentsOf<Code>>;
-  return typeof severity === 'string' ? severity : severity.weigh(details);
+  return severityIn(rows[code] as Row<ArgumentsOf<Code>>, details);
 }
 
 /** The worst first. */

@@ -18,6 +18,10 @@ export function row<Arguments>(severity: Row<Arguments>['severity']): Row<Argume
   return { severity };
 }
 
+export function severityIn<Arguments>({ severity }: Row<Arguments>, details: Arguments): Severity {
+  return typeof severity === 'string' ? severity : severity.weigh(details);
+}
+
 export function ofCompiling<Arguments>(severity: Row<Arguments>['severity']): Row<Arguments> {
   return { severity, isOfCompiling: true };
 }
@@ -33,6 +37,11 @@ export type By<Key extends string, Cases> = {
 }[keyof Cases];
 
 export type None = Readonly<Record<string, never>>;
+
+/** The arguments of a table's code. */
+export type ArgumentsIn<Table, Code extends keyof Table> = {
+  [C in Code]: Table[C] extends Row<infer Arguments> ? Arguments : never;
+}[Code];
 
 /** Another finding as an argument: no argument has type Finding. */
 export interface Cited {

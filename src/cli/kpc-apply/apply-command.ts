@@ -7,7 +7,8 @@ import {
   requestBundle,
   requestNothing,
 } from '../../apply/change/apply-bundle.ts';
-import { nameState } from '../../apply/state/history.ts';
+import { nameState } from '../../say/words/states.ts';
+import { nameObject } from '../../say/words/apply-parts.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { assertAllSeen, assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
 import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
@@ -29,7 +30,6 @@ import {
 import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
-import { describeConflict } from '../../apply/plan/ownership-draft.ts';
 
 export const apply = defineCommand({
   name: 'apply',
@@ -64,7 +64,7 @@ export const apply = defineCommand({
         const { bundle, choices } = await load();
         return withLock(host, options.stateDir, command, () => applyBundle(session, bundle, choices));
       });
-      if (isDone(outcome)) await source.remember();
+      for (const remark of isDone(outcome) ? await source.remember() : []) await reportWarning(remark, terminal);
       return reportOutcome(outcome, terminal);
     });
   },
@@ -168,8 +168,8 @@ async function reportLeftovers({ ownership: { leftovers, used } }: Plan, termina
   }
 }
 
-function nameKept(kept: readonly Parameters<typeof describeConflict>[0][]): string {
-  return nameSome(kept.map((each) => (each.kind === 'chain' ? each.name : describeConflict(each))));
+function nameKept(kept: readonly Parameters<typeof nameObject>[0][]): string {
+  return nameSome(kept.map((each) => (each.kind === 'chain' ? each.name : nameObject(each))));
 }
 
 type RollbackFlag =

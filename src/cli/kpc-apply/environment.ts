@@ -1,14 +1,17 @@
 import { printable, printableLines } from '../../base/printable.ts';
-import type { ChangeEvent, Session } from '../../apply/change/observe-node.ts';
+import { remark, type ChangeEvent, type Session } from '../../apply/change/observe-node.ts';
 import { explainError, faultOf, type Failure } from '../../apply/state/failure.ts';
-import { formatTime } from '../../apply/state/history.ts';
 import { formatCommand, type Host } from '../../apply/node/host.ts';
 import { mostSaid } from '../../apply/node/output.ts';
 import { readNetwork } from '../../apply/node/network.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
-import { describeOtherNetworks, forgetEarlierBoots, stateFolder } from '../../apply/state/record.ts';
+import { listOtherNetworks, forgetEarlierBoots, stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
+import { severityOfFailure } from '../../base/findings/apply.ts';
+import type { Remark } from '../../base/findings/node-checks.ts';
+import { sayApply } from '../../say/words/apply-said.ts';
+import { formatTime } from '../../say/words/states.ts';
 import { formatErrorsJson } from '../../say/formats/json.ts';
 import { formatPlanText } from '../../say/plan-text.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
@@ -42,7 +45,7 @@ export async function openSession(
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
     // A watch would repeat a warning in each round. Test: apply/other-variant.test.ts.
-    if (event.kind === 'warning' && said.size === said.add(event.text).size) return;
+    if (event.kind === 'warning' && said.size === said.add(JSON.stringify(event.remark)).size) return;
     showProgress(event, terminal);
   };
   const run: Host['run'] = async (command, patience) => {
@@ -52,17 +55,17 @@ export async function openSession(
     const cut = result.kind === 'ended' ? result.cut : undefined;
     // A cut listing is refused.
     if (cut === 'stderr' || (cut && !command.room)) {
-      const text = `"${formatCommand(command)}" prints more than ${mostSaid / 2 ** 20} MB on its ${cut}: the rest is left out`;
-      onEvent({ kind: 'warning', text });
+      onEvent(remark('cut-output', { command: formatCommand(command), most: mostSaid, of: cut }));
     }
     return result;
   };
   const host: Host = { ...environment.host, run };
   const folder = stateFolder(stateDir, await readNetwork(host, mayChange));
   if (mayChange) await forgetEarlierBoots(host, folder);
-  for (const text of await describeOtherNetworks(host, folder)) onEvent({ kind: 'warning', text });
+  for (const other of await listOtherNetworks(host, folder)) onEvent(remark('other-network', other));
   const assumesAlone = assumeAlone === true || force === true;
-  return { host, folder, onEvent, signal, balancerReload, assumesAlone };
+  const say = ({ finding }: Failure) => sayApply(finding).text;
+  return { host, folder, onEvent, say, signal, balancerReload, assumesAlone };
 }
 
 /** Events that logs must show. */
@@ -91,9 +94,9 @@ function describeEvent(event: ChangeEvent): string {
     case 'waiting':
       return `kpc-apply: waiting for "${event.command}" since ${formatTime(event.since)}; kpc-apply stops it after ${event.limit / 1000} s`;
     case 'putting-back':
-      return `putting everything back: ${event.because.message}`;
+      return `putting everything back: ${sayApply(event.because.finding).text}`;
     case 'warning':
-      return `warning: ${event.text}`;
+      return `warning: ${sayApply(event.remark).text}`;
     default:
       return event satisfies never;
   }
@@ -115,22 +118,23 @@ export async function printFailures(
   terminal: Terminal,
 ): Promise<void> {
   if (output !== 'json') return;
-  const findings = failures.map(({ code, message, advice }) => {
-    return { severity: 'error', code, text: message, help: advice || undefined, arguments: {} } as const;
+  const findings = failures.map(({ code, finding }) => {
+    return { severity: severityOfFailure(finding), code, ...sayApply(finding), arguments: {} } as const;
   });
   await terminal.out(formatErrorsJson({ command, findings }));
 }
 
 /** Prints the failure with its advice; returns its exit status. */
 export async function reportFailure(failure: Failure, terminal: Terminal): Promise<ExitStatus> {
-  const { message, code, advice } = failure;
-  const help = advice === '' ? '' : `\n  help: ${advice}`;
-  await terminal.err(`${printableLines(`error: ${message} [${code}]${help}`)}\n`);
-  return asksInVain.has(failure.code) ? exitStatus.badInput : exitStatus.notApplied;
+  const { code, finding } = failure;
+  const { text, help } = sayApply(finding);
+  const advice = help === undefined ? '' : `\n  help: ${help}`;
+  await terminal.err(`${printableLines(`error: ${text} [${code}]${advice}`)}\n`);
+  return asksInVain.has(code) ? exitStatus.badInput : exitStatus.notApplied;
 }
 
-export function reportWarning(problem: string, terminal: Terminal): Promise<void> {
-  return terminal.err(`warning: ${printable(problem)}\n`);
+export function reportWarning(problem: Remark, terminal: Terminal): Promise<void> {
+  return terminal.err(`warning: ${printable(sayApply(problem).text)}\n`);
 }
 
 /** Further changes that could not be put back are counted, not named. */

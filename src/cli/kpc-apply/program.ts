@@ -64,7 +64,9 @@ export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = un
       addVersionCommand(command, environment.terminal, done);
     },
     refuse: async (faults, asked) => {
-      const failures = faults.map(({ reason, help = '' }) => new Failure('bad-usage', reason, help));
+      const failures = faults.map(
+        ({ reason, help }) => new Failure('bad-usage', { problem: 'command-line', reason, help }),
+      );
       for (const failure of failures) await reportFailure(failure, environment.terminal);
       await printFailures(failures, asked, environment.terminal);
     },

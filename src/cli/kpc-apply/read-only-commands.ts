@@ -9,7 +9,6 @@ import { count } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
-import { describeFolderProblem } from '../../say/words/folder-problem.ts';
 import { formatNodeChecks, formatNodeChecksJson, formatPlanJson, formatPlanText } from '../../say/plan-text.ts';
 import { loadBundle } from '../../apply/open/load-bundle.ts';
 import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
@@ -91,10 +90,7 @@ export const dump = defineCommand({
     const content = await dumpNode(await openSession(environment, { ...options, mayChange: false }), options.node);
     const { manifest, files } = makeBundle({ ...content, kpcVersion: version });
     const problem = await replaceFolder(options.out, files);
-    if (problem) {
-      const [text, help = 'name another folder'] = describeFolderProblem(problem);
-      throw new Failure('bad-usage', text, help);
-    }
+    if (problem) throw new Failure('bad-usage', { problem: 'folder', why: problem });
     const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = manifest.counts;
     const parts = [count(virtualServers, 'virtual server'), count(sets, 'set'), count(chains, 'chain')];
     await environment.terminal.err(

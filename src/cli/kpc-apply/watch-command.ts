@@ -37,7 +37,7 @@ export const watch = defineCommand({
       host,
       // Once each: every round tries a taken port again.
       warn: async (problem) => {
-        if (said.size !== said.add(problem).size) await reportWarning(problem, terminal);
+        if (said.size !== said.add(JSON.stringify(problem)).size) await reportWarning(problem, terminal);
       },
       isHealthy: () => rounds.isHealthy(),
       isLive: () => rounds.isLive(),
@@ -75,8 +75,7 @@ export const watch = defineCommand({
 /** Throws a Failure if both have the same address. */
 function assertTwoAddresses({ metrics, healthz }: Options<'metrics' | 'healthz'>): void {
   if (!metrics || metrics.port !== healthz?.port || metrics.host !== healthz.host) return;
-  const both = `--metrics and --healthz are both ${joinHostPort(metrics.host, metrics.port)}`;
-  throw new Failure('bad-usage', both, 'give each a port of its own');
+  throw new Failure('bad-usage', { problem: 'one-port', socket: joinHostPort(metrics.host, metrics.port) });
 }
 
 async function syncOnce(

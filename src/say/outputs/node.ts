@@ -1,6 +1,5 @@
 import { about, amount, listOf, objectOf, oneOf, optional, text, wholeNumber } from '../../base/json/schema.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
-import { nodeCheckSchema } from '../../apply/doctor/node-checks.ts';
 import { plannedChangeSchema } from '../../apply/plan/describe-plan.ts';
 import { conflictSchema } from '../../apply/plan/ownership-draft.ts';
 
@@ -39,10 +38,19 @@ export const plan = objectOf({
   refusals: optional(about('why apply would refuse', listOf(objectOf({ subject: text, text, help: optional(text) })))),
 });
 
+const nodeCheck = objectOf({
+  severity: oneOf('ok', 'note', 'warning', 'error'),
+  subject: about('what was looked at: "modules", "tools"', text),
+  text,
+  mode: optional(about('absent if all modes that were examined need it', oneOf(...proxyModes))),
+  help: optional(text),
+  tool: optional(about('the one at fault', text)),
+});
+
 export const doctor = objectOf({
   fitFor: about(
     'the modes, of those that were examined, that nothing keeps the node from',
     listOf(oneOf(...proxyModes)),
   ),
-  checks: listOf(nodeCheckSchema),
+  checks: listOf(nodeCheck),
 });

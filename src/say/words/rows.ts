@@ -9,8 +9,10 @@ export interface Said {
   readonly help: string | undefined;
 }
 
-/** `say` puts a finding into words that the arguments cite. */
-type Worder<Arguments> = (details: Arguments, say: (cited: Cited) => Said) => Words;
+/** Puts a finding into words that the arguments of another cite. */
+export type Say = (cited: Cited) => Said;
+
+type Worder<Arguments> = (details: Arguments, say: Say) => Words;
 
 /** The words, or how the arguments make them. */
 export type Wording<Arguments> = Words | Worder<Arguments>;
@@ -28,10 +30,13 @@ export function byCase<Key extends string, Arguments extends { readonly [K in Ke
   return (details, say) => inWords(cases[details[key]], details as never, say);
 }
 
-export function inWords<Arguments>(
-  wording: Wording<Arguments>,
-  details: Arguments,
-  say: (cited: Cited) => Said,
-): Words {
+function inWords<Arguments>(wording: Wording<Arguments>, details: Arguments, say: Say): Words {
   return typeof wording === 'function' ? wording(details, say) : wording;
+}
+
+/** A finding, and those that it cites, in the words of a table. */
+export function sayIn(table: Readonly<Record<string, unknown>>, { code, arguments: details }: Cited): Said {
+  const made = inWords(table[code] as Wording<unknown>, details, (cited) => sayIn(table, cited));
+  const [text, help] = typeof made === 'string' ? [made] : made;
+  return { text, help };
 }

@@ -9,7 +9,7 @@ import { fieldWords } from './fields.ts';
 import { fileWords } from './files.ts';
 import { lintWords } from './lint.ts';
 import { objectWords } from './objects.ts';
-import { inWords, type Said, type Wording } from './rows.ts';
+import { sayIn, type Said, type Wording } from './rows.ts';
 import { serviceWords } from './services.ts';
 import { settingWords } from './settings.ts';
 
@@ -27,11 +27,8 @@ const words: { readonly [Code in FindingCode]: Wording<ArgumentsOf<Code>> } = {
 };
 
 export function wordsOf(finding: Cited & Pick<Finding, 'isLast'>): Said {
-  const { code, arguments: details, isLast } = finding;
-  const made = inWords(words[code as FindingCode] as Wording<unknown>, details, wordsOf);
-  const [wrong, help] = typeof made === 'string' ? [made] : made;
-  const end = isLast ? '; further YAML errors in this file are not shown' : '';
-  return { text: `${wrong}${end}`, help };
+  const { text, help } = sayIn(words, finding);
+  return { text: finding.isLast ? `${text}; further YAML errors in this file are not shown` : text, help };
 }
 
 /** What is wrong and what to do about it, where there is one line for both. */

@@ -1,0 +1,150 @@
+// What doctor finds on a node, and what kpc-apply remarks on beside its work. These codes are not printed.
+import type { Family } from '../../kernel/family.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import type { Cause, KubeProxyProcess, Obstacle, Unseen } from './apply.ts';
+import type { By, Cited, Lists, None, Numbers, Texts } from './rows.ts';
+
+/** The variant of iptables in use, and the other one. */
+type BothVariants = Texts<'variant' | 'other'>;
+
+type Sysctl = Texts<'name' | 'value'>;
+
+/** `loadsModules`: whether the kernel does. */
+type Unloaded = Lists<'names'> & { readonly loadsModules: boolean };
+
+/** What a feature of nftables is for. */
+export type NftFeature = 'dnat' | 'masquerade' | 'numgen' | 'fib' | 'reject' | 'ct';
+
+/** A record or journal that another network of this boot left in the state folder. `mark`: that it had. */
+export interface OtherNetwork extends Texts<'path' | 'here'> {
+  readonly of: 'journal' | 'record';
+  readonly network?: string | undefined;
+  readonly mark?: string | undefined;
+}
+
+/** The subjects of doctor's checks, and what each finds. */
+export interface CheckArguments {
+  rights: By<'found', { enough: None; 'too-few': None }>;
+  tools: By<
+    'found',
+    {
+      works: Texts<'name' | 'details'>;
+      'writes-new-sets': Texts<'name' | 'details'>;
+      missing: Texts<'name' | 'family'>;
+      /** `asked`: the arguments that it was called with. */
+      broken: Texts<'name' | 'asked' | 'said'> & { readonly because?: 'rights' | 'no-ipvs' | undefined };
+      old: Texts<'name' | 'family' | 'version' | 'least'>;
+      /** `isVariant`: the kernel may support only the other variant of iptables. */
+      unreadable: { readonly failure: Cited; readonly isVariant: boolean };
+      /** In MB. */
+      'no-room': Numbers<'most' | 'bundle' | 'others'>;
+    }
+  >;
+  addresses: By<'found', { all: None; missing: Lists<'addresses'> }>;
+  modules: By<
+    'found',
+    {
+      present: Lists<'names'>;
+      loadable: Lists<'names'>;
+      'not-allowed': Lists<'names'>;
+      unknown: Unloaded;
+      missing: Unloaded;
+    }
+  >;
+  sysctls: By<
+    'found',
+    {
+      absent: Texts<'name'>;
+      right: Sysctl;
+      settable: Sysctl & Texts<'wanted'>;
+      fixed: Sysctl & Texts<'wanted'>;
+      zero: Texts<'name'> & { readonly effect: 'no-forwarding' | 'bridge' | 'arp' };
+    }
+  >;
+  iptables: By<
+    'found',
+    {
+      one: BothVariants;
+      both: BothVariants & Numbers<'chains'> & { readonly by: 'kpc-apply' | 'kube-proxy' };
+      unknown: BothVariants & { readonly failure: Cited };
+      'no-tool': None;
+    }
+  >;
+  kernel: By<'found', { new: Texts<'release'>; old: Texts<'release' | 'least'>; unknown: None }>;
+  nftables: By<
+    'found',
+    {
+      whole: None;
+      'no-tool': None;
+      'not-allowed': Texts<'said'>;
+      broken: Texts<'said'>;
+      lacks: Texts<'said' | 'modules' | 'family'> & {
+        readonly feature: NftFeature;
+        readonly mayChange: boolean;
+      };
+    }
+  >;
+  'kube-proxy': By<
+    'found',
+    {
+      none: None;
+      running: { readonly process: KubeProxyProcess };
+      /** `mustSee`: one that is out of sight matters. */
+      unknown: { readonly unseen: Unseen; readonly mustSee: boolean };
+    }
+  >;
+  endpoints: Numbers<'assumed'>;
+  routes: { readonly family: Family };
+  state: By<
+    'found',
+    {
+      whole: Texts<'folder'> & { readonly isEmpty: boolean };
+      unfinished: Texts<'folder'>;
+      elsewhere: OtherNetwork;
+      unreadable: { readonly failure: Cited };
+    }
+  >;
+}
+
+/** What a check of a node found, as data. */
+export type CheckFault = {
+  readonly [Subject in keyof CheckArguments]: {
+    readonly code: Subject;
+    readonly arguments: CheckArguments[Subject];
+  };
+}[keyof CheckArguments];
+
+/** What is wrong but stops no work. */
+export interface RemarkArguments {
+  /** Why the process or the timer that puts an unconfirmed apply back is missing. */
+  'one-standby': { readonly lacks: 'process' | 'timer'; readonly cause: Cause };
+  'balancer-not-reloaded': Texts<'path'>;
+  'open-journal': Texts<'path'> & { readonly cause: Cause };
+  /** Rules that could not be read. */
+  'rules-unseen': { readonly failure: Cited };
+  'rules-left': { readonly objects: readonly Obstacle[] };
+  'dump-lacks': { readonly failure: Cited; readonly part?: string };
+  'flows-of-gone-services': None;
+  'flows-of-gone-endpoints': { readonly cause: Cause };
+  /** `why`: how the value is computed. */
+  'lower-limit': Texts<'name' | 'from' | 'to'> & { readonly why?: string | undefined };
+  'left-sysctls': { readonly mode: ProxyMode } & Lists<'names'>;
+  'affinity-lost': { readonly from: ProxyMode; readonly to: ProxyMode };
+  'check-failed': { readonly check: CheckFault };
+  'cut-output': Texts<'command'> & Numbers<'most'> & { readonly of: 'stdout' | 'stderr' };
+  'other-network': OtherNetwork;
+  'on-last-good-bundle': None;
+  'no-good-bundle': None;
+  'bundle-not-kept': { readonly cause: Cause };
+  'serial-not-kept': Texts<'path'> & { readonly cause: Cause };
+  'port-not-opened': Texts<'port'> & { readonly cause: Cause };
+  'metrics-not-written': { readonly cause: Cause };
+}
+
+export type Remark = {
+  readonly [Code in keyof RemarkArguments]: { readonly code: Code; readonly arguments: RemarkArguments[Code] };
+}[keyof RemarkArguments];
+
+export function remarkOf<Code extends Remark['code']>(code: Code, details: RemarkArguments[Code]): Remark {
+  return { code, arguments: details } as Remark;
+}

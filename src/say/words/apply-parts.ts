@@ -1,0 +1,150 @@
+// Parts of sentences that failures of kpc-apply, its checks of a node and its remarks share.
+import type {
+  Cause,
+  CommandEnd,
+  Exposure,
+  KubeProxyProcess,
+  Obstacle,
+  OutputFault,
+  Unseen,
+} from '../../base/findings/apply.ts';
+import type { OtherNetwork } from '../../base/findings/node-checks.ts';
+import type { Cited } from '../../base/findings/rows.ts';
+import type { Say } from './rows.ts';
+
+export const rightsAdvice = 'run it as root; a container also needs the capability NET_ADMIN';
+
+/** What cannot be seen, and how to let kpc-apply see it. */
+export const unseenWords: { readonly [U in Unseen]: readonly [text: string, advice: string] } = {
+  outside: [
+    'the processes of the node are not visible here',
+    'start the container with --pid host (in Kubernetes: hostPID: true), or run kpc-apply on the node itself',
+  ],
+  forbidden: [
+    'processes with more rights than kpc-apply are not visible here',
+    'give it the capability SYS_PTRACE (in a systemd unit: CAP_SYS_PTRACE in CapabilityBoundingSet)',
+  ],
+};
+
+/** Advice if something that kpc-apply must know is out of sight. */
+export function adviseUnseen(unseen: Unseen, what: string): string {
+  return `${unseenWords[unseen][1]}; if you know that ${what} runs here, add --assume-alone`;
+}
+
+/** "kube-proxy is running (process 77)". */
+export function nameProcess({ pid, within }: KubeProxyProcess): string {
+  return `kube-proxy is running (${within === undefined ? '' : `in ${within}, `}process ${pid})`;
+}
+
+/** How to stop it. */
+export function stopProcess({ within }: KubeProxyProcess): string {
+  if (within === undefined) return 'stop it';
+  return within === 'kubelite' ? 'stop MicroK8s' : 'start k3s with --disable-kube-proxy';
+}
+
+export function describeCause(cause: Cause, say: Say): string {
+  return typeof cause === 'string' ? cause : say(cause).text;
+}
+
+/** Why something could not be read, for a sentence that says what follows from that. */
+export function whyUnread(failure: Cited, say: Say): string {
+  if (failure.code !== 'tool-missing') return say(failure).text;
+  return say({ ...failure, arguments: { ...failure.arguments, to: 'change' } }).text;
+}
+
+export function firstLine(text: string): string {
+  return text.split('\n', 1).join();
+}
+
+/** `"ipset restore" exited with status 1`. */
+export function describeEnd({ command, status, signal }: CommandEnd): string {
+  const how = status === undefined ? `was killed by ${signal ?? 'a signal'}` : `exited with status ${status}`;
+  return `"${command}" ${how}`;
+}
+
+/** "virtual server TCP 10.96.0.1:80". */
+export function nameObject({ kind, name }: Pick<Obstacle, 'kind' | 'name'>): string {
+  return `${kind === 'virtual-server' ? 'virtual server' : kind} ${name}`;
+}
+
+/** What is wrong with output that is not whole. */
+export function describeFault(fault: OutputFault): string {
+  switch (fault.kind) {
+    case 'no-begin':
+      return fault.expected === undefined
+        ? 'it does not begin as the kernel begins it'
+        : `it does not begin with "${fault.expected}"`;
+    case 'no-end':
+      return 'its last line has no end';
+    case 'no-table-end':
+      return fault.table === undefined ? 'a table has no end' : `the table ${fault.table} has no end`;
+    case 'strange-line':
+      return `line ${fault.line} is not what it prints`;
+    case 'stray-line':
+      return `"${fault.line}" is not in its place`;
+    case 'other-tool':
+      return `it is of ${fault.of}`;
+    case 'no-table':
+      return `it lacks the table ${fault.table}, which the kernel has`;
+    case 'no-set':
+      return `rules match the set ${fault.set}, which it does not list`;
+    case 'entries':
+      return `it has ${fault.saved ?? 'no'} entries of ${fault.set}, and "ipset list -t" ${fault.listed ?? 'none'}`;
+    case 'servers': {
+      const { servers, reals, listedServers, listedReals } = fault;
+      return `it has ${servers} virtual servers with ${reals} real servers, and /proc/net/ip_vs ${listedServers} with ${listedReals}`;
+    }
+    case 'flows':
+      return `it has ${fault.flows} flows, and reports ${fault.shown ?? 'none'}`;
+    case 'no-timeouts':
+      return 'it has no timeouts';
+    case 'no-link':
+      return 'it has no link';
+    case 'no-json':
+      return 'it is not whole JSON';
+    case 'long-json':
+      return `it is ${fault.reason}`;
+    default:
+      return fault satisfies never;
+  }
+}
+
+/** Who else could change a path, and how to end that. */
+export function exposureWords(exposure: Exposure): readonly [text: string, advice: string] {
+  const { path } = exposure;
+  switch (exposure.kind) {
+    case 'owner':
+      // -h: changes a link itself, not its target.
+      return [`${path} belongs to user ${exposure.owner}`, `check what it holds, then run "chown -h root ${path}"`];
+    case 'all':
+      return [`any user can write to ${path} (mode ${exposure.mode})`, `run "chmod go-w ${path}"`];
+    case 'group':
+      return [`group ${exposure.group} can write to ${path} (mode ${exposure.mode})`, `run "chmod g-w ${path}"`];
+    case 'hidden-list': {
+      const text = `its mode ${exposure.mode} may hide an access control list, and getfacl, which shows it, `;
+      const why = exposure.isMissing ? 'is missing' : 'failed';
+      return [`${path}: ${text}${why}`, `run "chmod g-w ${path}", or install the package acl`];
+    }
+    case 'list': {
+      const text = `an access control list lets ${exposure.of} ${exposure.id} write to ${path}`;
+      return [text, `see "getfacl ${path}", then run "setfacl -b ${path}"`];
+    }
+    default:
+      return exposure satisfies never;
+  }
+}
+
+/** What another network left in the state folder. */
+export function describeNetwork({ of, path, network, here, mark }: OtherNetwork): string {
+  const where = nameNetwork({ network, here, mark });
+  return of === 'journal'
+    ? `${path} is of an apply that runs, or did not finish, ${where}; it waits for "kpc-apply rollback" there`
+    : `${path} is of what was made ${where}: here, it owns nothing`;
+}
+
+/** "in network 4026531840 (this is 4026532281)". */
+function nameNetwork({ network, here, mark }: Pick<OtherNetwork, 'network' | 'here' | 'mark'>): string {
+  if (network === undefined) return `by an earlier version, in a network that it does not name (this is ${here})`;
+  if (network !== here) return `in network ${network} (this is ${here})`;
+  return `in an earlier network ${network}, or in this one before it lost its mark ${mark ?? ''}`;
+}

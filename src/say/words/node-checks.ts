@@ -1,0 +1,254 @@
+import type { CheckArguments, NftFeature, RemarkArguments } from '../../base/findings/node-checks.ts';
+import { count, joinWords, nameSome } from '../../base/printable.ts';
+import type { Family } from '../../kernel/family.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
+import {
+  adviseUnseen,
+  describeCause,
+  describeNetwork,
+  firstLine,
+  nameObject,
+  nameProcess,
+  rightsAdvice,
+  stopProcess,
+  unseenWords,
+  whyUnread,
+} from './apply-parts.ts';
+import { byCase, type Wording } from './rows.ts';
+
+/** What is lost without a tool that no mode needs. */
+const losses: Readonly<Record<string, string>> = {
+  conntrack: ' (without it, UDP clients keep sending to a removed endpoint until they pause)',
+  getfacl: ' (without it, a bundle, key or state folder that its group may write to is refused)',
+  modprobe: ' (without it, kernel modules cannot be loaded)',
+};
+
+const noReason = 'nft gives no reason';
+
+const load = (names: readonly string[]) => `modprobe -a ${names.join(' ')}`;
+
+/** What a feature of nftables does for kube-proxy's rules. */
+const featureNames: { readonly [F in NftFeature]: string } = {
+  dnat: 'send packets to endpoints (dnat)',
+  masquerade: 'masquerade',
+  numgen: 'choose an endpoint at random (numgen)',
+  fib: 'recognise local addresses (fib)',
+  reject: 'refuse packets (reject)',
+  ct: 'tell new connections from others (ct)',
+};
+
+const familyNames: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
+
+/** What it means that a sysctl is 0, and what to do. */
+const zeros = {
+  'no-forwarding': (name: string) => [
+    'the node forwards nothing to endpoints, and kube-proxy does not set it in nftables mode',
+    `run sysctl -w ${name}=1, and keep it in /etc/sysctl.d`,
+  ],
+  bridge: () => [
+    'pods on one bridge may not reach each other through a Service',
+    'set it to 1 if pods are on a Linux bridge',
+  ],
+  arp: () => [
+    "the node answers ARP for every address on kube-ipvs0, load balancers' too",
+    'if MetalLB or another program announces these addresses, compile with --ipvs-strict-arp',
+  ],
+} as const;
+
+type Words<Codes> = { readonly [Code in keyof Codes]: Wording<Codes[Code]> };
+
+export const checkWords: Words<CheckArguments> = {
+  rights: byCase('found', {
+    enough: 'allowed to change the network (CAP_NET_ADMIN)',
+    'too-few': ['not allowed to change the network: /proc/self/status shows no CAP_NET_ADMIN', rightsAdvice],
+  }),
+  tools: byCase('found', {
+    works: ({ name, details }) => `${name}: ${details}`,
+    'writes-new-sets': ({ name, details }) => [
+      `${name}: ${details}; ${newSetsWords}`,
+      `if a kube-proxy runs here in nftables mode, run ${readsAllNft} or newer`,
+    ],
+    missing: ({ name, family }) => [`${name} is missing${losses[name] ?? ''}`, `install the package ${family}`],
+    broken: ({ name, asked, said, because }) => [
+      `${name} does not work: ${said || 'it printed nothing'}${losses[name] ?? ''}`,
+      because === 'rights'
+        ? rightsAdvice
+        : because === 'no-ipvs'
+          ? 'nothing is wrong with ipvsadm: IPVS is not in the kernel, see ip_vs'
+          : `see what "${name} ${asked}" says`,
+    ],
+    old: ({ name, family, version, least }) => [
+      `${name} is ${version}, but at least ${least} is needed`,
+      `upgrade the package ${family}`,
+    ],
+    unreadable: ({ failure, isVariant }, say) => {
+      const { text, help } = say(failure);
+      const variant =
+        'boot a kernel that has nf_tables, or switch to the legacy variant (update-alternatives --config iptables)';
+      return [firstLine(text), isVariant ? variant : help];
+    },
+    'no-room': ({ most, bundle, others }) => [
+      `the node would list more than the ${most} MB that kpc-apply reads of it: ${bundle} MB of this bundle, and ${others} MB of other programs`,
+      'see what makes so many objects, and remove what no program needs',
+    ],
+  }),
+  addresses: byCase('found', {
+    all: 'this node has the addresses of the bundle',
+    missing: ({ addresses }) => [
+      `this node does not have ${addresses.join(', ')}, and the bundle was compiled for it`,
+      'check that this is the bundle of this node; if it is, compile it again with --host-addresses',
+    ],
+  }),
+  modules: byCase('found', {
+    present: ({ names }) => `${joinWords(names)} ${names.length === 1 ? 'is' : 'are'} in the kernel`,
+    loadable: ({ names }) => `${joinWords(names)} can be loaded`,
+    'not-allowed': ({ names }) => [
+      `${joinWords(names)} ${names.length === 1 ? 'is' : 'are'} not loaded, and cannot be loaded from here: CAP_SYS_MODULE is missing`,
+      `run on the host: ${load(names)}`,
+    ],
+    unknown: ({ names, loadsModules }) => {
+      const [verb, it] = names.length === 1 ? ['is', 'it'] : ['are', 'they'];
+      const advice = `if ${it} ${verb} not built in, run on the host: ${load(names)}; after a kernel upgrade, reboot`;
+      return [
+        `${joinWords(names)} ${verb} not visible, and the kernel's list of modules is missing here: ${it} may be built in`,
+        loadsModules ? advice : undefined,
+      ];
+    },
+    missing: ({ names, loadsModules }) => {
+      const [verb, it] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
+      return [
+        `${joinWords(names)} ${verb} missing: this kernel neither has ${it} nor can load ${it}`,
+        loadsModules
+          ? `install the modules package of this kernel, or boot a kernel that has ${it}`
+          : `boot a kernel that has ${it}: this one loads no modules`,
+      ];
+    },
+  }),
+  sysctls: byCase('found', {
+    absent: ({ name }) => [
+      `${name} does not exist here`,
+      'set it on the host: a container sees only the sysctls of its own network namespace',
+    ],
+    right: ({ name, value }) => `${name} is ${value}`,
+    settable: ({ name, value, wanted }) => `${name} is ${value}, and can be set to ${wanted}`,
+    fixed: ({ name, value, wanted }) => [
+      `${name} is ${value}, and cannot be set to ${wanted} from here`,
+      `set it on the host, as root: sysctl -w ${name}=${wanted}`,
+    ],
+    zero: ({ name, effect }) => {
+      const [text, advice] = zeros[effect](name);
+      return [`${name} is 0: ${text}`, advice];
+    },
+  }),
+  iptables: byCase('found', {
+    one: ({ variant, other }) =>
+      `iptables is the ${variant} variant; the ${other} variant holds no chains of kube-proxy`,
+    both: ({ variant, other, chains, by }) => [
+      `iptables is the ${variant} variant, but the ${other} variant holds ${count(chains, 'chain')} of ${by} too, and they still match`,
+      by === 'kpc-apply'
+        ? 'apply again: kpc-apply moves its rules to the variant in use'
+        : 'take them over with apply --adopt, or remove them with cleanup --adopt',
+    ],
+    unknown: ({ variant, other, failure }, say) => [
+      `iptables is the ${variant} variant; what the ${other} variant holds is unknown: ${firstLine(say(failure).text)}`,
+      `install the ${other} variant's tools to see it`,
+    ],
+    'no-tool': 'the variant of iptables is not checked: iptables-save is missing',
+  }),
+  kernel: byCase('found', {
+    new: ({ release }) => `kernel ${release}`,
+    old: ({ release, least }) => [
+      `the kernel is ${release}, but kube-proxy requires at least ${least} in this mode`,
+      'boot a newer kernel, or compile for iptables mode',
+    ],
+    unknown: 'the version of the kernel is not checked: /proc does not show it',
+  }),
+  nftables: byCase('found', {
+    whole: 'the kernel supports everything that the rules need',
+    'no-tool': 'whether the kernel supports what the rules need is not checked: nft is missing',
+    'not-allowed': ({ said }) => [`nft is not allowed to change anything here: ${said}`, rightsAdvice],
+    broken: ({ said }) => [
+      `nft cannot work with this kernel: ${said || noReason}`,
+      'see what "nft list tables" says; boot a kernel that has nf_tables',
+    ],
+    lacks: ({ feature, family, said, modules, mayChange }) => [
+      `this kernel cannot ${featureNames[feature]} for ${family}: ${said || noReason}`,
+      mayChange
+        ? `load it on the host: modprobe -a ${modules}; if that fails, boot a kernel that has these modules`
+        : rightsAdvice,
+    ],
+  }),
+  'kube-proxy': byCase('found', {
+    none: 'kube-proxy is not running in this network',
+    running: ({ process }) => [
+      `${nameProcess(process)}: it would undo what kpc-apply does`,
+      `${stopProcess(process)} first, then take over what it leaves with apply --adopt`,
+    ],
+    unknown: ({ unseen, mustSee }) => [
+      `it is unknown whether a kube-proxy runs in this network: ${unseenWords[unseen][0]}`,
+      mustSee ? adviseUnseen(unseen, 'no kube-proxy') : `${unseenWords[unseen][1]}; --adopt needs to know it`,
+    ],
+  }),
+  endpoints: ({ assumed }) => [
+    `the bundle sends connections to ${assumed === 1 ? 'an endpoint' : `${assumed} endpoints`} that kpc assumed (--assume-endpoints), at addresses that no Pod has`,
+    'compile it with what the cluster has: kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml',
+  ],
+  routes: ({ family }) => [
+    `the node has no default route for ${familyNames[family]}: its own connections to cluster IPs fail, unless another route covers them`,
+    'add a default route, or one to the range of the cluster IPs',
+  ],
+  state: byCase('found', {
+    whole: ({ folder, isEmpty }) =>
+      `${folder}: ${isEmpty ? 'kpc-apply has made nothing here since the node booted' : 'the record is whole'}`,
+    unfinished: ({ folder }) => [
+      `${folder}: an apply is running, or did not finish`,
+      'if none is running, run "kpc-apply rollback", or apply again',
+    ],
+    elsewhere: (network) => [describeNetwork(network), 'use another --state-dir for each network'],
+    unreadable: ({ failure }, say) => {
+      const { text, help } = say(failure);
+      return [text, help];
+    },
+  }),
+};
+
+export const remarkWords: Words<RemarkArguments> = {
+  'one-standby': ({ lacks, cause }, say) =>
+    `${lacks === 'process' ? 'only a' : 'no'} systemd timer can put everything back if this process is killed: ${describeCause(cause, say)}`,
+  'balancer-not-reloaded': ({ path }) =>
+    `the balancer serves what is in ${path} only once it has read it: reload it, or name the command with --balancer-reload`,
+  'open-journal': ({ path, cause }, say) =>
+    `everything is put back, but ${path} cannot be closed: ${describeCause(cause, say)}; the next apply or rollback closes it`,
+  'rules-unseen': ({ failure }, say) =>
+    `${firstLine(whyUnread(failure, say))}: it is unknown whether a kube-proxy left rules that it would show, which take connections too`,
+  'rules-left': ({ objects }) =>
+    `these still take connections: ${nameSome(objects.map(nameObject))}; apply --adopt takes them over`,
+  'dump-lacks': ({ failure, part }, say) =>
+    part === undefined
+      ? `${whyUnread(failure, say)}, so the dump lacks what it lists`
+      : `${say(failure).text}, so the dump lacks the ${part}`,
+  'flows-of-gone-services':
+    'UDP clients may keep sending to Services that are gone: no record says which there were before this apply',
+  'flows-of-gone-endpoints': ({ cause }, say) =>
+    `UDP clients may keep sending to removed endpoints for now: ${describeCause(cause, say)}`,
+  'lower-limit': ({ name, from, to, why }) =>
+    `${name} goes down from ${from} to ${to}, as kube-proxy sets it${why === undefined ? '' : ` (${why})`}; to leave it as it is, compile with --conntrack-max-per-core 0`,
+  'left-sysctls': ({ mode, names }) =>
+    `sysctls that only ${modeFacts[mode].title} needs stay as they are: ${names.join(', ')}`,
+  'affinity-lost': ({ from, to }) =>
+    `session affinity: clients lose their endpoints, because ${modeFacts[to].title} cannot read what ${modeFacts[from].title} has learned`,
+  'check-failed': ({ check }, say) => {
+    const { text, help } = say(check);
+    return `${text}; ${help}`;
+  },
+  'cut-output': ({ command, most, of }) =>
+    `"${command}" prints more than ${most / 2 ** 20} MB on its ${of}: the rest is left out`,
+  'other-network': describeNetwork,
+  'on-last-good-bundle': 'the node stays on the last good bundle until there is a new good one',
+  'no-good-bundle': 'no good bundle is known: the node is left as it is until there is one',
+  'bundle-not-kept': ({ cause }, say) => `the bundle cannot be kept for the next watch: ${describeCause(cause, say)}`,
+  'serial-not-kept': ({ path, cause }, say) => `the serial of ${path} cannot be kept: ${describeCause(cause, say)}`,
+  'port-not-opened': ({ port, cause }, say) => `cannot open ${port}: ${describeCause(cause, say)}`,
+  'metrics-not-written': ({ cause }, say) => `cannot write the metrics: ${describeCause(cause, say)}`,
+};
