@@ -118,8 +118,8 @@ export async function printFailures(
   terminal: Terminal,
 ): Promise<void> {
   if (output !== 'json') return;
-  const findings = failures.map(({ code, finding }) => {
-    return { severity: severityOfFailure(finding), code, ...sayApply(finding), arguments: {} } as const;
+  const findings = failures.map(({ finding }) => {
+    return { severity: severityOfFailure(finding), ...finding, ...sayApply(finding) } as const;
   });
   await terminal.out(formatErrorsJson({ command, findings }));
 }
