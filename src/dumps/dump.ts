@@ -252,25 +252,22 @@ export class DumpDraft {
       return own.length === 0 || this.list(listed, own, isWhole && !listed.isCompletedBy(own), printed);
     });
     if (isTaken) this.file(printed.file, printed.kind);
-    for (const { name, kind, master, isHairpin } of isTaken ? links : []) {
+    for (const { name, kind, master, traits } of isTaken ? links : []) {
       const known = this.#linkKinds.get(name);
       const ofLink = { kind: known?.kind ?? kind, master: known?.master ?? master };
-      this.#linkKinds.set(name, { ...ofLink, isHairpin: known?.isHairpin ?? isHairpin });
+      this.#linkKinds.set(name, { ...ofLink, traits: { ...traits, ...known?.traits } });
     }
     return isTaken;
   }
 
   #takenLinks(): readonly Link[] {
     const listed = families.flatMap((family) => this.#links[family].items);
-    return Array.from(this.#linkKinds, ([name, { kind, master, isHairpin }]) => {
-      const bridged = {
-        ...(master === undefined ? {} : { master }),
-        ...(isHairpin === undefined ? {} : { isHairpin }),
-      };
+    return Array.from(this.#linkKinds, ([name, { kind, master, traits }]) => {
       return {
         name,
         kind,
-        ...bridged,
+        ...(master === undefined ? {} : { master }),
+        traits,
         addresses: listed.flatMap((link) => (link.name === name ? link.addresses : [])),
       };
     });

@@ -1,5 +1,5 @@
 import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
-import { makeLinkAddress, type Link, type LinkAddress } from '../kernel/link/link.ts';
+import { makeLinkAddress, traitsOfLine, type Link, type LinkAddress, type LinkTraits } from '../kernel/link/link.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../kernel/lines.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { parseRoutes, parseRoutesJson } from '../kernel/route/parse-routes.ts';
@@ -19,7 +19,7 @@ interface DraftLink {
   readonly name: string;
   kind?: string;
   master?: string;
-  isHairpin?: boolean;
+  traits: LinkTraits;
   readonly addresses: LinkAddress[];
 }
 
@@ -38,7 +38,7 @@ export function parseIpAddrText(text: string): {
   /** "eth0@if7" is eth0, one end of a pair. */
   const linkOf = (printed: string): DraftLink => {
     const [name = printed] = printed.split('@', 1);
-    const link = links.get(name) ?? { name, addresses: [] };
+    const link = links.get(name) ?? { name, traits: {}, addresses: [] };
     links.set(name, link);
     return link;
   };
@@ -58,6 +58,7 @@ export function parseIpAddrText(text: string): {
     const [, own, address, ofPeer = ''] = inet.exec(line) ?? [];
     if (header !== undefined) {
       current = linkOf(header);
+      current.traits = { ...current.traits, ...traitsOfLine(line) };
       if (master !== undefined) current.master = master;
     } else if (named !== undefined) {
       const link = linkOf(named);
@@ -71,9 +72,8 @@ export function parseIpAddrText(text: string): {
       else add(link, address.includes('/') ? address : address + ofPeer, scope, line.includes(' deprecated'));
     } else if (current) {
       const kind = detailed.exec(line)?.[1];
-      const hairpin = /^bridge_slave .* hairpin (on|off)\b/.exec(line)?.[1];
       if (kind !== undefined) current.kind = kind;
-      if (hairpin !== undefined) current.isHairpin = hairpin === 'on';
+      current.traits = { ...current.traits, ...traitsOfLine(line) };
     }
   }
   return { links: [...links.values()], unread: unread.all };

@@ -39,7 +39,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
     draft.addNftables([], isRuleset);
-    draft.addOtherTable({ table, tables, hooked: findHooked(text) });
+    draft.addOtherTable({ table, tables, hooked: findHooked(family, text) });
     if (!ofIptables.test(text)) return;
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
     return draft.refuse(file, firstLine, nftList, reason);
@@ -163,22 +163,28 @@ function readOtherTable(
   return { tables, unread };
 }
 
-/** A chain with hook ingress or egress: its devices and priority, its policy, and whether it has no rules (`idle`). */
-const deviceHook =
-  /\btype \w+ hook (?<hook>ingress|egress) devices? (?<rest>[^;\n]*);?[ \t]*(?<policy>policy \w+;)?(?<idle>\s*\})?/g;
+/** A base chain: its hook, its devices and priority, its policy, and whether it has no rules (`idle`). */
+const baseChain = /\btype \w+ hook (?<hook>\w+) (?<rest>[^;\n]*);?[ \t]*(?<policy>policy \w+;)?(?<idle>\s*\})?/g;
 
-/** Except those of chains that let everything pass. */
-function findHooked(text: string): readonly HookedInterfaces[] {
+/** Except those of chains that let everything pass. Of IP packets' tables, only chains at devices. */
+function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
-  return [...text.matchAll(deviceHook)].flatMap(({ groups = {} }): readonly HookedInterfaces[] => {
+  return [...text.matchAll(baseChain)].flatMap(({ groups = {} }): readonly HookedInterfaces[] => {
     if (groups['idle'] !== undefined && groups['policy'] !== 'policy drop;') return [];
-    const [devices = ''] = groups['rest']?.split(' priority ') ?? [];
+    if (family === 'bridge' || family === 'arp') return seenByFrames;
+    if (groups['hook'] !== 'ingress' && groups['hook'] !== 'egress') return [];
+    const [, devices = ''] = /^devices? (.*)$/.exec(groups['rest']?.split(' priority ', 1)[0] ?? '') ?? [];
     const interfaces = devices.match(/[^\s"{},=]+/g) ?? [];
     const isIngress = groups['hook'] === 'ingress';
     const isRead = isIngress && groups['policy'] !== 'policy drop;';
     return [{ end: isIngress ? 'input' : 'output', isRead, interfaces }];
   });
 }
+
+/** Rules of families bridge and arp see frames of links that their listing does not name. */
+const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const).map((end) => {
+  return { end, isRead: false, interfaces: [] };
+});
 
 /** Objects that only matter to rules, which are then unknown, and properties that change no lookup. */
 function isHarmless(line: string, reason: string): boolean {

@@ -14,6 +14,14 @@ export function sysctlOfLink(link: string, key: string): string {
   return `net.ipv4.conf.${link.replaceAll('.', '/')}.${key}`;
 }
 
+/** Makes IPv6 packets of one link pass where the node forwards none. */
+export function forceForwarding(link: string): string {
+  return sysctlOfLink(link, 'force_forwarding').replace('ipv4', 'ipv6');
+}
+
+/** Whether answers of the node's own TCP servers keep the mark of the first packet. */
+export const acceptsMark = 'net.ipv4.tcp_fwmark_accept';
+
 export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
 }

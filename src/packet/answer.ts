@@ -3,11 +3,12 @@ import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, type Flow, type Turn } from './flow.ts';
 import type { Arrival, Beyond, Connection, Loss, Outcome, Way } from './packet.ts';
 import { circumstance, lacks, type Reason } from './reason.ts';
+import { acceptsMark } from '../kernel/sysctls-and-modules.ts';
 import { loopbackInterface, type Routing } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import type { World } from './visitors.ts';
 import { arrive, cross, leave, sendOn, type End } from './walk.ts';
-import { findUnansweredArp } from './way-back.ts';
+import { findUnansweredArp, lacksArp } from './way-back.ts';
 
 /**
  * Follows a connection after its first packet: the endpoint's answer, then the client's next packet. Neither meets
@@ -52,8 +53,11 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   if (service) {
     const { label, isHeld } = service;
     const at = { address: destination, service: label };
-    if (endpoint) return { kind: isHeld ? 'depends' : 'fails', loss: { kind: 'service-address', isHeld, ...at } };
-    if (verdict === 'forwarded') return { kind: 'depends', loss: { kind: 'left', ...at } };
+    // Another host may take it where the node's routes lead to one.
+    const isLeft = !isHeld && end.hop?.link !== undefined && !world.routing.places.isHere(end.hop);
+    if (endpoint && !isLeft)
+      return { kind: isHeld ? 'depends' : 'fails', loss: { kind: 'service-address', isHeld, ...at } };
+    if (endpoint || verdict === 'forwarded') return { kind: 'depends', loss: { kind: 'left', ...at } };
   }
   if (verdict === 'local' && world.routing.isLocal(destination) === false)
     return { kind: 'depends', loss: { kind: 'not-held', address: destination } };
@@ -107,7 +111,11 @@ function lostBefore(world: World, end: Flow): Beyond | undefined {
   const inside = hop?.gateway ? routing.places.linkInside(destination) : undefined;
   if (hop?.gateway && inside !== undefined)
     return { kind: 'own-network', destination, inside, gateway: hop.gateway, output };
-  const lost = (isOwn || isNamed ? undefined : findUnansweredArp(end)) ?? findLostSolicitation(world, end);
+  const lost =
+    (isOwn || isNamed ? undefined : findUnansweredArp(end)) ??
+    (output && lacksArp(routing, output)
+      ? ({ kind: 'no-arp', address: hop?.gateway ?? destination, link: output, sysctl: 'NOARP' } as const)
+      : findLostSolicitation(world, end));
   const closer = hop?.gateway && routing.places.closerHop(destination, hop);
   return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);
 }
@@ -298,7 +306,9 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   };
   const server = first.server && first.endpoint ? first.endpoint.address : endpoint;
   if (routing.isLocal(server) === true) {
-    return { ...enterBy(''), run: () => leave(Object.assign(flow, { isOwn: true }), visitors) } as Passing;
+    const keepsMark = first.protocol === 'tcp' && routing.sysctl(acceptsMark) === '1';
+    const own = { isOwn: true, mark: keepsMark ? first.mark : 0 };
+    return { ...enterBy(''), run: () => leave(Object.assign(flow, own), visitors) } as Passing;
   }
   const isHere = places.isHere({ link: output, gateway: hop?.gateway });
   const back =
@@ -435,7 +445,8 @@ export function linksIn(world: World, source: Address, destination: Address): re
   const { routing } = world;
   const { places } = routing;
   if (!routing.isListed) return [routing.interfaceOf(source)];
-  const hop = routing.hopTo(source);
+  const hops = routing.hopsTo(source);
+  const [hop] = hops;
   if (hop && places.isHere(hop)) return [hop.link];
   // A pod sends by its link, wherever routing rules send what is for it.
   const inside = places.linkInside(source);
@@ -445,7 +456,8 @@ export function linksIn(world: World, source: Address, destination: Address): re
   const { outer } = places;
   const back = hop?.link ?? outer[0];
   // Other nodes' pods come by the way that leads to them. Another host reaches the node by a router that may be behind any link.
-  if (hop && (places.isPod(source) || places.isTunnel(hop.link ?? ''))) return [hop.link];
+  if (hop && (places.isPod(source) || places.isTunnel(hop.link ?? '')))
+    return [...new Set(hops.map(({ link }) => link))];
   return [back, ...outer.filter((link) => link !== back)];
 }
 

@@ -19,7 +19,7 @@ import { reasonKey, type Reason } from './reason.ts';
 import { loopbackInterface } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import { prepareFamily, type World } from './visitors.ts';
-import { arrive, cross, leave, type End } from './walk.ts';
+import { arrive, checkBridge, cross, leave, type End } from './walk.ts';
 
 /**
  * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator of first packets from a kernel's state
@@ -182,8 +182,10 @@ function enter(world: World, flow: Flow, named: string | undefined): End {
   Object.assign(flow, { input, entered: input, isBridged: bridge !== undefined });
   if (bridge === undefined) return arrive(flow, visitors);
   if (decide(flow, () => routing.showsBridged(bridge))) return cross(flow, visitors);
-  flow.steps.push({ kind: 'route', decision: { kind: 'out', interface: bridge }, destination });
   flow.output = bridge;
+  const lost = visitors.onLink(flow) ?? checkBridge(flow, bridge, 'apart');
+  if (lost) return lost;
+  flow.steps.push({ kind: 'route', decision: { kind: 'out', interface: bridge }, destination });
   flow.connection = undefined;
   return 'forwarded';
 }
@@ -200,7 +202,7 @@ function bridgeBetween(
     return undefined;
   const isPort = (to: Address): boolean => {
     const hop = routing.hopTo(to);
-    return hop?.link === input && places.isHere(hop);
+    return hop?.link === input && hop.gateway === undefined;
   };
   return source.text !== destination.text && isPort(source) && isPort(destination) ? input : undefined;
 }
@@ -221,7 +223,8 @@ function sumUp(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' |
   const reached = ways.flatMap(({ endpoint, source, masqueradedAs, probability }) =>
     endpoint ? [{ address: endpoint.address, port: endpoint.port, source, masqueradedAs, probability }] : [],
   );
-  const keyOf = ({ address, port, source }: ReachedEndpoint): string => `${address.text} ${port} ${sourceText(source)}`;
+  const keyOf = ({ address, port, source, masqueradedAs }: ReachedEndpoint): string =>
+    `${address.text} ${port} ${sourceText(source)} ${masqueradedAs?.text ?? ''}`;
   const shares = sumChances(reached, keyOf);
   const endpoints = new Map(reached.map((each) => [keyOf(each), each]));
   const way = likeliest(

@@ -164,8 +164,8 @@ export type Beyond =
       readonly steps: readonly Step[];
     };
 
-/** The sysctl of the link that makes the kernel ignore an ARP request (arp_process in arp.c). */
-export type ArpSysctl = 'arp_ignore' | 'arp_filter' | 'rp_filter';
+/** Why the kernel ignores an ARP request (arp_process in arp.c): a sysctl or flag of the link, or no interface has the address. */
+export type ArpSysctl = 'arp_ignore' | 'arp_filter' | 'rp_filter' | 'NOARP' | 'no interface has it';
 
 /** How a connection ends for one way of its first packet. */
 export type Outcome =

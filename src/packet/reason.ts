@@ -85,7 +85,7 @@ export type Circumstance =
   | 'listener'
   /** Earlier packets that a rule has remembered. */
   | 'memory'
-  /** The port of a bridge that the sender is behind. */
+  /** The ports of a bridge that hosts are behind. */
   | 'bridge-port'
   | 'refusal'
   /** Another field of the packet. */
@@ -147,6 +147,7 @@ export function lacks(missing: Missing, fact?: string): Reason {
 /** Whether something is missing that may see packets, such as a table, and not something else that stops them. */
 export function isGap(reason: Reason): boolean {
   if (reason.kind === 'unread-rule') return reason.rule === undefined;
+  if (reason.kind === 'circumstance') return reason.of === 'bridge-port';
   return reason.kind === 'missing-listing' && gaps.has(reason.missing.kind);
 }
 

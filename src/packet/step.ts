@@ -76,6 +76,8 @@ export type Step =
  * - no-route, blackhole, unreachable, prohibit: no route leads to the address, or a route forbids it
  * - reverse-path, martian: the way back to the sender is not the way it came, or is the node itself
  * - no-hairpin: the bridge does not send a packet back by the port it came in by
+ * - isolated: the bridge carries nothing between its ports
+ * - no-carrier: the link is down at its other end
  * - not-forwarding, loopback-outside: the kernel drops it
  * - own-address: the endpoint gets a packet from its own address, and cannot answer
  * - loopback-source: another host gets a packet from a loopback address, and drops it
@@ -96,5 +98,6 @@ export type RouteDecision =
     }
   /** `back`: the interface of the way back to the sender; undefined if there is no way back. */
   | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
-  | { readonly kind: 'no-hairpin'; readonly bridge: string }
+  | { readonly kind: 'no-hairpin' | 'isolated'; readonly bridge: string }
+  | { readonly kind: 'no-carrier'; readonly interface: string }
   | { readonly kind: 'out'; readonly interface: string | undefined };

@@ -2,7 +2,7 @@
 import { decide, isLocal, isBetweenNeighbours, isReply, isInterface, type Flow, type NatHalf } from './flow.ts';
 import { unknown, type Decision, type Unknown } from './packet.ts';
 import { hooks, type Hook, type Listener } from './step.ts';
-import { ipvsStations, type Station, type Knowledge } from './knowledge.ts';
+import { ipvsStations, type Gap, type Station, type Knowledge } from './knowledge.ts';
 import { unspecifiedIPv4, type Address } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -172,6 +172,8 @@ function schedule({ scheduler, realServers }: VirtualServer) {
 /** What sees packets at each hook, and the program that takes those for the node itself. */
 export type Visitors = { readonly [H in Hook]: Ordered } & {
   readonly findListener: (flow: Flow) => Listener | Unknown | undefined;
+  /** What is unknown at the links of a packet that a bridge carries past all rules. */
+  readonly onLink: (flow: Flow) => Unknown | undefined;
 };
 
 export interface World {
@@ -211,19 +213,20 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     .flatMap(({ stations, reason, at }) =>
       stations.map(({ hook, priority }): Visitor => {
         // Before what is known to be there.
-        const visit = (flow: Flow): Decision => {
-          const isSeen =
-            !at || decide(flow, () => anyOf(at.interfaces, (name) => isInterface(flow, at.end, name, '*')));
-          return isSeen ? unknown(reason) : 'accept';
-        };
+        const visit = (flow: Flow): Decision => (!at || isAt(flow, at) ? unknown(reason) : 'accept');
         return { hook, priority: priority - 0.5, name: '', listing: '', place: 0, reroutes: false, visit };
       }),
     );
+  const ofLinks = gaps.flatMap(({ at, ...gap }) => (gap.family === family && at ? [{ ...gap, at }] : []));
+  const onLink = (flow: Flow): Unknown | undefined => {
+    const gap = ofLinks.find(({ at }) => isAt(flow, at));
+    return gap && unknown(gap.reason);
+  };
   return {
     family,
     routing: routingOf(knowledge, state, family),
-    visitors: { ...arrange([...seen, ...unseen]), findListener },
-    withoutGaps: { ...arrange(seen), findListener },
+    visitors: { ...arrange([...seen, ...unseen]), findListener, onLink },
+    withoutGaps: { ...arrange(seen), findListener, onLink: () => undefined },
     serviceAt: knowledge.serviceAt,
     isOfEveryNode: knowledge.isOfEveryNode,
     isRemote: knowledge.isRemote,
@@ -231,6 +234,10 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     doubtOfEnd: knowledge.doubtOfEnd,
     assume: undefined,
   };
+}
+
+function isAt(flow: Flow, { end, interfaces }: NonNullable<Gap['at']>): boolean {
+  return decide(flow, () => anyOf(interfaces, (name) => isInterface(flow, end, name, '*')));
 }
 
 /** Where nat chains see packets: on the way in they decide a connection's destination, on the way out its source. */

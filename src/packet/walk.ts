@@ -1,5 +1,5 @@
 import { isLinkLocal, isLinkLocalMulticast, isLoopback, type Address } from '../kernel/address.ts';
-import { forwardingSysctls, sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
+import { forceForwarding, forwardingSysctls, sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import {
   admitsLoopback,
   cameByBridge,
@@ -14,7 +14,7 @@ import {
 import { inOrder, natStations, type Visitors } from './visitors.ts';
 import { circumstance } from './reason.ts';
 import { unknown, type Unknown, type Verdict } from './packet.ts';
-import { loopbackInterface, type RouteFound } from './routing/routing.ts';
+import { loopbackInterface, type BridgeEnds, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
 import { checkReverse } from './way-back.ts';
 
@@ -45,7 +45,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why, visitors);
   if (forbidden) return lose(flow, { kind: 'not-forwarding' });
   takeWay(flow, way);
-  const lost = checkSender(flow) ?? checkHairpin(flow);
+  const lost = checkSender(flow) ?? (isMoved ? checkPorts(flow) : undefined);
   if (lost) return lost;
   report(flow, { kind: 'out', interface: flow.output });
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors, false);
@@ -59,15 +59,17 @@ export function cross(flow: Flow, visitors: Visitors): End {
   if (before) return before;
   if (flow.destination.text !== destination.text) return routeIn(flow, visitors, true);
   flow.output = input;
+  const lost = input !== undefined && flow.turn === 'first' ? checkBridge(flow, input, 'apart') : undefined;
+  if (lost) return lost;
   report(flow, { kind: 'out', interface: input });
   return pass(flow, visitors, 'forward') ?? pass(flow, visitors, 'postrouting') ?? arrived(flow, 'forwarded');
 }
 
-/** For IPv4 the input interface's sysctl decides, for IPv6 only the node's. */
-function forwards({ family, routing, input }: Flow): boolean {
+/** For IPv4 the input interface's sysctl decides, for IPv6 the node's, which that of the interface may exceed. */
+function forwards({ family, routing, input = '' }: Flow): boolean {
   const ofAll = routing.sysctl(forwardingSysctls[family]);
-  const ofLink = family === 'ipv4' ? routing.sysctl(sysctlOfLink(input ?? '', 'forwarding')) : undefined;
-  return (ofLink ?? ofAll) !== '0';
+  if (family === 'ipv6') return ofAll !== '0' || routing.sysctl(forceForwarding(input)) === '1';
+  return (routing.sysctl(sysctlOfLink(input, 'forwarding')) ?? ofAll) !== '0';
 }
 
 /** Whether a bridge carries on a redirected packet (br_nf_pre_routing_finish_ipv6). IPv4 first checks forwarding. */
@@ -165,16 +167,21 @@ function checkSender(flow: Flow): End | undefined {
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }
 
-/** A bridge that shows packets to rules forwards them itself, never back out of their port (should_deliver). */
-function checkHairpin(flow: Flow): End | undefined {
-  const { input, output, routing, sender, destination, turn } = flow;
-  if (turn === 'answer' || input !== output || input === undefined || sender.address.text !== destination.text)
-    return undefined;
-  if (routing.showsBridged(input) !== true) return undefined;
-  const isHairpin = routing.isHairpin(input) ?? true;
-  const ofPort = { ...circumstance('bridge-port', input), fact: `hairpin ${input}` };
-  if (decide(flow, () => (isHairpin === 'mixed' ? ofPort : isHairpin))) return undefined;
-  return lose(flow, { kind: 'no-hairpin', bridge: input });
+/** A bridge that shows packets to rules forwards redirected ones itself (br_nf_pre_routing_finish). */
+function checkPorts(flow: Flow): End | undefined {
+  const { input, output, turn } = flow;
+  if (turn === 'answer' || input !== output || input === undefined || input === loopbackInterface) return undefined;
+  const ends = flow.sender.address.text === flow.destination.text ? 'itself' : 'any';
+  return flow.routing.carries(input, ends) !== true && decide(flow, () => cameByBridge(flow))
+    ? checkBridge(flow, input, ends)
+    : undefined;
+}
+
+/** What goes from port to port of a bridge: some ports take nothing from others, or from themselves. */
+export function checkBridge(flow: Flow, bridge: string, ends: BridgeEnds): End | undefined {
+  const carries = flow.routing.carries(bridge, ends);
+  if (typeof carries === 'string') return lose(flow, { kind: carries, bridge });
+  return decide(flow, () => carries) ? undefined : lose(flow, { kind: 'no-hairpin', bridge });
 }
 
 /** A packet that leaves the node: its own, or one that IPVS sends on. */
@@ -222,6 +229,9 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
     return lose(flow, { kind: 'loopback-outside' });
   }
   if (isToSelf) flow.output = loopbackInterface;
+  const isDown = flow.hop?.down !== undefined || flow.routing.trait(flow.output, 'NO-CARRIER') === true;
+  if (!isToSelf && isDown && flow.output !== undefined)
+    return lose(flow, { kind: 'no-carrier', interface: flow.output });
   const end = pass(flow, visitors, 'postrouting');
   if (end) return end;
   if (!isToSelf) {

@@ -93,9 +93,17 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
 export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind: 'no-arp' }> | undefined {
   const { routing, entered: link, sender, asked, family } = first;
   const { places } = routing;
-  if (family === 'ipv6' || !routing.isListed || link === undefined || link === '' || first.isBridged) return undefined;
-  const hop = routing.hopTo(sender.address);
+  if (!routing.isListed || link === undefined || link === '' || first.isBridged) return undefined;
   const isBeside = places.isAround(sender.address, link);
+  if (
+    isBeside &&
+    routing.isLocal(asked.address) === false &&
+    asked.address.text !== first.destination.text &&
+    places.isAround(asked.address, link)
+  )
+    return { kind: 'no-arp', address: asked.address, link, sysctl: 'no interface has it' };
+  if (family === 'ipv6') return undefined;
+  const hop = routing.hopTo(sender.address);
   const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
   const isAsked = routing.isLocal(asked.address) === true && places.isAround(asked.address, link);
   const address = isAsked ? asked.address : routing.ownAddress(link);
@@ -103,9 +111,16 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   const strictest = (key: string): number =>
     Math.max(...['all', link].map((name) => Number(routing.sysctl(sysctlOfLink(name, key)) ?? 0)));
   const unanswered = (sysctl: ArpSysctl) => ({ kind: 'no-arp', address, link, sysctl }) as const;
+  if (lacksArp(routing, link)) return unanswered('NOARP');
+  if (strictest('arp_ignore') === 8) return unanswered('arp_ignore');
   if (strictest('arp_ignore') > 0 && routing.isLocalAt(address, link) === false) return unanswered('arp_ignore');
   const request = { ...first, source: asker, destination: address, mark: 0, input: link, output: '' };
   const back = linksOf(linksBack(request, false));
   if (strictest('arp_filter') > 0 && !('kind' in back) && !back.includes(link)) return unanswered('arp_filter');
   return checkReverse(request) === 'reverse-path' ? unanswered('rp_filter') : undefined;
+}
+
+/** Whether a link finds no neighbours, though its kind needs them: tunnels broadcast nothing. */
+export function lacksArp({ places, trait }: Flow['routing'], link: string): boolean {
+  return trait(link, 'NOARP') === true && trait(link, 'BROADCAST') === true && !places.isTunnel(link);
 }

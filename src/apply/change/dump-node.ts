@@ -20,7 +20,14 @@ import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { remark, type Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';
-import { sysctlPath, forwardingSysctls, formatSysctls, sysctlOfLink } from '../../kernel/sysctls-and-modules.ts';
+import {
+  acceptsMark,
+  forceForwarding,
+  sysctlPath,
+  forwardingSysctls,
+  formatSysctls,
+  sysctlOfLink,
+} from '../../kernel/sysctls-and-modules.ts';
 import { Room, tooLarge, isKeptWhole } from '../node/output.ts';
 import { readVariants, toolNames, variantOf, faultOfLines, readWith, type Variants } from '../node/tools.ts';
 import { neededOf, parseReading, readNode, type ReadingScope } from '../node/node-reading.ts';
@@ -139,6 +146,7 @@ const sysctlsOfNode: readonly string[] = [
   ...Object.values(forwardingSysctls),
   'net.bridge.bridge-nf-call-iptables',
   'net.bridge.bridge-nf-call-ip6tables',
+  acceptsMark,
 ];
 const sysctlsOfLink = [
   ...(['rp_filter', 'forwarding', 'route_localnet', 'accept_local', 'src_valid_mark'] as const),
@@ -197,7 +205,10 @@ async function listNetwork(
   const read = [...rules, ...(await Promise.all([...routes, tables]))];
   const sysctls = await readSysctls(host, [
     ...sysctlsOfNode,
-    ...['all', ...links.map(({ name }) => name)].flatMap((link) => sysctlsOfLink.map((key) => sysctlOfLink(link, key))),
+    ...['all', ...links.map(({ name }) => name)].flatMap((link) => [
+      ...sysctlsOfLink.map((key) => sysctlOfLink(link, key)),
+      forceForwarding(link),
+    ]),
   ]);
   return [...read, `$ ip -j -d addr\n${formatIpAddrJson(links)}\n`, `$ sysctl -a\n${formatSysctls(sysctls)}`].join('');
 }

@@ -107,7 +107,10 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       return `a route brings packets for ${loss.address.text} to this node, which does not have the address: the connection fails unless a transparent program answers`;
     case 'no-arp': {
       const { address, link, sysctl } = loss;
-      return `the node answers no ARP request for ${address.text} on ${link} (${sysctl}): the connection fails unless another program answers, or the sender knows the address`;
+      if (sysctl === 'NOARP')
+        return `${link} finds no neighbours (NOARP): the connection fails unless both sides know each other's link address`;
+      const request = family === 'ipv4' ? 'ARP request' : 'neighbour solicitation';
+      return `the node answers no ${request} for ${address.text} on ${link} (${sysctl}): the connection fails unless another program answers, or the sender knows the address`;
     }
     case 'no-neighbour': {
       const last = loss.steps.at(-1);
@@ -183,6 +186,10 @@ export function decisionWords(decision: RouteDecision, to: string): string {
       const way = back === undefined ? 'no route leads back to its source' : `the way back to its source is ${back}`;
       return `it comes by ${input}, and ${way}: the reverse-path filter drops it (rp_filter; 2 is loose)`;
     }
+    case 'isolated':
+      return `the ports of bridge ${decision.bridge} are isolated, and it carries nothing between them`;
+    case 'no-carrier':
+      return `${decision.interface} has no carrier: what leaves by it is lost`;
     case 'no-hairpin':
       return `bridge ${decision.bridge} sends nothing back by the port that it came by (hairpin is off)`;
   }

@@ -23,7 +23,7 @@ import {
   type Station,
 } from '../../packet/knowledge.ts';
 import { isUnknownOwn } from '../../packet/packet.ts';
-import { lacks, unreadRule, type Reason } from '../../packet/reason.ts';
+import { circumstance, lacks, unreadRule, type Reason } from '../../packet/reason.ts';
 import { doubtedEnds, localhostListeners, addressKind } from './service-ends.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
 
@@ -77,7 +77,11 @@ export function knowledgeOf(
     ports.some(
       (each) => each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to),
     ) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
-  const gaps = [...families.flatMap((family) => gapsOfFamily(side, mode, family)), ...doubtedGaps(side, links)];
+  const gaps = [
+    ...families.flatMap((family) => gapsOfFamily(side, mode, family)),
+    ...doubtedGaps(side, links),
+    ...bridgeGaps(links),
+  ];
   const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter(isKnownOwn);
   return {
     links,
@@ -218,6 +222,34 @@ function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): 
   return { family, stations: [station as Station], reason, at };
 }
 
+/** What sees the frames of bridges, or the questions for neighbours that IPv4 packets need. */
+function gapsOfFrames(
+  by: 'bridge' | 'arp',
+  end: 'input' | 'output',
+  links: readonly Link[],
+  reason: Reason,
+): readonly Gap[] {
+  const masters = new Set(links.map(({ master }) => master));
+  const isSeen = ({ name, kind, traits }: Link): boolean =>
+    by === 'bridge' ? (kind ?? (masters.has(name) ? by : '')) === by : name !== 'lo' && traits?.NOARP !== true;
+  const interfaces = links.length === 0 ? ['*'] : links.filter(isSeen).map(({ name }) => name);
+  return families
+    .filter((family) => by === 'bridge' || family === 'ipv4')
+    .map((family) => hookedGap(family, { end, interfaces }, reason));
+}
+
+/** Bridges that need an entry of a table that no dump shows to find the port of a host. */
+function bridgeGaps(links: readonly Link[]): readonly Gap[] {
+  const closed = links.flatMap(({ name, master, traits }) => {
+    if (traits?.vlan_filtering === true) return [name];
+    return master !== undefined && traits?.flood === false && traits.learning === false ? [master] : [];
+  });
+  return [...new Set(closed)].flatMap((name) => {
+    const at = { end: 'output', interfaces: [name] } as const;
+    return families.map((family) => hookedGap(family, at, circumstance('bridge-port', name)));
+  });
+}
+
 /** The links that these interfaces are ports of: rules further on see only those. */
 function mastersOf(interfaces: readonly string[], links: readonly Link[]): readonly string[] {
   const isNamed = (port: string): boolean =>
@@ -248,6 +280,9 @@ function doubtedGaps({ doubts }: Snapshot, links: readonly Link[]): readonly Gap
         const hooked = doubt.hooked.map(({ end, isRead, interfaces }) => {
           return { end, interfaces: [...(isRead ? [] : interfaces), ...mastersOf(interfaces, links)] };
         });
+        const [byFrames] = doubt.table.split(' ', 1);
+        if (byFrames === 'bridge' || byFrames === 'arp')
+          return hooked.flatMap(({ end }) => gapsOfFrames(byFrames, end, links, reason));
         if (doubt.tables) return hooked.flatMap((at) => families.map((family) => hookedGap(family, at, reason)));
         const seen = doubt.table.startsWith('ip ')
           ? (['ipv4'] as const)

@@ -187,11 +187,17 @@ function podInterface({ side, podTraffic }: Scene, family: Family): string | und
   return local?.kind === 'from-interfaces' ? `${local.prefix}0` : 'cni0';
 }
 
-/** Documentation networks, which no cluster uses (RFC 5737, RFC 3849). */
-const outside = { ipv4: parseNetwork('198.51.100.0/24'), ipv6: parseNetwork('2001:db8:ffff::/64') };
+/** Documentation networks, which no cluster uses (RFC 5737, RFC 3849, RFC 9637). */
+const outside = {
+  ipv4: ['198.51.100.0/24', '203.0.113.0/24', '192.0.2.0/24'],
+  ipv6: ['2001:db8:ffff::/64', '3fff::/64'],
+};
 
 function findStranger(kind: keyof typeof strangers, family: Family, scene: Scene): Address | undefined {
-  if (kind === 'external') return firstFree(outside[family], scene);
+  if (kind === 'external') {
+    const found = outside[family].flatMap((text) => firstFree(parseNetwork(text), scene) ?? []);
+    return found.find((address) => scene.placeOf(address) === 'out') ?? found[0];
+  }
   const { side } = scene;
   return side.kind === 'dump' ? findPodOfDump(kind, family, scene) : findPod(kind, family, scene, side);
 }
@@ -218,7 +224,8 @@ function findPod(
 
 /**
  * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name; pods of
- * this node are in a link's network within it. If the rules name no network, takes an address next to an endpoint.
+ * this node are in a link's network within it, or have routes of their own. If the rules name no network, takes an address next to an
+ * endpoint. Listed routes must lead there.
  */
 function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
   const wide = scene.podTraffic.networks.filter((network) => network.family === family);
@@ -228,11 +235,29 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
     .filter((network) => network.family === family && network.prefixLength < addressBits[family]);
   const here = ofLinks.filter(({ address }) => isIn(wide, address));
   const isPods = (address: Address): boolean => wide.length === 0 || isIn(wide, address);
+  const { placeOf, side } = scene;
   const besideOf = (isHere: boolean | undefined) =>
-    beside(family, scene, ({ address }) => isPods(address) && (isHere === undefined || isIn(here, address) === isHere));
+    beside(
+      family,
+      scene,
+      ({ address }) =>
+        isPods(address) &&
+        (isHere === undefined || isIn(here, address) === isHere) &&
+        (kind === 'pod' || placeOf(address) !== 'here'),
+    );
   const [network] = wide;
-  if (kind === 'pod') return firstFree(here[0], scene) ?? besideOf(undefined) ?? firstFree(network, scene);
-  return besideOf(here.length > 0 ? false : undefined) ?? firstFree(network, scene, here);
+  const others = [besideOf(here.length > 0 ? false : undefined), firstFree(network, scene, here)];
+  if (kind === 'remote-pod') return others.find((each) => each && placeOf(each) !== 'here');
+  const routed = (side.routes[family]?.routes ?? []).flatMap(({ destination: { prefixLength, address } }) =>
+    prefixLength === addressBits[family] && isPods(address) ? [address] : [],
+  );
+  const found = [
+    ...here.map((each) => firstFree(each, scene)),
+    ...routed.toSorted((a, b) => Number(side.endpoints.has(a.text)) - Number(side.endpoints.has(b.text))),
+    besideOf(undefined),
+    firstFree(network, scene),
+  ];
+  return found.find((each) => each && (placeOf(each) ?? 'here') === 'here');
 }
 
 /** An address next to that of an endpoint with a network of its own. */

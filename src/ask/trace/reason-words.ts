@@ -55,7 +55,7 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
       };
     case 'circumstance': {
       const where = reason.rule ? `: ${whereOf(reason.rule)}: ${ruleText(reason.rule)}` : '';
-      const answer = reason.rule ? watch(reason.rule, family) : { settle: 'no listing shows it', command: undefined };
+      const answer = reason.rule ? watch(reason.rule, family) : unlisted(reason);
       return { kind, text: `${circumstances[reason.of]}${where}`, ...answer };
     }
     case 'too-many-ways':
@@ -66,6 +66,18 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
         command: 'nft monitor trace',
       };
   }
+}
+
+function unlisted({
+  of,
+  text,
+}: {
+  readonly of: Circumstance;
+  readonly text: string;
+}): Pick<ReasonInWords, 'settle' | 'command'> {
+  if (of !== 'bridge-port') return { settle: 'no listing shows it', command: undefined };
+  const command = `bridge fdb show br ${shellWord(text)}`;
+  return { settle: `look for them on the node in ${command} and bridge vlan`, command };
 }
 
 const savingCommands: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
@@ -90,7 +102,8 @@ const circumstances: { readonly [C in Circumstance]: string } = {
   excess: 'a rule matches packets above a limit',
   'source-port': "a rule matches the client's port, which its kernel chooses",
   program: 'a rule matches the program or user that sends',
-  'bridge-port': 'a bridge has ports with hairpin and without, and which of them the pod is behind is not shown',
+  'bridge-port':
+    'a bridge does not carry frames from each of its ports to each, and which ports the hosts are behind is not shown',
   refusal: 'the node refuses it, and that error may not reach the sender',
   memory: 'a rule depends on earlier packets',
   content: 'a rule matches something that the question does not specify',

@@ -1,6 +1,6 @@
 import { joinWords } from '../../base/printable.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
-import { isLoopback } from '../../kernel/address.ts';
+import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, familyNames } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import type { Link } from '../../kernel/link/link.ts';
@@ -8,6 +8,7 @@ import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../../packet/evaluate.ts';
 import { unknownOwn } from '../../packet/packet.ts';
+import { routingOf } from '../../packet/routing/routing.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
@@ -24,6 +25,8 @@ export interface Scene {
   readonly evaluate: Evaluator;
   /** The same, without what the other side of a comparison adds: what `kpc trace` of this side says. */
   readonly alone: Evaluator;
+  /** Where the node's routes lead for an address: to a pod behind one of its links, or out; undefined if not listed. */
+  readonly placeOf: (address: Address) => 'here' | 'out' | 'nowhere' | undefined;
   /** How the rules recognise pods. */
   readonly podTraffic: PodTraffic;
 }
@@ -35,8 +38,8 @@ export function sceneOf(side: Snapshot): Scene {
 function sceneAt(side: Snapshot, asked: Snapshot): Scene {
   const { links } = side;
   const podTraffic = podTrafficOf(wholeState(side));
-  const evaluate = evaluatorOf(side, links, podTraffic);
-  return { side, asked, links, evaluate, alone: evaluate, podTraffic };
+  const eyes = eyesOf(side, links, podTraffic);
+  return { side, asked, links, podTraffic, ...eyes, alone: eyes.evaluate };
 }
 
 /**
@@ -57,13 +60,21 @@ function atSomeAddress(side: Snapshot): Snapshot {
   return side.on({ ...node, nodeIPs, hostAddresses: open.map((family) => unknownOwn[family]) });
 }
 
-function evaluatorOf(
+function eyesOf(
   side: Snapshot,
   links: readonly Link[],
   podTraffic: PodTraffic,
   clusterIPs: ReadonlySet<string> = new Set(),
-): Evaluator {
-  return prepare(wholeState(side), knowledgeOf(side, links, podTraffic, clusterIPs));
+): Pick<Scene, 'evaluate' | 'placeOf'> {
+  const state = wholeState(side);
+  const knowledge = knowledgeOf(side, links, podTraffic, clusterIPs);
+  const placeOf: Scene['placeOf'] = (address) => {
+    const routing = routingOf(knowledge, state, address.family);
+    if (!routing.isListed) return undefined;
+    const hop = routing.isLocal(address) === true ? undefined : routing.hopTo(address);
+    return hop === undefined ? 'nowhere' : routing.places.isHere(hop) ? 'here' : 'out';
+  };
+  return { evaluate: prepare(state, knowledge), placeOf };
 }
 
 /** The cluster IPs of the other side that no Service of this one has: it does not say that no node has them. */
@@ -140,7 +151,7 @@ function complete(scene: Scene, other: Scene): Scene {
   const coverage = { ...side.coverage, ...shown, allAddresses };
   const completed = side.kind === 'dump' ? side.completedBy({ ...side.state, ...taken }, coverage) : side;
   const links = knowsAddresses ? scene.links : other.links;
-  return { ...scene, side: completed, links, evaluate: evaluatorOf(completed, links, scene.podTraffic, clusterIPs) };
+  return { ...scene, side: completed, links, ...eyesOf(completed, links, scene.podTraffic, clusterIPs) };
 }
 
 export interface KnownLabels {

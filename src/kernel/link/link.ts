@@ -39,9 +39,53 @@ export interface Link {
   readonly kind?: string | undefined;
   /** The bridge or other link that it is a port of. */
   readonly master?: string | undefined;
-  /** For a bridge port: whether the bridge sends packets back out of the port they came in by. */
-  readonly isHairpin?: boolean | undefined;
+  /** What `ip -d` says of it. */
+  readonly traits?: LinkTraits | undefined;
   readonly addresses: readonly LinkAddress[];
+}
+
+/** Of a bridge port, of a bridge, and flags of any link, under the names that ip prints. */
+const traitPlaces = {
+  hairpin: 'info_slave_data',
+  isolated: 'info_slave_data',
+  learning: 'info_slave_data',
+  flood: 'info_slave_data',
+  nf_call_iptables: 'info_data',
+  nf_call_ip6tables: 'info_data',
+  vlan_filtering: 'info_data',
+  'NO-CARRIER': 'flags',
+  NOARP: 'flags',
+  BROADCAST: 'flags',
+} as const;
+
+type LinkTrait = keyof typeof traitPlaces;
+
+/** Absent if it is not shown. */
+export type LinkTraits = { readonly [T in LinkTrait]?: boolean };
+
+const linkTraits = Object.keys(traitPlaces) as readonly LinkTrait[];
+
+/** `valueOf`: what ip prints for a name in that place; undefined if nothing. */
+function traitsOf(valueOf: (name: string, place: 'info_slave_data' | 'info_data' | 'flags') => unknown): LinkTraits {
+  const words = new Map<unknown, boolean>([true, 1, 'on', '1'].map((word) => [word, true]));
+  for (const word of [false, 0, 'off', '0']) words.set(word, false);
+  return Object.fromEntries(
+    linkTraits.flatMap((name) => {
+      const value = words.get(valueOf(name, traitPlaces[name]));
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** Of a line of `ip -d link`: the flags of a link, or what follows "bridge" or "bridge_slave". */
+export function traitsOfLine(line: string): LinkTraits {
+  const [, flags] = /^\d+: [^\s:]+: <([^>]*)>/.exec(line) ?? [];
+  if (flags !== undefined) return traitsOf((name, place) => place === 'flags' && flags.split(',').includes(name));
+  const [kind, ...words] = line.split(' ');
+  const shown = kind === 'bridge_slave' ? 'info_slave_data' : kind === 'bridge' ? 'info_data' : undefined;
+  return traitsOf((name, place) =>
+    place === shown && words.includes(name) ? words[words.indexOf(name) + 1] : undefined,
+  );
 }
 
 export interface LinkAddress {
@@ -103,7 +147,14 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     }
     const kind = field(field(item, 'linkinfo'), 'info_kind');
     const master = field(item, 'master');
-    const hairpin = field(field(field(item, 'linkinfo'), 'info_slave_data'), 'hairpin');
+    const flags = field(item, 'flags');
+    const traits = traitsOf((trait, place) =>
+      place === 'flags'
+        ? Array.isArray(flags) && flags.length > 0
+          ? flags.includes(trait)
+          : undefined
+        : field(field(field(item, 'linkinfo'), place), trait),
+    );
     const infos = field(item, 'addr_info');
     const addresses: LinkAddress[] = [];
     for (const info of Array.isArray(infos) ? (infos as readonly unknown[]) : []) {
@@ -115,7 +166,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
       name,
       kind: isPlain(kind) ? kind : undefined,
       ...(isPlain(master) ? { master } : {}),
-      ...(typeof hairpin === 'boolean' ? { isHairpin: hairpin } : {}),
+      traits,
       addresses,
     });
   }
@@ -123,10 +174,15 @@ export function parseIpAddrJson(text: string): ParsedLinks {
 }
 
 export function formatIpAddrJson(links: readonly Link[]): string {
-  const items = links.map(({ name, kind, master, isHairpin, addresses }) => ({
+  const items = links.map(({ name, kind, master, traits = {}, addresses }) => ({
     ifname: name,
+    flags: linkTraits.filter((trait) => traitPlaces[trait] === 'flags' && traits[trait]),
     master,
-    linkinfo: { info_kind: kind, info_slave_data: isHairpin === undefined ? undefined : { hairpin: isHairpin } },
+    linkinfo: {
+      info_kind: kind,
+      info_data: traitsAt('info_data', traits),
+      info_slave_data: traitsAt('info_slave_data', traits),
+    },
     addr_info: addresses.map(({ family, address, prefixLength, scope = 'global', isDeprecated }) => ({
       family: family === 'ipv4' ? 'inet' : 'inet6',
       local: address.text,
@@ -136,6 +192,11 @@ export function formatIpAddrJson(links: readonly Link[]): string {
     })),
   }));
   return JSON.stringify(items);
+}
+
+function traitsAt(place: 'info_data' | 'info_slave_data', traits: LinkTraits): LinkTraits | undefined {
+  const own = Object.entries(traits).filter(([name]) => traitPlaces[name as LinkTrait] === place);
+  return own.length > 0 ? Object.fromEntries(own) : undefined;
 }
 
 /** A safe link name: Linux allows no blanks or slashes, and nothing else may get into a line for `ip`. */

@@ -37,7 +37,7 @@ export function parseRoutes(text: string, asked: RoutesAsked): ParsedRoutes {
     const words = raw.trim().split(/\s+/);
     const last = worded.at(-1);
     if (words[0] === 'nexthop' && last) {
-      worded[worded.length - 1] = { ...last, hops: [...last.hops, wordsToMap(words.slice(1)).values] };
+      worded[worded.length - 1] = { ...last, hops: [...last.hops, valuesOf(words.slice(1))] };
     } else if (words[0] === 'cache' && last) worded[worded.length - 1] = { ...last, isAnswer: true };
     else if (words[0] !== '') worded.push(readWords(words, number, raw));
   }
@@ -71,19 +71,31 @@ function wordsToMap(words: readonly string[]) {
   return { values, flags: set };
 }
 
+/** With the flags of a next hop. */
+function valuesOf(words: readonly string[]): ReadonlyMap<string, string> {
+  const { values, flags: own } = wordsToMap(words);
+  return withDown(values, own);
+}
+
+function withDown(values: Map<string, string>, set: ReadonlySet<unknown>): ReadonlyMap<string, string> {
+  const down = (['dead', 'linkdown'] as const).find((flag) => set.has(flag));
+  return down === undefined ? values : values.set('down', down);
+}
+
 function readWords(words: readonly string[], line: number, text: string): Worded {
   const named = routeTypes.find((type) => type === words[0]);
   const [destination = '', ...rest] = named ? words.slice(1) : words;
   const { values, flags: own } = wordsToMap(rest);
   const isAnswer = own.has('cache') || values.has('uid');
-  return { type: named ?? 'unicast', destination, values, hops: [], isAnswer, line, text };
+  return { type: named ?? 'unicast', destination, values: withDown(values, own), hops: [], isAnswer, line, text };
 }
 
 export function parseRoutesJson(text: string, asked: RoutesAsked): ParsedRoutes {
   const items = readItems(text);
   if (!items) return { routes: [], answers: [], unread: [notJson(text)] };
   const worded = items.flatMap((item): readonly Worded[] => {
-    const { dst, type, nexthops, flags: own, ...others } = item;
+    const { dst, type, nexthops, ...others } = item;
+    const own = others['flags'];
     if (typeof dst !== 'string') return [];
     const values = textsOf(others);
     const hops = (Array.isArray(nexthops) ? (nexthops as readonly unknown[]) : []).map((hop) =>
@@ -104,6 +116,8 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 
 function renamed(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
   const values = new Map(Array.from(textsOf(item), ([name, value]) => [otherNames.get(name) ?? name, value]));
+  const flags = item['flags'];
+  if (Array.isArray(flags)) withDown(values, new Set(flags));
   const via = item['via'];
   const { family, host } = isObject(via) ? Object.fromEntries(textsOf(via)) : {};
   if (family !== undefined && host !== undefined) values.set('via', host).set(otherFamily, family);
@@ -167,7 +181,9 @@ function readWorded(worded: readonly Worded[], asked: RoutesAsked): ParsedRoutes
 }
 
 function hopOf(values: ReadonlyMap<string, string>): NextHop {
-  return { gateway: parseAddress(values.get('via') ?? ''), link: values.get('dev') };
+  const hop = { gateway: parseAddress(values.get('via') ?? ''), link: values.get('dev') };
+  const down = (['dead', 'linkdown'] as const).find((each) => values.get('down') === each);
+  return down ? { ...hop, down } : hop;
 }
 
 /** Undefined for a `default` with only a link. */

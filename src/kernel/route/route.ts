@@ -21,6 +21,8 @@ export type RouteType = (typeof routeTypes)[number];
 export interface NextHop {
   readonly gateway?: Address | undefined;
   readonly link?: string | undefined;
+  /** `dead`: the kernel takes another route. `linkdown`: it takes this one, and nothing gets through. */
+  readonly down?: 'dead' | 'linkdown' | undefined;
 }
 
 export interface Route {
@@ -257,6 +259,7 @@ function findRoute(routes: readonly Route[], table: string, { to, from, output }
   for (const route of routes) {
     if (route.table !== table || route.destination.family !== to.family || !contains(route.destination, to)) continue;
     if (route.from && !(from && contains(route.from, from))) continue;
+    if (route.hops.length > 0 && route.hops.every(({ down }) => down === 'dead')) continue;
     if (output !== undefined && !route.hops.some(({ link }) => link === output)) continue;
     if (!best || isBetter(route, best)) best = route;
   }

@@ -26,9 +26,10 @@ function networkAround({ address, prefixLength }: LinkAddress): Network | undefi
 
 /**
  * The kernel's IPv4 source for packets leaving by a link (inet_select_addr in devinet.c): of addresses that came first
- * in their networks, the first in the next hop's network, else the first. A link without any borrows one.
+ * in their networks, the first in the next hop's network, else the first. A link without any borrows one: of lo, else of
+ * the link that was there first, which nothing shows. Returns all that are possible.
  */
-export function selectIPv4(own: readonly OwnAddress[], link: string, near: Address | undefined): Address | undefined {
+export function selectIPv4(own: readonly OwnAddress[], link: string, near: Address | undefined): readonly Address[] {
   const onLink = own.filter((each) => each.link === link);
   const primary = onLink.filter((each, at) => {
     const network = networkAround(each);
@@ -40,8 +41,13 @@ export function selectIPv4(own: readonly OwnAddress[], link: string, near: Addre
     const network = networkAround(each);
     return near !== undefined && (network ? contains(network, near) : each.address.text === near.text);
   };
-  const chosen = primary.find(isNear) ?? primary[0] ?? own.find(isOutward);
-  return chosen?.address;
+  const chosen = primary.find(isNear) ?? primary[0];
+  if (chosen) return [chosen.address];
+  const others = own.filter(isOutward);
+  const first = others.filter((each, at) => others.findIndex(({ link: name }) => name === each.link) === at);
+  const ofLoopback = first.filter(({ link: name }) => name === 'lo');
+  const borrowed = (ofLoopback.length > 0 ? ofLoopback : first).map(({ address }) => address);
+  return borrowed.filter(({ text }, at) => borrowed.findIndex((other) => other.text === text) === at);
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   type Address,
 } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import type { Link } from '../../kernel/link/link.ts';
+import type { Link, LinkTraits } from '../../kernel/link/link.ts';
 import {
   lookupRoute,
   type Found,
@@ -44,6 +44,8 @@ export interface Routing {
   find(question: RouteQuestion): RouteFound;
   /** The next hop to an address for a packet of the node itself without a source; undefined if there is none. */
   hopTo(address: Address): NextHop | undefined;
+  /** All of them, of a multipath route. */
+  hopsTo(address: Address): readonly NextHop[];
   interfaceOf(address: Address): string | undefined;
   /** The source of the node's own packets on a route. */
   sourceBy(address: Address, way: RouteFound): OwnSource;
@@ -56,8 +58,9 @@ export interface Routing {
   sysctl(name: string): string | undefined;
   /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be a bridge. */
   showsBridged(link: string | undefined): Answer;
-  /** Whether a bridge sends a packet back out of the port it came in by. */
-  isHairpin(link: string): boolean | 'mixed' | undefined;
+  carries(bridge: string, ends: BridgeEnds): Answer | 'no-hairpin' | 'isolated';
+  /** Undefined if it is not shown. */
+  trait(link: string | undefined, trait: keyof LinkTraits): boolean | undefined;
   portsOf(link: string): readonly string[];
   /** Whether packets with loopback addresses may pass an interface (IN_DEV_ROUTE_LOCALNET). */
   admitsLoopback(link: string | undefined): Answer;
@@ -70,6 +73,9 @@ export type RouteFound =
   /** The results if a routing rule takes the packet, and if not. */
   | { readonly kind: 'either'; readonly reason: Reason; readonly taken: RouteFound; readonly passed: RouteFound }
   | { readonly kind: 'unknown'; readonly reason: Reason };
+
+/** What a bridge carries from port to port: to the host that sent it, to a host at another port, or to any host. */
+export type BridgeEnds = 'itself' | 'apart' | 'any';
 
 export interface OwnSource {
   /** A placeholder if unknown. */
@@ -117,14 +123,16 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
   const find = finderOf({ family, listed, isLocal, isRouted, findLink });
-  const hopTo = (to: Address): NextHop | undefined => {
+  const hopsTo = (to: Address): readonly NextHop[] => {
     const found = find({ to, from: undefined, mark: 0, input: loopbackInterface });
-    return found.kind === 'out' ? found.hops[0] : undefined;
+    return found.kind === 'out' ? found.hops : [];
   };
+  const hopTo = (to: Address): NextHop | undefined => hopsTo(to)[0];
+  const places = placesOf({ own, links, routes: listed.routes, isPod: knowledge.isPod, inward });
   return {
     family,
     isListed,
-    places: placesOf({ own, links, routes: listed.routes, isPod: knowledge.isPod, inward }),
+    places,
     isLocal,
     isShown: ({ text }) => local.has(text),
     isLocalAt: (address, link) => {
@@ -136,6 +144,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     },
     find,
     hopTo,
+    hopsTo,
     interfaceOf: (address) => {
       if (isLocal(address) === true) return undefined;
       if (!isListed) return findLink(address);
@@ -145,7 +154,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
     linkLocal: (link) => own.find((each) => each.link === link && isLinkLocal(each.address))?.address,
     sysctl: (name) => state.sysctls.get(name),
-    ...bridgesOf(links, state.sysctls, knowledge.hasAllSysctls, family),
+    ...bridgesOf({ links, places, sysctls: state.sysctls, hasAllSysctls: knowledge.hasAllSysctls, family }),
     admitsLoopback: (link) => family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls, link),
   };
 }
@@ -196,7 +205,8 @@ function reasonOfRule(rule: RoutingRule, { input, transport }: RouteQuestion): R
 function wayOfRoute(found: Extract<Found, { readonly kind: 'route' | 'none' }>): RouteFound {
   if (found.kind === 'none') return found;
   const { type, source, hops } = found.route;
-  return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops, source };
+  const live = hops.filter(({ down }) => down !== 'dead');
+  return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops: live, source };
 }
 
 /** Either sysctl suffices: that of all interfaces or the interface's own. */
@@ -207,26 +217,50 @@ function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolea
   return ofAll === undefined && !hasAllSysctls && lacks({ kind: 'sysctl', name }, 'route_localnet');
 }
 
-function bridgesOf(
-  links: readonly Link[],
-  sysctls: KernelState['sysctls'],
-  hasAllSysctls: boolean,
-  family: Family,
-): Pick<Routing, 'showsBridged' | 'isHairpin' | 'portsOf'> {
-  const kinds = new Map(links.map(({ name, kind }) => [name, kind]));
+function bridgesOf({
+  links,
+  places,
+  sysctls,
+  hasAllSysctls,
+  family,
+}: {
+  readonly links: readonly Link[];
+  readonly places: Places;
+  readonly sysctls: KernelState['sysctls'];
+  readonly hasAllSysctls: boolean;
+  readonly family: Family;
+}): Pick<Routing, 'showsBridged' | 'carries' | 'portsOf' | 'trait'> {
+  const named = new Map(links.map((link) => [link.name, link]));
   const sysctl = bridgeSysctls[family];
+  const own = family === 'ipv4' ? 'nf_call_iptables' : 'nf_call_ip6tables';
   const setting = sysctls.get(sysctl) ?? (hasAllSysctls ? '0' : undefined);
+  const portsOf = (bridge: string): readonly Link[] => [...named.values()].filter(({ master }) => master === bridge);
   return {
     showsBridged: (link) => {
-      const kind = kinds.get(link ?? '');
-      if (setting === '0' || (kind !== undefined && kind !== 'bridge')) return false;
-      return (setting === '1' && kind === 'bridge') || lacks({ kind: 'bridge', sysctl }, `bridge ${link ?? ''}`);
+      const { kind, traits } = named.get(link ?? '') ?? {};
+      const isShown = setting === '1' || (setting === '0' && traits?.[own] === true);
+      if ((setting === '0' && !isShown) || (kind !== undefined && kind !== 'bridge')) return false;
+      return (isShown && kind === 'bridge') || lacks({ kind: 'bridge', sysctl }, `bridge ${link ?? ''}`);
     },
-    isHairpin: (link) => {
-      const [first, ...others] = links.filter(({ master }) => master === link);
-      return others.every(({ isHairpin }) => isHairpin === first?.isHairpin) ? first?.isHairpin : 'mixed';
+    // A pod has a port of its own (should_deliver in br_forward.c); other hosts behind a bridge may share one.
+    carries: (bridge, ends) => {
+      const ports = portsOf(bridge);
+      // Other links have no kind, even with -d.
+      if (ports.length === 0 && named.get(bridge)?.kind !== 'bridge') return true;
+      const question = { ...circumstance('bridge-port', bridge), fact: `ports of ${bridge} ${ends}` };
+      const count = (trait: keyof LinkTraits, value: boolean): number =>
+        ports.filter(({ traits }) => traits?.[trait] === value).length;
+      const isolated = count('isolated', true);
+      if (ports.length > 0 && isolated === ports.length) return 'isolated';
+      const isApart = ends === 'apart' || (ends === 'any' && !places.outer.includes(bridge));
+      if (isolated > (isApart ? 1 : 0)) return question;
+      if (isApart) return true;
+      const isOnePort = ends === 'itself' ? ports.length > 0 : ports.length === 1;
+      if (isOnePort && count('hairpin', false) === ports.length) return 'no-hairpin';
+      return (ends === 'itself' && count('hairpin', true) === ports.length) || question;
     },
-    portsOf: (link) => links.flatMap(({ name, master }) => (master === link ? [name] : [])),
+    trait: (link, trait) => named.get(link ?? '')?.traits?.[trait],
+    portsOf: (link) => portsOf(link).map(({ name }) => name),
   };
 }
 
@@ -259,8 +293,9 @@ function sourcesOf({
   };
   const select = (link: string | undefined, near: Address | undefined, to: Address): OwnSource => {
     if (!isListed || link === undefined) return byLinks(to);
-    const address = family === 'ipv4' ? selectIPv4(own, link, near) : selectIPv6(own, link, to);
-    return address ? { address } : { address: unknownOwn[family], candidates: [] };
+    const best = family === 'ipv4' ? selectIPv4(own, link, near) : [selectIPv6(own, link, to) ?? []].flat();
+    const [address, ...others] = best;
+    return address && others.length === 0 ? { address } : { address: unknownOwn[family], candidates: best };
   };
   return {
     sourceBy: (address, way) => {
@@ -272,7 +307,11 @@ function sourcesOf({
       if (way.source) return { address: way.source };
       const [first = byLinks(address), ...others] = way.hops.map((hop) => select(hop.link, hop.gateway, address));
       if (others.every((each) => each.address.text === first.address.text)) return first;
-      return { address: unknownOwn[family], candidates: [first, ...others].map((each) => each.address) };
+      const candidates = [first, ...others].map((each) => each.candidates ?? [each.address]);
+      return {
+        address: unknownOwn[family],
+        candidates: candidates.some(({ length }) => length === 0) ? [] : candidates.flat(),
+      };
     },
     masqueradeBy: (address, hop) => select(hop?.link, hop?.gateway ?? address, address),
   };
