@@ -3,7 +3,7 @@ import type { Link } from '../../src/kernel/link/link.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
-import { selectIPv6 } from '../../src/packet/routing/places.ts';
+import { selectIPv4, selectIPv6 } from '../../src/packet/routing/places.ts';
 import type { Address } from '../../src/kernel/address.ts';
 import { routingOf, type OwnSource, type Routing } from '../../src/packet/routing/routing.ts';
 import { readAddress } from './lab.ts';
@@ -114,4 +114,13 @@ test('a deprecated address is the source only if there is no other, as text and 
       'fd00:244:1::1',
     );
   }
+});
+
+test('a link without an address borrows one of lo, or of another link, and nothing shows of which', () => {
+  const at = (name: string, address: string) => ({ ...link(name, address, 24).addresses[0]!, link: name });
+  const chosen = (...own: ReturnType<typeof at>[]) => selectIPv4(own, 'veth1', undefined).map(({ text }) => text);
+  const [eth0, docker0] = [at('eth0', '192.168.50.11'), at('docker0', '172.17.0.1')];
+  expect(chosen(eth0, docker0)).toEqual(['192.168.50.11', '172.17.0.1']);
+  expect(chosen(at('eth0', '192.168.50.11'))).toEqual(['192.168.50.11']);
+  expect(chosen(eth0, docker0, at('lo', '203.0.113.8'))).toEqual(['203.0.113.8']);
 });

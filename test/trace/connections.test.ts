@@ -584,6 +584,11 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'no forwarding of IPv6 but of what comes from pods',
+    [...stillIPv6, after('net.ipv6.conf.all.forwarding = 0', 'net.ipv6.conf.cni0.force_forwarding = 1')],
+    [['fd00:244:1::12', '[fd00:244:2::11]:8080', 'forwarded', 'fails', 'answer not-forwarding']],
+  ],
+  [
     'no forwarding of what comes from pods',
     [['conf.cni0.forwarding = 1', 'conf.cni0.forwarding = 0']],
     [

@@ -55,7 +55,7 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
       };
     case 'circumstance': {
       const where = reason.rule ? `: ${whereOf(reason.rule)}: ${ruleText(reason.rule)}` : '';
-      const answer = reason.rule ? watch(reason.rule, family) : unlisted(reason);
+      const answer = reason.rule ? watch(reason.rule, family) : unshown(reason);
       return { kind, text: `${circumstances[reason.of]}${where}`, ...answer };
     }
     case 'too-many-ways':
@@ -68,7 +68,7 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
   }
 }
 
-function unlisted({
+function unshown({
   of,
   text,
 }: {

@@ -80,7 +80,8 @@ function traitsOf(valueOf: (name: string, place: 'info_slave_data' | 'info_data'
 /** Of a line of `ip -d link`: the flags of a link, or what follows "bridge" or "bridge_slave". */
 export function traitsOfLine(line: string): LinkTraits {
   const [, flags] = /^\d+: [^\s:]+: <([^>]*)>/.exec(line) ?? [];
-  if (flags !== undefined) return traitsOf((name, place) => place === 'flags' && flags.split(',').includes(name));
+  const set = flags?.split(',');
+  if (set) return traitsOf((name, place) => (place === 'flags' ? set.includes(name) : undefined));
   const [kind, ...words] = line.split(' ');
   const shown = kind === 'bridge_slave' ? 'info_slave_data' : kind === 'bridge' ? 'info_data' : undefined;
   return traitsOf((name, place) =>

@@ -116,8 +116,8 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 
 function renamed(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
   const values = new Map(Array.from(textsOf(item), ([name, value]) => [otherNames.get(name) ?? name, value]));
-  const flags = item['flags'];
-  if (Array.isArray(flags)) withDown(values, new Set(flags));
+  const set = item['flags'];
+  if (Array.isArray(set)) withDown(values, new Set(set));
   const via = item['via'];
   const { family, host } = isObject(via) ? Object.fromEntries(textsOf(via)) : {};
   if (family !== undefined && host !== undefined) values.set('via', host).set(otherFamily, family);

@@ -46,8 +46,7 @@ export function selectIPv4(own: readonly OwnAddress[], link: string, near: Addre
   const others = own.filter(isOutward);
   const first = others.filter((each, at) => others.findIndex(({ link: name }) => name === each.link) === at);
   const ofLoopback = first.filter(({ link: name }) => name === 'lo');
-  const borrowed = (ofLoopback.length > 0 ? ofLoopback : first).map(({ address }) => address);
-  return borrowed.filter(({ text }, at) => borrowed.findIndex((other) => other.text === text) === at);
+  return (ofLoopback.length > 0 ? ofLoopback : first).map(({ address }) => address);
 }
 
 /**

@@ -58,6 +58,7 @@ export interface Routing {
   sysctl(name: string): string | undefined;
   /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be a bridge. */
   showsBridged(link: string | undefined): Answer;
+  /** Whether frames get through a bridge. */
   carries(bridge: string, ends: BridgeEnds): Answer | 'no-hairpin' | 'isolated';
   /** Undefined if it is not shown. */
   trait(link: string | undefined, trait: keyof LinkTraits): boolean | undefined;
@@ -293,9 +294,12 @@ function sourcesOf({
   };
   const select = (link: string | undefined, near: Address | undefined, to: Address): OwnSource => {
     if (!isListed || link === undefined) return byLinks(to);
-    const best = family === 'ipv4' ? selectIPv4(own, link, near) : [selectIPv6(own, link, to) ?? []].flat();
-    const [address, ...others] = best;
-    return address && others.length === 0 ? { address } : { address: unknownOwn[family], candidates: best };
+    return oneOf(family === 'ipv4' ? selectIPv4(own, link, near) : [selectIPv6(own, link, to) ?? []].flat());
+  };
+  const oneOf = (candidates: readonly Address[]): OwnSource => {
+    const [address, ...others] = candidates;
+    const isOne = address !== undefined && others.every(({ text }) => text === address.text);
+    return isOne ? { address } : { address: unknownOwn[family], candidates };
   };
   return {
     sourceBy: (address, way) => {
@@ -305,13 +309,10 @@ function sourcesOf({
       }
       if (way.kind !== 'out') return byLinks(address);
       if (way.source) return { address: way.source };
-      const [first = byLinks(address), ...others] = way.hops.map((hop) => select(hop.link, hop.gateway, address));
-      if (others.every((each) => each.address.text === first.address.text)) return first;
-      const candidates = [first, ...others].map((each) => each.candidates ?? [each.address]);
-      return {
-        address: unknownOwn[family],
-        candidates: candidates.some(({ length }) => length === 0) ? [] : candidates.flat(),
-      };
+      if (way.hops.length === 0) return byLinks(address);
+      const sources = way.hops.map((hop) => select(hop.link, hop.gateway, address));
+      const candidates = sources.map((each) => each.candidates ?? [each.address]);
+      return oneOf(candidates.some(({ length }) => length === 0) ? [] : candidates.flat());
     },
     masqueradeBy: (address, hop) => select(hop?.link, hop?.gateway ?? address, address),
   };

@@ -1,0 +1,161 @@
+// Nodes in network namespaces: what their tools printed, cut to what packets of IPv4 meet, and what became of real packets. In truth.json,
+// `made` is what was done on a node with a Service default/web in iptables mode: 192.168.50.11 on eth0, a router at 192.168.50.1.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { formatSocketAddress } from '../../../src/kernel/ports-and-marks.ts';
+import { readDump } from '../../../src/dumps/read-dump.ts';
+import { ask } from '../../../src/ask/trace/ask.ts';
+import type { Trace } from '../../../src/ask/trace/question.ts';
+import { sceneOf } from '../../../src/ask/trace/scene.ts';
+import { DumpedSnapshot } from '../../../src/snapshot/snapshot.ts';
+
+interface Probe {
+  readonly node: string;
+  readonly from: string;
+  readonly to: string;
+  readonly inInterface?: string;
+  /** "address:port from address" of each packet that arrived; none if the client timed out. */
+  readonly seen: readonly string[];
+  /** kpc's verdict, and its word on the connection. */
+  readonly told: readonly [string, string];
+}
+
+/** A text of a node's listing, which must be there, and what stands there instead. */
+type Change = readonly [old: string, by: string];
+
+const probes = JSON.parse(readFileSync(join(import.meta.dirname, 'truth.json'), 'utf8')) as readonly Probe[];
+
+function trace(node: string, { from, to, inInterface }: Omit<Probe, 'node' | 'seen' | 'told'>, ...changes: Change[]) {
+  const text = changes.reduce(
+    (whole, [old, by]) => {
+      expect(whole).toContain(old);
+      return whole.replaceAll(old, by);
+    },
+    readFileSync(join(import.meta.dirname, `${node}.txt`), 'utf8'),
+  );
+  const { state, ...shown } = readDump(new Map([['node.txt', text]]));
+  const scene = sceneOf(new DumpedSnapshot({ name: 'node.txt', state: () => state, ...shown }));
+  const found = ask({ from, to, protocol: 'tcp', inInterface, namespace: undefined }, scene);
+  if (found.kind === 'wrong') throw new Error(found.faults.map(({ diagnostic }) => diagnostic.code).join());
+  return found.value;
+}
+
+function told({ fate }: Trace): readonly string[] {
+  return [fate.verdict, fate.connection().kind];
+}
+
+test.each(probes)('$node: $from to $to', ({ node, seen, told: expected, ...asked }) => {
+  const { fate, ...others } = trace(node, asked);
+  expect(told({ fate, ...others })).toEqual(expected);
+  const known = fate.endpoints.map(
+    (each) =>
+      `${formatSocketAddress(each)} from ${(each.source === 'masqueraded' ? each.masqueradedAs : each.source)?.text}`,
+  );
+  if (fate.verdict === 'delivered') expect(known.toSorted()).toEqual(seen);
+});
+
+const far = { from: '203.0.113.7', to: '192.168.50.11:30080' };
+const near = { from: '192.168.50.20', to: '192.168.50.11:30080' };
+const toPod = { from: '10.244.1.20', to: '10.96.0.80:80' };
+const second = '9: vm0: <UP> mtu 1500 master brx\n    bridge_slave hairpin off learning on flood on isolated off';
+const open: readonly Change[] = [['isolated on', 'isolated off']];
+const vaOpen: Change = ['isolated on\n5: vb', 'isolated off\n5: vb'];
+const vbOpen: Change = ['isolated on\n6: vc', 'isolated off\n6: vc'];
+
+function table(family: string, rule: string): Change {
+  const chain = `chain c {\n\t\ttype filter hook output priority 0; policy accept;\n${rule}\t}`;
+  return ['$ ip rule', `$ nft list ruleset\ntable ${family} f {\n\t${chain}\n}\n$ ip rule`];
+}
+
+const chains = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING']
+  .map((name) => `:${name} ACCEPT [0:0]\n`)
+  .join('');
+const marked = (accepts: number): readonly Change[] => [
+  ['--to-destination 10.244.2.10:8080', '--to-destination 192.168.50.11:8080'],
+  ['*nat\n', `*mangle\n${chains}-A PREROUTING -i eth0 -j MARK --set-xmark 0x1/0xffffffff\nCOMMIT\n*nat\n`],
+  ['$ ip rule', '$ ip rule\n60:\tfrom all to 203.0.113.0/24 fwmark 0x1/0x1 blackhole'],
+  ['net.ipv4.tcp_fwmark_accept = 0', `net.ipv4.tcp_fwmark_accept = ${accepts}`],
+];
+const byEth0 = { ...far, inInterface: 'eth0' };
+const outer: readonly Change[] = [['-d 10.96.0.80/32', '-d 192.168.50.200/32']];
+const noArp: Change = ['eth0: <BROADCAST', 'eth0: <NOARP,BROADCAST'];
+const noArpAtPair: Change = ['eth0@if3: <BROADCAST', 'eth0@if3: <NOARP,BROADCAST'];
+
+test.each<readonly [string, string, typeof far, readonly Change[], readonly [string, string]]>([
+  ['a port with hairpin', 'nic-as-only-port', far, [['hairpin off', 'hairpin on']], ['unknown', 'unknown']],
+  ['a second port', 'nic-as-only-port', far, [['$ ip rule', `${second}\n$ ip rule`]], ['unknown', 'unknown']],
+  [
+    'frames that rules do not see',
+    'nic-as-only-port',
+    far,
+    [['bridge-nf-call-iptables = 1', 'bridge-nf-call-iptables = 0']],
+    ['delivered', 'works'],
+  ],
+  [
+    'no bridge whose rules see frames',
+    'rules-by-bridge',
+    toPod,
+    [['_iptables 1', '_iptables 0']],
+    ['delivered', 'fails'],
+  ],
+  ['some isolated ports', 'isolated-ports', toPod, [vaOpen], ['unknown', 'unknown']],
+  ['one isolated port', 'isolated-ports', toPod, [vaOpen, vbOpen], ['delivered', 'works']],
+  [
+    'ports that learn nothing and are not flooded',
+    'isolated-ports',
+    far,
+    [...open, ['learning on flood on', 'learning off flood off']],
+    ['unknown', 'unknown'],
+  ],
+  ['a VLAN for each port', 'isolated-ports', far, [...open, ['filtering 0', 'filtering 1']], ['unknown', 'unknown']],
+  ['rules for frames', 'rules-by-bridge', toPod, [table('bridge', '\t\tdrop\n')], ['unknown', 'unknown']],
+  ['a table for frames without rules', 'rules-by-bridge', toPod, [table('bridge', '')], ['delivered', 'works']],
+  ['rules for ARP', 'rules-by-bridge', far, [table('arp', '\t\tdrop\n')], ['unknown', 'unknown']],
+  ['a link that asks nobody', 'rules-by-bridge', near, [noArp, noArpAtPair], ['delivered', 'depends']],
+  [
+    'a link that answers nobody',
+    'rules-by-bridge',
+    near,
+    [['$ sysctl -a', '$ sysctl -a\nnet.ipv4.conf.eth0.arp_ignore = 8']],
+    ['delivered', 'depends'],
+  ],
+  ['a dead route', 'no-carrier', far, [['scope link linkdown', 'scope link dead linkdown']], ['delivered', 'depends']],
+  [
+    'a DNAT to the cluster IP',
+    'rules-by-bridge',
+    far,
+    [['10.244.1.10:8080', '10.96.0.80:80']],
+    ['delivered', 'depends'],
+  ],
+  [
+    'an external IP on no link',
+    'rules-by-bridge',
+    { ...near, to: '192.168.50.200:80' },
+    outer,
+    ['delivered', 'depends'],
+  ],
+  ['one that a router knows', 'rules-by-bridge', { ...far, to: '192.168.50.200:80' }, outer, ['delivered', 'works']],
+  ['answers of a server without the mark', 'two-next-hops', byEth0, marked(0), ['delivered', 'works']],
+  ['answers of a server with the mark', 'two-next-hops', byEth0, marked(1), ['delivered', 'fails']],
+])('%s', (_, node, asked, changes, expected) => {
+  expect(told(trace(node, asked, ...changes))).toEqual(expected);
+});
+
+test('a dead next hop is no way', () => {
+  const { fate } = trace('two-next-hops', byEth0, ['dev eth1 weight 1', 'dev eth1 weight 1 dead linkdown']);
+  expect(fate.endpoints.map(({ masqueradedAs }) => masqueradedAs?.text)).toEqual(['192.168.50.11']);
+});
+
+test('stand-ins are where the routes lead', () => {
+  const blackholes: Change = ['$ sysctl -a', 'blackhole 198.51.100.0/24\nblackhole 10.244.1.0/24\n$ sysctl -a'];
+  const address = (from: string) => trace('no-carrier', { from, to: '10.96.0.80:80' }, blackholes).sender.address?.text;
+  expect(address('pod')).toMatch(/^10\.244\.1\.(?:11|20)$/);
+  expect(address('external')).toBe('203.0.113.250');
+  expect(address('remote-pod')).not.toMatch(/^10\.244\.1\./);
+});
+
+test('without a way to a pod of the node, none stands for one', () => {
+  const changes = ['10', '11', '20'].map((last): Change => [`10.244.1.${last} dev`, `10.9.1.${last} dev`]);
+  expect(() => trace('no-carrier', { from: 'pod', to: '10.96.0.80:80' }, ...changes)).toThrow('bad-packet');
+});
