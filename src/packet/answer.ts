@@ -113,7 +113,7 @@ function lostBefore(world: World, end: Flow): Beyond | undefined {
     return { kind: 'own-network', destination, inside, gateway: hop.gateway, output };
   const lost =
     (isOwn || isNamed ? undefined : findUnansweredArp(end)) ??
-    (output && lacksArp(routing, output)
+    (output && routing.isListed && lacksArp(routing, output)
       ? ({ kind: 'no-arp', address: hop?.gateway ?? destination, link: output, sysctl: 'NOARP' } as const)
       : findLostSolicitation(world, end));
   const closer = hop?.gateway && routing.places.closerHop(destination, hop);

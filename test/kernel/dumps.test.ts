@@ -103,6 +103,7 @@ describe('a dump of a node that kube-proxy programmed', () => {
     const { state } = readDump('kube-proxy-ipvs-dual-stack-nodeport');
     expect(state.links.find(({ name }) => name === 'kube-ipvs0')).toEqual({
       name: 'kube-ipvs0',
+      traits: { BROADCAST: true, NOARP: true, 'NO-CARRIER': false },
       addresses: [
         { family: 'ipv4', address: parseAddress('10.96.7.7'), prefixLength: 32 },
         { family: 'ipv6', address: parseAddress('fd00:10:96::77'), prefixLength: 128 },
