@@ -192,14 +192,14 @@ function enter(world: World, flow: Flow, named: string | undefined): End {
 
 /** The bridge that both ends are ports of. */
 function bridgeBetween(
-  { routing }: World,
+  { routing, isOfService }: World,
   source: Address,
   destination: Address,
   input: string | undefined,
 ): string | undefined {
   const { places } = routing;
-  if (input === undefined || places.isBridge(input) !== true || routing.isLocal(destination) !== false)
-    return undefined;
+  const isBeyond = routing.isLocal(destination) === false && !isOfService(destination);
+  if (input === undefined || places.isBridge(input) !== true || !isBeyond) return undefined;
   const isPort = (to: Address): boolean => {
     const hop = routing.hopTo(to);
     return hop?.link === input && hop.gateway === undefined;

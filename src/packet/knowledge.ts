@@ -21,6 +21,8 @@ export interface Knowledge {
   readonly isPodHere: (address: Address) => boolean | undefined;
   /** The Service with this cluster IP, which no pod has: connections are translated only once. */
   readonly serviceAt: (address: Address) => ServiceAt | undefined;
+  /** Whether it is an address of a Service: no host beside the node has it. */
+  readonly isOfService: (address: Address) => boolean;
   /** Whether the node has the address only because the mode gives every node of the cluster that of a Service. */
   readonly isOfEveryNode: (address: Address) => boolean;
   /** Whether the links and the state show all of the node's addresses of a family. */
@@ -124,6 +126,7 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     routes: {},
     isPod: () => false,
     serviceAt: () => undefined,
+    isOfService: () => false,
     isOfEveryNode: () => false,
     isRemote: () => undefined,
     isPodHere: () => undefined,

@@ -183,6 +183,7 @@ export interface World {
   /** The visitors if everything unshown lets packets pass. */
   readonly withoutGaps: Visitors;
   readonly serviceAt: Knowledge['serviceAt'];
+  readonly isOfService: Knowledge['isOfService'];
   readonly isOfEveryNode: Knowledge['isOfEveryNode'];
   readonly isRemote: Knowledge['isRemote'];
   readonly isPodHere: Knowledge['isPodHere'];
@@ -228,6 +229,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     visitors: { ...arrange([...seen, ...unseen]), findListener, onLink },
     withoutGaps: { ...arrange(seen), findListener, onLink: () => undefined },
     serviceAt: knowledge.serviceAt,
+    isOfService: knowledge.isOfService,
     isOfEveryNode: knowledge.isOfEveryNode,
     isRemote: knowledge.isRemote,
     isPodHere: knowledge.isPodHere,

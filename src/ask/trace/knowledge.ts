@@ -88,6 +88,7 @@ export function knowledgeOf(
     routes: side.routes,
     isPod: (address) => isIn(podTraffic.networks, address),
     serviceAt: servicesOf(side),
+    isOfService: ({ text }) => side.endpoints.isOfService(text),
     isOfEveryNode: ({ text }) => holdsServices(mode) === true && side.endpoints.isOfService(text) && !ofLinks.has(text),
     ...placesOfPods(side),
     hasAllAddresses: (family) =>

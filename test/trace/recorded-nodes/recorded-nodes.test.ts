@@ -120,6 +120,13 @@ test.each<readonly [string, string, typeof far, readonly Change[], readonly [str
     [['$ sysctl -a', '$ sysctl -a\nnet.ipv4.conf.eth0.arp_ignore = 8']],
     ['delivered', 'depends'],
   ],
+  [
+    'an address of a Service beside a bridge',
+    'vm-beside-lan',
+    { from: '192.168.50.30', to: '192.168.50.200:80' },
+    [...outer, [':FORWARD DROP', ':FORWARD ACCEPT']],
+    ['delivered', 'depends'],
+  ],
   ['a dead route', 'no-carrier', far, [['scope link linkdown', 'scope link dead linkdown']], ['delivered', 'depends']],
   [
     'a DNAT to the cluster IP',
