@@ -452,8 +452,13 @@ export function linksIn(world: World, source: Address, destination: Address): re
   const inside = places.linkInside(source);
   if (inside !== undefined) return [inside];
   const around = places.linkAround(destination);
-  if (around !== undefined) return [around];
   const { outer } = places;
+  // Each link of a network answers ARP for addresses of the others.
+  if (around !== undefined)
+    return [
+      around,
+      ...outer.filter((link) => link !== around && places.isAround(source, link) && places.isAround(source, around)),
+    ];
   const back = hop?.link ?? outer[0];
   // Other nodes' pods come by the way that leads to them. Another host reaches the node by a router that may be behind any link.
   if (hop && (places.isPod(source) || places.isTunnel(hop.link ?? '')))

@@ -79,6 +79,12 @@ const marked = (accepts: number): readonly Change[] => [
 ];
 const byEth0 = { ...far, inInterface: 'eth0' };
 const outer: readonly Change[] = [['-d 10.96.0.80/32', '-d 192.168.50.200/32']];
+const twice: readonly Change[] = [
+  ['172.16.0.11', '192.168.50.13'],
+  ['172.16.0.0/24 dev eth1', '192.168.50.0/24 dev eth1'],
+  ['eth0.rp_filter = 0', 'eth0.rp_filter = 1'],
+  ['eth1.rp_filter = 0', 'eth1.rp_filter = 1'],
+];
 const noArp: Change = ['eth0: <BROADCAST', 'eth0: <NOARP,BROADCAST'];
 const noArpAtPair: Change = ['eth0@if3: <BROADCAST', 'eth0@if3: <NOARP,BROADCAST'];
 
@@ -127,6 +133,7 @@ test.each<readonly [string, string, typeof far, readonly Change[], readonly [str
     [...outer, [':FORWARD DROP', ':FORWARD ACCEPT']],
     ['delivered', 'depends'],
   ],
+  ['two links in the network of the client', 'two-next-hops', near, twice, ['unknown', 'unknown']],
   ['a dead route', 'no-carrier', far, [['scope link linkdown', 'scope link dead linkdown']], ['delivered', 'depends']],
   [
     'a DNAT to the cluster IP',
