@@ -117,7 +117,9 @@ test('a deprecated address is the source only if there is no other, as text and 
 });
 
 test('a link without an address borrows one of lo, or of another link, and nothing shows of which', () => {
-  const at = (name: string, address: string) => ({ ...link(name, address, 24).addresses[0]!, link: name });
+  const at = (name: string, address: string) => {
+    return { family: 'ipv4', address: readAddress(address), prefixLength: 24, link: name } as const;
+  };
   const chosen = (...own: ReturnType<typeof at>[]) => selectIPv4(own, 'veth1', undefined).map(({ text }) => text);
   const [eth0, docker0] = [at('eth0', '192.168.50.11'), at('docker0', '172.17.0.1')];
   expect(chosen(eth0, docker0)).toEqual(['192.168.50.11', '172.17.0.1']);

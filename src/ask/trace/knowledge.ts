@@ -88,7 +88,6 @@ export function knowledgeOf(
     routes: side.routes,
     isPod: (address) => isIn(podTraffic.networks, address),
     serviceAt: servicesOf(side),
-    isOfService: ({ text }) => side.endpoints.isOfService(text),
     isOfEveryNode: ({ text }) => holdsServices(mode) === true && side.endpoints.isOfService(text) && !ofLinks.has(text),
     ...placesOfPods(side),
     hasAllAddresses: (family) =>
@@ -151,11 +150,12 @@ function isKnownOwn(address: Address): boolean {
   return !isLoopback(address) && !isUnknownOwn(address);
 }
 
-/** Where endpoints are, and which pods are on this node. */
-function placesOfPods({ node, endpoints }: Snapshot): Pick<Knowledge, 'isRemote' | 'isPodHere'> {
+/** Where endpoints and Services are, and which pods are on this node. */
+function placesOfPods({ node, endpoints }: Snapshot): Pick<Knowledge, 'isRemote' | 'isPodHere' | 'isOfService'> {
   const placeOf = ({ text }: Address) => endpoints.at(text).at(-1)?.isLocal;
   const networks = node?.podCIDRs ?? [];
   return {
+    isOfService: ({ text }) => endpoints.isOfService(text),
     isRemote: (address) => {
       const isLocal = placeOf(address);
       return isLocal === undefined ? undefined : !isLocal;
