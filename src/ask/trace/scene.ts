@@ -1,14 +1,14 @@
 import { joinWords } from '../../base/printable.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
-import { families, familyNames } from '../../kernel/family.ts';
+import { families, familyNames, type Family } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../../packet/evaluate.ts';
 import { unknownOwn } from '../../packet/packet.ts';
-import { routingOf } from '../../packet/routing/routing.ts';
+import { routingOf, type Routing } from '../../packet/routing/routing.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
@@ -68,8 +68,10 @@ function eyesOf(
 ): Pick<Scene, 'evaluate' | 'placeOf'> {
   const state = wholeState(side);
   const knowledge = knowledgeOf(side, links, podTraffic, clusterIPs);
+  const known = new Map<Family, Routing>();
   const placeOf: Scene['placeOf'] = (address) => {
-    const routing = routingOf(knowledge, state, address.family);
+    const routing = known.get(address.family) ?? routingOf(knowledge, state, address.family);
+    known.set(address.family, routing);
     if (!routing.isListed) return undefined;
     const hop = routing.isLocal(address) === true ? undefined : routing.hopTo(address);
     return hop === undefined ? 'nowhere' : routing.places.isHere(hop) ? 'here' : 'out';
