@@ -1,7 +1,15 @@
 import { addressAt, numberOf, parseAddress, type Address } from '../kernel/address.ts';
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, type Flow, type Turn } from './flow.ts';
-import type { Arrival, Beyond, Connection, Loss, Outcome, Way } from './packet.ts';
+import {
+  sumOutcomes,
+  type Arrival,
+  type Beyond,
+  type Connection,
+  type Loss,
+  type Outcome,
+  type Way,
+} from './packet.ts';
 import { circumstance, lacks, type Reason } from './reason.ts';
 import { loopbackInterface, type Routing } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
@@ -16,23 +24,15 @@ import { findUnansweredArp } from './way-back.ts';
  */
 export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
   const followed = ways.map((way) => ({ way, outcome: outcomeOf(world, way) }));
-  const kinds = new Set(followed.map(({ outcome }) => outcome.kind));
-  const [only, ...others] = kinds;
-  const kind =
-    only !== undefined && others.length === 0
-      ? only
-      : kinds.has('unknown')
-        ? 'unknown'
-        : kinds.has('depends')
-          ? 'depends'
-          : 'partial';
-  return { kind, ways: followed };
+  return { kind: sumOutcomes(followed.map(({ outcome }) => outcome)), ways: followed };
 }
 
 function outcomeOf(world: World, way: Way<Flow>): Outcome {
   const outcome = outcomeAt(world, way);
   const doubts = (way.doubts ?? []).filter(({ end }) => outcomeAt(world, { ...way, end }).kind !== outcome.kind);
-  return doubts.length === 0 ? outcome : { kind: 'unknown', reasons: doubts.map(({ reason }) => reason) };
+  if (doubts.length === 0) return outcome;
+  const reasons = outcome.kind === 'unknown' ? outcome.reasons : [];
+  return { kind: 'unknown', reasons: [...reasons, ...doubts.map(({ reason }) => reason)] };
 }
 
 function outcomeAt(world: World, way: Way<Flow>): Outcome {
@@ -64,7 +64,8 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   const budget = { chains: 0, sources: new Set<AskedSource>() };
   const answers = explore((choices) => walkConnection(world, end, choices), budget);
   const losses = answers.flatMap(({ loss }) => loss ?? []);
-  const open = [...end.open, ...answers.flatMap((each) => [...each.reasons, ...(each.end?.open ?? [])])];
+  const unlisted = world.routing.isListed ? [] : [lacks({ kind: 'routes', family: world.family })];
+  const open = [...unlisted, ...end.open, ...answers.flatMap((each) => [...each.reasons, ...(each.end?.open ?? [])])];
   if (answers.some((each) => each.verdict === 'unknown')) return { kind: 'unknown', reasons: open };
   const [first] = losses;
   const isPart = losses.length < answers.length;
@@ -74,7 +75,6 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
     return beyond.has(first.kind) || isPart || isBeside
       ? { kind: 'depends', loss: first }
       : { kind: 'fails', loss: first };
-  if (!world.routing.isListed) return { kind: 'unknown', reasons: [lacks({ kind: 'routes', family: world.family })] };
   return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
 }
 

@@ -6,6 +6,8 @@ import { readDump } from '../../src/dumps/read-dump.ts';
 import type { Connection } from '../../src/packet/packet.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { ask } from '../../src/ask/trace/ask.ts';
+import { connectionWords } from '../../src/ask/trace/connection-words.ts';
+import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import type { Trace } from '../../src/ask/trace/question.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { describeTrace } from '../../src/ask/trace/trace-words.ts';
@@ -662,6 +664,40 @@ test('what matters to the connection alone is asked, though the first packet is 
   expect([fate.verdict, fate.connection().kind]).toEqual(['delivered', 'unknown']);
   const asked = fate.connection().ways.map(({ outcome }) => 'reasons' in outcome && outcome.reasons);
   expect(asked).toMatchObject([[{ kind: 'circumstance', of: 'source-port' }]]);
+});
+
+describe('a rule that only the answer meets, and that nothing decides', () => {
+  const rule = '-s 10.244.1.11/32 -m length --length 0:80 -j DROP';
+  const undecided: Change = ['-A FORWARD -j KUBE-FORWARD', `-A FORWARD ${rule}\n-A FORWARD -j KUBE-FORWARD`];
+  const [jump = ''] = /^-A KUBE-SVC-LOCALA+ .*-j KUBE-SEP-LOCALA+$/m.exec(node) ?? [];
+  const half =
+    '-A KUBE-SVC-LOCALAAAAAAAAAAAA -m statistic --mode random --probability 0.5 -j KUBE-SEP-REMOTEAAAAAAAAAAA';
+  const asked = [far, '192.168.10.11:30081', 'tcp'] as const;
+
+  test('leaves the connection open, beside a packet that is delivered', () => {
+    const scene = sceneWith([undecided]);
+    const found = trace([undecided], ...asked);
+    expect(found.fate.verdict).toBe('delivered');
+    const { kind, isUndecided, reason } = connectionWords(found, scene);
+    expect([kind, isUndecided]).toEqual(['unknown', true]);
+    expect(reason).toContain(rule);
+    const words = describeTrace(found, scene);
+    expect(words.isGood).toBe(false);
+    expect(words.verdict).toContain(rule);
+    expect(traceMatrix(scene.side.ports, scene).doubts.join()).toContain(rule);
+  });
+
+  test('of two endpoints, it concerns one', () => {
+    const changes = [undecided, [jump, `${half}\n${jump}`]] as const;
+    const { kind, byEndpoint } = connectionWords(trace(changes, ...asked), sceneWith(changes));
+    expect([kind, ...byEndpoint]).toEqual(['unknown', ['10.244.2.11:8080', 'works'], ['10.244.1.11:8080', 'unknown']]);
+  });
+
+  test('is not asked on a side without routes, which shows no answers', () => {
+    const changes: readonly Change[] = [undecided, [node.slice(node.indexOf('$ ip rule')), '']];
+    const { kind, isUndecided } = connectionWords(trace(changes, ...asked), sceneWith(changes));
+    expect([kind, isUndecided]).toEqual(['unknown', false]);
+  });
 });
 
 test('the link by which a packet is taken to come in is told where another would do', () => {
