@@ -319,7 +319,8 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   if (first.connection?.rewritten.has('source') === true && routing.isLocal(client) === false)
     return enterBy(output, { kind: 'foreign-source', address: client });
   // A sender finds an address behind the link of the network that holds it.
-  if (back === undefined || back.kind === 'none' || isClientHere) return enterBy(places.linkAround(client) ?? output);
+  if (back === undefined || back.kind === 'none' || isClientHere)
+    return enterBy(places.linksAround(client)[0] ?? output);
   const isSameLink = (input ?? backHop?.link) === output && first.isOwn === false;
   // Another node, even behind a tunnel, answers other hosts by its own routes.
   const isTunnel = output !== undefined && places.isTunnel(output);
@@ -440,8 +441,8 @@ export function linksIn(world: World, source: Address, destination: Address): re
   // A pod sends by its link, wherever routing rules send what is for it.
   const inside = places.linkInside(source);
   if (inside !== undefined) return [inside];
-  const around = places.linkAround(destination);
-  if (around !== undefined) return [around];
+  const around = places.linksAround(destination);
+  if (around.length > 0) return around;
   const { outer } = places;
   const back = hop?.link ?? outer[0];
   // Other nodes' pods come by the way that leads to them. Another host reaches the node by a router that may be behind any link.
@@ -457,7 +458,7 @@ export function arrivalOf(
   const { places } = routing;
   if (isOwn || isNamed || !routing.isListed || link === undefined) return undefined;
   const hop = routing.hopTo(sender.address);
-  const isBeside = hop?.link === link && hop.gateway === undefined && places.linkAround(asked.address) === link;
+  const isBeside = hop?.link === link && hop.gateway === undefined && places.linksAround(asked.address)[0] === link;
   if (places.isHere(hop) || places.linkInside(sender.address) !== undefined || isBeside) return undefined;
   const others = places.outer.filter((each) => each !== link && !places.isTunnel(each));
   return others.length === 0 ? undefined : { link, others };

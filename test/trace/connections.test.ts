@@ -711,11 +711,44 @@ test('the link by which a packet is taken to come in is told where another would
   expect(arrivalOf(pod, remote)).toBeUndefined();
 });
 
+test('of two links of one network, either may be the one that a packet comes in by', () => {
+  const changes = [
+    ...strict,
+    after(
+      '    inet 172.16.20.11/24 brd 172.16.20.255 scope global eth1',
+      '    inet 192.168.10.13/24 scope global secondary eth1',
+    ),
+    after(
+      'local 192.168.10.11 dev eth0 table local proto kernel scope host src 192.168.10.11',
+      'local 192.168.10.13 dev eth1 table local proto kernel scope host src 192.168.10.13',
+    ),
+  ];
+  for (const to of ['192.168.10.13:30081', '192.168.10.11:30081']) {
+    const { fate } = trace(changes, lan, to, 'tcp');
+    expect(fate.verdict).toBe('unknown');
+    expect(fate.reasons).toMatchObject([{ kind: 'missing-flag', flag: '--in-interface' }]);
+  }
+  expect(trace(changes, lan, '192.168.10.13:30081', 'tcp', 'eth0').fate.verdict).toBe('delivered');
+});
+
 test('a redirect to the node itself names the port', () => {
   const rule = '-A PREROUTING -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 7777';
   const [jump = ''] = /^-A PREROUTING .* -j KUBE-SERVICES$/m.exec(node) ?? [];
-  const { fate } = trace([[jump, `${rule}\n${jump}`]], pod, local, 'tcp');
-  expect(fate).toMatchObject({ verdict: 'local', redirectedTo: 7777 });
+  const changes: readonly Change[] = [[jump, `${rule}\n${jump}`]];
+  const found = trace(changes, pod, local, 'tcp');
+  expect(found.fate).toMatchObject({ verdict: 'local', redirectedTo: 7777 });
+  // It is what keeps the packet from kube-proxy's rules.
+  expect(describeTrace(found, sceneWith(changes)).notes.join()).toContain('nat PREROUTING rule 1');
+});
+
+test.each([
+  ['127.0.0.1', local, 'tcp', 'refused'],
+  ['127.0.0.1', local, 'udp', 'refused'],
+  // Routing asks again once rules have changed the destination: TCP does not learn of that.
+  ['127.0.0.1', '127.0.0.1:30081', 'tcp', 'dropped'],
+] as const)('routing refuses that loopback addresses leave the node: %s to %s, %s', (from, to, protocol, verdict) => {
+  const { fate } = trace([], from, to, protocol);
+  expect([fate.verdict, fate.steps.at(-1)]).toMatchObject([verdict, { decision: { kind: 'loopback-outside' } }]);
 });
 
 test('a default route with several next hops may begin a listing, and leaves the source open', () => {

@@ -173,7 +173,7 @@ export function decisionWords(decision: RouteDecision, to: string): string {
     case 'not-forwarding':
       return 'the node does not forward packets (ip_forward is 0), and drops it';
     case 'loopback-outside':
-      return 'loopback addresses do not pass between interfaces (route_localnet is 0): the kernel drops it';
+      return 'loopback addresses do not pass between interfaces (route_localnet is 0)';
     case 'own-address':
       return `${to} gets a packet from its own address, and cannot answer`;
     case 'loopback-source':

@@ -10,13 +10,15 @@ import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
-import type { RouteDecision } from '../../packet/step.ts';
+import type { Action, RouteDecision } from '../../packet/step.ts';
 import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop-words.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import { hasAddress } from './read-destination.ts';
 import { packetOf } from './ask.ts';
 import type { Trace } from './question.ts';
+import { whereOf } from './reason-words.ts';
 import { addressKind, portAt, servicesWithoutEndpoints } from './service-ends.ts';
+import { isStrange } from './stop.ts';
 import type { Scene } from './scene.ts';
 
 /** Notes that answer an operator's next questions. */
@@ -28,7 +30,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     healthCheckNote(trace, scene),
     ...describeSkipped(scene.side.doubts),
     side.kind === 'dump' ? undefined : explainUnserved(target, side),
-    port && (lostWayWords(trace, scene) ?? unservedNodePort(port, trace, scene)),
+    port && (lostWayWords(trace, scene) ?? divertedNote(trace) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace),
     port ? undefined : otherFamilyNote(trace, scene),
     port ? undefined : unprogrammedNote(trace, scene),
@@ -148,6 +150,20 @@ function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
     ? `kube-proxy itself listens for node port ${nodePort} of ${label} here, and forwards connections: no rule does this, so kube-proxy must be running`
     : undefined;
 }
+
+/** The rule, of no Service, that keeps a packet from kube-proxy's rules: they translate tracked packets, and each once. */
+function divertedNote({ fate }: Trace): string | undefined {
+  const { verdict, steps } = fate.otherwise ?? fate;
+  const step = steps.find((each) => each.kind === 'rule' && diversions.has(each.action.kind) && isStrange(each));
+  if (step?.kind !== 'rule' || (verdict !== 'local' && verdict !== 'forwarded')) return undefined;
+  const why =
+    step.action.kind === 'notrack'
+      ? 'it exempts it from connection tracking, and untracked packets are not translated'
+      : 'it translates it first';
+  return `${whereOf(step)} keeps it from kube-proxy's rules: ${why}`;
+}
+
+const diversions: ReadonlySet<Action['kind']> = new Set(['notrack', 'redirect', 'dnat', 'dnat-random']);
 
 /** How the kernel loses packets with loopback addresses. */
 const lostLoopbacks: ReadonlySet<RouteDecision['kind']> = new Set(['loopback-outside', 'loopback-source']);
