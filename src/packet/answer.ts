@@ -378,7 +378,7 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
     open: [],
     choices,
     steps: [],
-    written: [],
+    written: [...first.written],
     facts: new Map(),
   };
 }
@@ -411,6 +411,7 @@ function walkLater(
   const flow = nextFlow(first, 'later', choices);
   // Conntrack sees no answer that rules keep out of the connection.
   flow.isUnanswered = isUnanswered || (answer !== undefined && (!answer.connection || answer.isUnanswered));
+  if (answer) flow.written.push(...answer.written.slice(first.written.length));
   if (answer?.connection && flow.connection) flow.connection.mark = answer.connection.mark;
   if (first.protocol === 'icmp' || !first.connection || !first.routing.isListed)
     return wayOf(answer ?? first, 'forwarded', undefined);

@@ -711,6 +711,35 @@ test('the link by which a packet is taken to come in is told where another would
   expect(arrivalOf(pod, remote)).toBeUndefined();
 });
 
+test('what the first packet writes into a set, later packets meet', () => {
+  const rules = [
+    '-A FORWARD -m set --match-set seen dst -j DROP',
+    '-A FORWARD -m conntrack --ctstate NEW -j SET --add-set seen dst',
+    '-A FORWARD -j KUBE-FORWARD',
+  ].join('\n');
+  const changes = [
+    ['-A FORWARD -j KUBE-FORWARD', rules],
+    ['$ ip rule', '$ ipset save\ncreate seen hash:ip family inet hashsize 1024 maxelem 65536\n$ ip rule'],
+  ] as const;
+  const { fate } = trace(changes, far, '192.168.10.11:30081', 'tcp');
+  expect([fate.verdict, fate.connection().kind]).toEqual(['delivered', 'unknown']);
+  const reasons = fate.connection().ways.flatMap(({ outcome }) => ('reasons' in outcome ? outcome.reasons : []));
+  expect(reasons).toMatchObject([{ kind: 'circumstance', of: 'memory' }]);
+});
+
+test.each([
+  ['172.16.20.50', 1],
+  [lan, 0],
+] as const)('the address that a UDP program on the node answers from: to %s', (from, told) => {
+  const [jump = ''] = /^-A PREROUTING .* -j KUBE-SERVICES$/m.exec(node) ?? [];
+  const rule = '-A PREROUTING -p udp -m udp --dport 53 -j DNAT --to-destination 192.168.10.11:5353';
+  const changes: readonly Change[] = [[jump, `${rule}\n${jump}`]];
+  const found = trace(changes, from, '172.16.20.11:53', 'udp');
+  expect(found.fate.verdict).toBe('delivered');
+  const notes = describeTrace(found, sceneWith(changes)).notes.filter((note) => note.includes('from 172.16.20.11'));
+  expect(notes).toHaveLength(told);
+});
+
 test('of two links of one network, either may be the one that a packet comes in by', () => {
   const changes = [
     ...strict,
