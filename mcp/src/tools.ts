@@ -133,9 +133,12 @@ export function parameterOf({ key }: Flag): string {
 export function parametersOf({ input, flags }: Tool, isOfDump = false): ReadonlySet<string> {
   const names = [...Object.keys(input), ...flags.filter(({ isOfCall }) => !isOfCall).map(parameterOf)];
   if (!isOfDump) return new Set(names);
-  return new Set(Object.keys(input).filter((name) => name === 'namespace' || !withoutDump.has(name)));
+  return new Set(
+    names.filter((name) => besideDump.has(name) || (Object.hasOwn(input, name) && !withoutDump.has(name))),
+  );
 }
 
+const besideDump: ReadonlySet<string> = new Set(['namespace', 'hostAddresses']);
 const withoutDump: ReadonlySet<string> = new Set(['manifests', 'allNodes', ...Object.keys(compiledFor(theNode))]);
 
 /** The options of texts, and the paths of two. */
@@ -154,11 +157,15 @@ function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, fil
 }
 
 /** A dump of one node; no side without one. */
-function dumpOf({ dump: given = [], manifests: _, namespace: __, ...options }: Compiled, files: TextsBelow) {
+function dumpOf(
+  { dump: given = [], hostAddresses, manifests: _, namespace: __, ...options }: Compiled,
+  files: TextsBelow,
+) {
   const [stray] = Object.keys(options);
   if (stray !== undefined)
     refuseUse(`${stray} is only for manifests`, 'leave it out: a dump is of one node, in one mode');
-  const { kind, snapshots, diagnostics } = open(readAll(given, files, ['']), { name: 'dump' });
+  const [ofHost] = hostAddresses === undefined ? [] : files.read(hostAddresses, ['']);
+  const { kind, snapshots, diagnostics } = open(readAll(given, files, ['']), { name: 'dump', hostAddresses: ofHost });
   if (kind === 'dump') return { side: snapshots[0], diagnostics };
   const path = given.map((each) => (typeof each === 'string' ? each : each.name)).join(', ');
   return refuse({ problem: 'no-dump', path });

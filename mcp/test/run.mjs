@@ -143,6 +143,8 @@ const tests = [
     async () => {
       const dumped = await ask('describe', { dump: ['dumps'] });
       assert.equal(dumped.data.snapshots[0].mode, 'ipvs');
+      const wrong = await ask('describe', { dump: ['dumps'], hostAddresses: 'dumps/ipvsadm.txt' });
+      assert.equal(wrong.data.findings[0].code, 'bad-host-addresses');
       assert.ok(dumped.data.result.servicePorts.length > 0);
       const text = readFileSync(join(folder, 'dumps', 'ipvsadm.txt'), 'utf8');
       const traced = await ask('trace', { dump: [{ name: 'node', text }], from: 'external', to: '10.96.0.80:80' });
@@ -437,7 +439,7 @@ const tests = [
       assert.doesNotMatch(dumped.text, /add manifests/);
       const sent = await ask('trace', { dump: ['dumps'], from: 'external', to: '192.168.7.7:30080' });
       assert.match(sent.text, /ip addr/);
-      assert.doesNotMatch(sent.text, /host-?addresses/i);
+      assert.match(sent.text, /or name its output with hostAddresses/);
       // As the command says it, with the way to forbid it.
       const described = await ask('describe', { manifests: bare });
       const { arguments: details, text } = described.data.findings.find(

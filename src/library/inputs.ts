@@ -25,7 +25,7 @@ export function checkOptionNames(options: object, known: readonly string[]): voi
 export type Texts = ReadonlyMap<string, string> | Readonly<Record<string, string>> | readonly NamedText[];
 
 /** Throws if a program without types passes something else, such as a buffer or a path. */
-function checkText(value: NamedText, what: string): NamedText {
+export function checkText(value: NamedText, what: string): NamedText {
   const { name, text } = (value ?? {}) as Partial<Record<'name' | 'text', unknown>>;
   if (typeof name === 'string' && typeof text === 'string') return value;
   throw new TypeError(`${what} is not { name, text } with two strings`);

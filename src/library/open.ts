@@ -8,10 +8,16 @@ import { holdsOutput } from '../dumps/split-outputs.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../snapshot/open/opened.ts';
-import { manifests as asManifests, sideOfBundle, sideOfDump, sideOfGolden } from '../snapshot/open/stored-side.ts';
+import {
+  manifests as asManifests,
+  sideOfBundle,
+  sideOfDump,
+  sideOfGolden,
+  withHostAddresses,
+} from '../snapshot/open/stored-side.ts';
 import { sceneOf, type Scene } from '../ask/trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
-import { shownOptions, textsOf, checkOptionNames, mapOf, type Texts } from './inputs.ts';
+import { shownOptions, textsOf, checkOptionNames, checkText, mapOf, type Texts } from './inputs.ts';
 import { openOptions } from './options.ts';
 import { diagnosticsOf } from './words.ts';
 
@@ -53,8 +59,12 @@ export function open(inputs: Texts, { name = 'manifests', ...options }: OpenText
   checkOptionNames(options, looked);
   const texts = mapOf(inputs, 'inputs');
   const found = recogniseTexts(name, texts);
+  const { hostAddresses } = options;
+  const host = hostAddresses && checkText(hostAddresses, 'hostAddresses');
   const { nodes, at } =
-    found.kind === 'manifests' ? openTexts({ ...options, manifests: texts }, name) : openReading(found);
+    found.kind === 'manifests'
+      ? openTexts({ ...options, manifests: texts }, name)
+      : openReading(found.kind === 'dump' ? withHostAddresses(found, host) : found);
   return openedTexts(found.kind, { nodes, at });
 }
 

@@ -1,7 +1,15 @@
 import { addressAt, numberOf, parseAddress, type Address } from '../kernel/address.ts';
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, type Flow, type Turn } from './flow.ts';
-import type { Arrival, Beyond, Connection, Loss, Outcome, Way } from './packet.ts';
+import {
+  sumOutcomes,
+  type Arrival,
+  type Beyond,
+  type Connection,
+  type Loss,
+  type Outcome,
+  type Way,
+} from './packet.ts';
 import { circumstance, lacks, type Reason } from './reason.ts';
 import { acceptsMark } from '../kernel/sysctls-and-modules.ts';
 import { loopbackInterface, type Routing } from './routing/routing.ts';
@@ -17,23 +25,15 @@ import { findUnansweredArp, lacksArp } from './way-back.ts';
  */
 export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
   const followed = ways.map((way) => ({ way, outcome: outcomeOf(world, way) }));
-  const kinds = new Set(followed.map(({ outcome }) => outcome.kind));
-  const [only, ...others] = kinds;
-  const kind =
-    only !== undefined && others.length === 0
-      ? only
-      : kinds.has('unknown')
-        ? 'unknown'
-        : kinds.has('depends')
-          ? 'depends'
-          : 'partial';
-  return { kind, ways: followed };
+  return { kind: sumOutcomes(followed.map(({ outcome }) => outcome)), ways: followed };
 }
 
 function outcomeOf(world: World, way: Way<Flow>): Outcome {
   const outcome = outcomeAt(world, way);
   const doubts = (way.doubts ?? []).filter(({ end }) => outcomeAt(world, { ...way, end }).kind !== outcome.kind);
-  return doubts.length === 0 ? outcome : { kind: 'unknown', reasons: doubts.map(({ reason }) => reason) };
+  if (doubts.length === 0) return outcome;
+  const reasons = outcome.kind === 'unknown' ? outcome.reasons : [];
+  return { kind: 'unknown', reasons: [...reasons, ...doubts.map(({ reason }) => reason)] };
 }
 
 function outcomeAt(world: World, way: Way<Flow>): Outcome {
@@ -68,7 +68,8 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   const budget = { chains: 0, sources: new Set<AskedSource>() };
   const answers = explore((choices) => walkConnection(world, end, choices), budget);
   const losses = answers.flatMap(({ loss }) => loss ?? []);
-  const open = [...end.open, ...answers.flatMap((each) => [...each.reasons, ...(each.end?.open ?? [])])];
+  const unlisted = world.routing.isListed ? [] : [lacks({ kind: 'routes', family: world.family })];
+  const open = [...unlisted, ...end.open, ...answers.flatMap((each) => [...each.reasons, ...(each.end?.open ?? [])])];
   if (answers.some((each) => each.verdict === 'unknown')) return { kind: 'unknown', reasons: open };
   const [first] = losses;
   const isPart = losses.length < answers.length;
@@ -78,7 +79,6 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
     return beyond.has(first.kind) || isPart || isBeside
       ? { kind: 'depends', loss: first }
       : { kind: 'fails', loss: first };
-  if (!world.routing.isListed) return { kind: 'unknown', reasons: [lacks({ kind: 'routes', family: world.family })] };
   return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
 }
 
@@ -329,7 +329,8 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   if (first.connection?.rewritten.has('source') === true && routing.isLocal(client) === false)
     return enterBy(output, { kind: 'foreign-source', address: client });
   // A sender finds an address behind the link of the network that holds it.
-  if (back === undefined || back.kind === 'none' || isClientHere) return enterBy(places.linkAround(client) ?? output);
+  if (back === undefined || back.kind === 'none' || isClientHere)
+    return enterBy(places.linksAround(client)[0] ?? output);
   const isSameLink = (input ?? backHop?.link) === output && first.isOwn === false;
   // Another node, even behind a tunnel, answers other hosts by its own routes.
   const isTunnel = output !== undefined && places.isTunnel(output);
@@ -387,7 +388,7 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
     open: [],
     choices,
     steps: [],
-    written: [],
+    written: [...first.written],
     facts: new Map(),
   };
 }
@@ -420,6 +421,7 @@ function walkLater(
   const flow = nextFlow(first, 'later', choices);
   // Conntrack sees no answer that rules keep out of the connection.
   flow.isUnanswered = isUnanswered || (answer !== undefined && (!answer.connection || answer.isUnanswered));
+  if (answer) flow.written.push(...answer.written.slice(first.written.length));
   if (answer?.connection && flow.connection) flow.connection.mark = answer.connection.mark;
   if (first.protocol === 'icmp' || !first.connection || !first.routing.isListed)
     return wayOf(answer ?? first, 'forwarded', undefined);
@@ -451,14 +453,10 @@ export function linksIn(world: World, source: Address, destination: Address): re
   // A pod sends by its link, wherever routing rules send what is for it.
   const inside = places.linkInside(source);
   if (inside !== undefined) return [inside];
-  const around = places.linkAround(destination);
-  const { outer } = places;
   // Each link of a network answers ARP for addresses of the others.
-  if (around !== undefined)
-    return [
-      around,
-      ...outer.filter((link) => link !== around && places.isAround(source, link) && places.isAround(source, around)),
-    ];
+  const around = places.linksAround(destination);
+  if (around.length > 0) return around;
+  const { outer } = places;
   const back = hop?.link ?? outer[0];
   // Other nodes' pods come by the way that leads to them. Another host reaches the node by a router that may be behind any link.
   if (hop && (places.isPod(source) || places.isTunnel(hop.link ?? '')))
@@ -474,7 +472,7 @@ export function arrivalOf(
   const { places } = routing;
   if (isOwn || isNamed || !routing.isListed || link === undefined) return undefined;
   const hop = routing.hopTo(sender.address);
-  const isBeside = hop?.link === link && hop.gateway === undefined && places.linkAround(asked.address) === link;
+  const isBeside = hop?.link === link && hop.gateway === undefined && places.linksAround(asked.address)[0] === link;
   if (places.isHere(hop) || places.linkInside(sender.address) !== undefined || isBeside) return undefined;
   const others = places.outer.filter((each) => each !== link && !places.isTunnel(each));
   return others.length === 0 ? undefined : { link, others };

@@ -68,7 +68,7 @@ export interface Flow {
   readonly open: Reason[];
   readonly choices: Choices;
   readonly steps: Step[];
-  /** What rules have written into sets on this way, the latest last. */
+  /** What rules have written into sets, since the connection's first packet, the latest last. */
   readonly written: SetWrite[];
   readonly facts: Map<string, boolean>;
   /** Assumptions for all ways; undefined for none. */
@@ -248,7 +248,10 @@ export function isInWritten(flow: Flow, set: string, fields: string, isListed: A
   if (!last || isListed === !last.isRemoval) return isListed;
   const { source, destination, port } = flow;
   const isSame =
-    last.fields === fields && last.source === source && last.destination === destination && last.port === port;
+    last.fields === fields &&
+    last.source.text === source.text &&
+    last.destination.text === destination.text &&
+    last.port === port;
   return isSame ? !last.isRemoval : circumstance('memory', `set ${set}`);
 }
 
@@ -293,7 +296,7 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
 }
 
 /** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
-const ephemeral = { first: 32768, last: 60999 };
+export const ephemeral = { first: 32768, last: 60999 };
 
 /** The ports that policy routing rules see. */
 export function transportOf({ protocol, port, sourcePort }: Pick<Flow, 'protocol' | 'port' | 'sourcePort'>): Transport {

@@ -2,7 +2,7 @@ import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { NextHop } from '../kernel/route/route.ts';
 import type { SocketAddress } from '../kernel/ports-and-marks.ts';
-import type { Reason } from './reason.ts';
+import { lacksAllRoutes, type Reason } from './reason.ts';
 import type { AskedSource, Step } from './step.ts';
 
 /** An unknown address of the node. Its text is no address; only a network of all addresses contains it. */
@@ -176,11 +176,26 @@ export type Outcome =
   | { readonly kind: 'depends'; readonly loss: Loss }
   | { readonly kind: 'unknown'; readonly reasons: readonly Reason[] };
 
+/**
+ * Whether something shown leaves open how the connection ends, such as a rule that only the answer meets. A side without
+ * routes shows no answer's way at all.
+ */
+export function isUndecided(outcome: Outcome): boolean {
+  return outcome.kind === 'unknown' && !outcome.reasons.some(lacksAllRoutes);
+}
+
 export const connectionKinds = ['works', 'fails', 'partial', 'depends', 'unknown'] as const;
 
 export interface Connection {
   readonly kind: (typeof connectionKinds)[number];
   readonly ways: readonly { readonly way: Way; readonly outcome: Outcome }[];
+}
+
+/** How connections end if they end in these ways. */
+export function sumOutcomes(outcomes: readonly Outcome[]): Connection['kind'] {
+  const [only, ...others] = new Set(outcomes.map(({ kind }) => kind));
+  if (only !== undefined && others.length === 0) return only;
+  return (['unknown', 'depends'] as const).find((kind) => outcomes.some((each) => each.kind === kind)) ?? 'partial';
 }
 
 export interface Fate {

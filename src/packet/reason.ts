@@ -144,6 +144,12 @@ export function lacks(missing: Missing, fact?: string): Reason {
   return { kind: 'missing-listing', missing, fact };
 }
 
+/** Whether no routes of the family are shown, and not only some table or the rules. */
+export function lacksAllRoutes(reason: Reason): boolean {
+  if (reason.kind !== 'missing-listing' || reason.missing.kind !== 'routes') return false;
+  return reason.missing.table === undefined && reason.missing.isRules !== true;
+}
+
 /** Whether something is missing that may see packets, such as a table, and not something else that stops them. */
 export function isGap(reason: Reason): boolean {
   if (reason.kind === 'unread-rule') return reason.rule === undefined;

@@ -195,6 +195,10 @@ export function leave(flow: Flow, visitors: Visitors): End {
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   takeWay(flow, way);
+  if (!isSentOn && keepsInside(flow)) {
+    report(flow, { kind: 'loopback-outside' });
+    return flow.turn === 'first' ? 'refused' : 'dropped';
+  }
   return pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
 }
 
@@ -214,13 +218,19 @@ function reroute(flow: Flow): End | undefined {
   // A packet to a link-local address stays on its link (rt6_need_strict).
   const link = to.family === 'ipv6' && isLinkLocal(to) ? flow.output : undefined;
   const way = findWay(flow, to, flow.source, loopbackInterface, link);
-  if (way.kind === 'none') {
-    report(flow, { kind: way.why });
-    // TCP's connect waits for an answer in any case.
-    return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
-  }
-  takeWay(flow, way);
-  return undefined;
+  if (way.kind !== 'none') takeWay(flow, way);
+  const why = way.kind === 'none' ? way.why : keepsInside(flow) ? 'loopback-outside' : undefined;
+  if (why === undefined) return undefined;
+  report(flow, { kind: why });
+  // TCP's connect waits for an answer in any case.
+  return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
+}
+
+/** Whether routing refuses it because a loopback address would leave the node (__mkroute_output). IPv6 finds out later. */
+function keepsInside(flow: Flow): boolean {
+  const { family, source, output } = flow;
+  if (family !== 'ipv4' || output === loopbackInterface || !isLoopback(source)) return false;
+  return !decide(flow, () => admitsLoopback(flow, 'output'));
 }
 
 /** A packet on its way out. A packet to the node itself comes in again by the loopback interface. */

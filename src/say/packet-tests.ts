@@ -9,6 +9,7 @@ import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../ask/trace/packet-tests.ts';
+import { connectionWords } from '../ask/trace/connection-words.ts';
 import { policyNotes } from '../ask/trace/notes.ts';
 import { listTraceLines, describeTrace, traceJson } from '../ask/trace/trace-words.ts';
 import type { Scene } from '../ask/trace/scene.ts';
@@ -100,10 +101,15 @@ function failureKey({ place, faults, trace: { target }, scene: { side } }: Packe
   ]);
 }
 
-/** What is no part of a result: what was skipped, and network policies. That of a failed one is in its trace, too. */
+/**
+ * What is no part of a result: what was skipped, network policies, and whether a connection works if that is not known. That of a
+ * failed one is in its trace, too.
+ */
 function besideOf({ title, trace, scene, faults }: PacketResult): readonly string[] {
-  const policies = faults.length > 0 ? [] : policyNotes(trace, scene).map((note) => `${title}: ${note}`);
-  return [...policies, ...describeSkipped(scene.side.doubts)];
+  const { isUndecided, reason } = connectionWords(trace, scene);
+  const open = isUndecided ? [`it is not known whether the connection works: ${reason}`] : [];
+  const notes = faults.length > 0 ? [] : [...open, ...policyNotes(trace, scene)].map((note) => `${title}: ${note}`);
+  return [...notes, ...describeSkipped(scene.side.doubts)];
 }
 
 /** Where packets were sent: the nodes, modes and releases, as far as the inputs say them. */

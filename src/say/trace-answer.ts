@@ -4,7 +4,14 @@ import type { Shaped } from '../base/json/schema.ts';
 import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
-import { isArrival, isUnknownOwn, type PacketProtocol, type Fate, type KnownFate } from '../packet/packet.ts';
+import {
+  isArrival,
+  isUndecided,
+  isUnknownOwn,
+  type PacketProtocol,
+  type Fate,
+  type KnownFate,
+} from '../packet/packet.ts';
 import { followIngress, type IngressWay } from '../ask/trace/ingress.ts';
 import { traceMatrix, type Matrix } from '../ask/trace/matrix.ts';
 import { ask } from '../ask/trace/ask.ts';
@@ -155,6 +162,7 @@ function legendOf(shown: readonly string[]): readonly string[] {
     [/ mixed/, 'mixed: some see the client, some the node'],
     [/^local/, 'local: reaches the node itself'],
     [/^forwarded/, 'forwarded: leaves the node unchanged'],
+    [/ unsure\??$/, 'unsure: it arrives, and whether its connection works is not known'],
     [/fails?\??$/, 'fails: it arrives, and its answer does not come back'],
     [/\?$/, '?: if what is not shown lets it pass unchanged'],
     [/^-$/, '-: such packets do not come here'],
@@ -195,13 +203,15 @@ function failingOf({ connection }: KnownFate): 'all' | 'some' | 'none' {
 function knownInShort(fate: KnownFate): Pick<DescriptionLine, 'role' | 'text'> {
   const failing = failingOf(fate);
   if (failing === 'all') return { role: 'bad', text: 'fails' };
-  const role = failing === 'some' ? 'bad' : roles[fate.verdict];
-  if (fate.verdict !== 'delivered') return { role, text: fate.verdict };
+  const isUnsure = fate.verdict !== 'unknown' && fate.connection().ways.some(({ outcome }) => isUndecided(outcome));
+  const role = failing === 'some' || isUnsure ? 'bad' : roles[fate.verdict];
+  const rest = `${failing === 'some' ? ', some fail' : ''}${isUnsure ? ', unsure' : ''}`;
+  if (fate.verdict !== 'delivered') return { role, text: `${fate.verdict}${isUnsure ? ', unsure' : ''}` };
   const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const isMasqueraded = new Set(fate.endpoints.map(({ source }) => source === 'masqueraded'));
   return {
     role,
-    text: `${count} ${isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept'}${failing === 'some' ? ', some fail' : ''}`,
+    text: `${count} ${isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept'}${rest}`,
   };
 }
 

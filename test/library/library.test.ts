@@ -200,6 +200,15 @@ describe('open', () => {
     expect(diff(side, side).differs).toBe(false);
   });
 
+  test("takes the node's addresses beside them", () => {
+    const files = readFolder(join(fixturesFolder, 'dumps', 'kube-proxy-iptables-session-affinity'));
+    const listed = [{ ifname: 'eth7', addr_info: [{ family: 'inet', local: '192.0.2.7', prefixlen: 24 }] }];
+    const openWith = (text: string) => open(files, { hostAddresses: { name: 'addresses', text } });
+    const [side] = openWith(JSON.stringify(listed)).snapshots;
+    expect(side?.state.links.map(({ name }) => name)).toEqual(['eth7']);
+    expect(openWith('none')).toMatchObject({ snapshots: [], diagnostics: [{ code: 'bad-host-addresses' }] });
+  });
+
   test('compiles manifests, a snapshot for each node', () => {
     const nodes = ['a', 'b'].map((name) => ({
       name: `${name}.yaml`,

@@ -6,6 +6,8 @@ import { readDump } from '../../src/dumps/read-dump.ts';
 import type { Connection } from '../../src/packet/packet.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { ask } from '../../src/ask/trace/ask.ts';
+import { connectionWords } from '../../src/ask/trace/connection-words.ts';
+import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import type { Trace } from '../../src/ask/trace/question.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { describeTrace } from '../../src/ask/trace/trace-words.ts';
@@ -669,6 +671,40 @@ test('what matters to the connection alone is asked, though the first packet is 
   expect(asked).toMatchObject([[{ kind: 'circumstance', of: 'source-port' }]]);
 });
 
+describe('a rule that only the answer meets, and that nothing decides', () => {
+  const rule = '-s 10.244.1.11/32 -m length --length 0:80 -j DROP';
+  const undecided: Change = ['-A FORWARD -j KUBE-FORWARD', `-A FORWARD ${rule}\n-A FORWARD -j KUBE-FORWARD`];
+  const [jump = ''] = /^-A KUBE-SVC-LOCALA+ .*-j KUBE-SEP-LOCALA+$/m.exec(node) ?? [];
+  const half =
+    '-A KUBE-SVC-LOCALAAAAAAAAAAAA -m statistic --mode random --probability 0.5 -j KUBE-SEP-REMOTEAAAAAAAAAAA';
+  const asked = [far, '192.168.10.11:30081', 'tcp'] as const;
+
+  test('leaves the connection open, beside a packet that is delivered', () => {
+    const scene = sceneWith([undecided]);
+    const found = trace([undecided], ...asked);
+    expect(found.fate.verdict).toBe('delivered');
+    const { kind, isUndecided, reason } = connectionWords(found, scene);
+    expect([kind, isUndecided]).toEqual(['unknown', true]);
+    expect(reason).toContain(rule);
+    const words = describeTrace(found, scene);
+    expect(words.isGood).toBe(false);
+    expect(words.verdict).toContain(rule);
+    expect(traceMatrix(scene.side.ports, scene).doubts.join()).toContain(rule);
+  });
+
+  test('of two endpoints, it concerns one', () => {
+    const changes = [undecided, [jump, `${half}\n${jump}`]] as const;
+    const { kind, byEndpoint } = connectionWords(trace(changes, ...asked), sceneWith(changes));
+    expect([kind, ...byEndpoint]).toEqual(['unknown', ['10.244.2.11:8080', 'works'], ['10.244.1.11:8080', 'unknown']]);
+  });
+
+  test('is not asked on a side without routes, which shows no answers', () => {
+    const changes: readonly Change[] = [undecided, [node.slice(node.indexOf('$ ip rule')), '']];
+    const { kind, isUndecided } = connectionWords(trace(changes, ...asked), sceneWith(changes));
+    expect([kind, isUndecided]).toEqual(['unknown', false]);
+  });
+});
+
 test('the link by which a packet is taken to come in is told where another would do', () => {
   const arrivalOf = (from: string, to: string) => trace(strict, from, to, 'tcp').fate.arrival();
   expect(arrivalOf('172.16.20.50', '192.168.10.11:30081')).toEqual({ link: 'eth0', others: ['eth1'] });
@@ -680,11 +716,73 @@ test('the link by which a packet is taken to come in is told where another would
   expect(arrivalOf(pod, remote)).toBeUndefined();
 });
 
+test('what the first packet writes into a set, later packets meet', () => {
+  const rules = [
+    '-A FORWARD -m set --match-set seen dst -j DROP',
+    '-A FORWARD -m conntrack --ctstate NEW -j SET --add-set seen dst',
+    '-A FORWARD -j KUBE-FORWARD',
+  ].join('\n');
+  const changes = [
+    ['-A FORWARD -j KUBE-FORWARD', rules],
+    ['$ ip rule', '$ ipset save\ncreate seen hash:ip family inet hashsize 1024 maxelem 65536\n$ ip rule'],
+  ] as const;
+  const { fate } = trace(changes, far, '192.168.10.11:30081', 'tcp');
+  expect([fate.verdict, fate.connection().kind]).toEqual(['delivered', 'unknown']);
+  const reasons = fate.connection().ways.flatMap(({ outcome }) => ('reasons' in outcome ? outcome.reasons : []));
+  expect(reasons).toMatchObject([{ kind: 'circumstance', of: 'memory' }]);
+});
+
+test.each([
+  ['172.16.20.50', 1],
+  [lan, 0],
+] as const)('the address that a UDP program on the node answers from: to %s', (from, told) => {
+  const [jump = ''] = /^-A PREROUTING .* -j KUBE-SERVICES$/m.exec(node) ?? [];
+  const rule = '-A PREROUTING -p udp -m udp --dport 53 -j DNAT --to-destination 192.168.10.11:5353';
+  const changes: readonly Change[] = [[jump, `${rule}\n${jump}`]];
+  const found = trace(changes, from, '172.16.20.11:53', 'udp');
+  expect(found.fate.verdict).toBe('delivered');
+  const notes = describeTrace(found, sceneWith(changes)).notes.filter((note) => note.includes('from 172.16.20.11'));
+  expect(notes).toHaveLength(told);
+});
+
+test('of two links of one network, either may be the one that a packet comes in by', () => {
+  const changes = [
+    ...strict,
+    after(
+      '    inet 172.16.20.11/24 brd 172.16.20.255 scope global eth1',
+      '    inet 192.168.10.13/24 scope global secondary eth1',
+    ),
+    after(
+      'local 192.168.10.11 dev eth0 table local proto kernel scope host src 192.168.10.11',
+      'local 192.168.10.13 dev eth1 table local proto kernel scope host src 192.168.10.13',
+    ),
+  ];
+  for (const to of ['192.168.10.13:30081', '192.168.10.11:30081']) {
+    const { fate } = trace(changes, lan, to, 'tcp');
+    expect(fate.verdict).toBe('unknown');
+    expect(fate.reasons).toMatchObject([{ kind: 'missing-flag', flag: '--in-interface' }]);
+  }
+  expect(trace(changes, lan, '192.168.10.13:30081', 'tcp', 'eth0').fate.verdict).toBe('delivered');
+});
+
 test('a redirect to the node itself names the port', () => {
   const rule = '-A PREROUTING -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 7777';
   const [jump = ''] = /^-A PREROUTING .* -j KUBE-SERVICES$/m.exec(node) ?? [];
-  const { fate } = trace([[jump, `${rule}\n${jump}`]], pod, local, 'tcp');
-  expect(fate).toMatchObject({ verdict: 'local', redirectedTo: 7777 });
+  const changes: readonly Change[] = [[jump, `${rule}\n${jump}`]];
+  const found = trace(changes, pod, local, 'tcp');
+  expect(found.fate).toMatchObject({ verdict: 'local', redirectedTo: 7777 });
+  // It is what keeps the packet from kube-proxy's rules.
+  expect(describeTrace(found, sceneWith(changes)).notes.join()).toContain('nat PREROUTING rule 1');
+});
+
+test.each([
+  ['127.0.0.1', local, 'tcp', 'refused'],
+  ['127.0.0.1', local, 'udp', 'refused'],
+  // Routing asks again once rules have changed the destination: TCP does not learn of that.
+  ['127.0.0.1', '127.0.0.1:30081', 'tcp', 'dropped'],
+] as const)('routing refuses that loopback addresses leave the node: %s to %s, %s', (from, to, protocol, verdict) => {
+  const { fate } = trace([], from, to, protocol);
+  expect([fate.verdict, fate.steps.at(-1)]).toMatchObject([verdict, { decision: { kind: 'loopback-outside' } }]);
 });
 
 test('a default route with several next hops may begin a listing, and leaves the source open', () => {

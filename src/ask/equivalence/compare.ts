@@ -1,7 +1,16 @@
 import type { Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import { isSameEnd } from '../../packet/explore.ts';
-import { isArrival, workingShare, isUnknownOwn, type Fate, type Packet, type Way } from '../../packet/packet.ts';
+import {
+  isArrival,
+  isUndecided,
+  isUnknownOwn,
+  workingShare,
+  type Fate,
+  type Packet,
+  type Way,
+} from '../../packet/packet.ts';
+import type { Reason } from '../../packet/reason.ts';
 import type { AskedSource } from '../../packet/step.ts';
 import { wholeState } from '../trace/knowledge.ts';
 import { packetOf } from '../trace/ask.ts';
@@ -162,12 +171,12 @@ function compareTarget(
       const isOfConnection = endsAlike(fates, nodes) && areKnownAlike(fates, scenes);
       if (!isOfConnection || !workAlike(fates, scenes))
         answer.differences.push({ sender, packet, from, to, isOfConnection });
-      else if (fates.some(({ verdict }) => verdict === 'unknown')) {
-        answer.unknown++;
-        for (const [side, scene] of scenes.entries()) {
-          for (const reason of fates[side]?.reasons ?? [])
-            answer.reasons.add(reasonSentence(reasonWords(reason, address.family, scene)));
-        }
+      else {
+        const open = scenes.flatMap((scene, side) =>
+          openReasons(fates[side] ?? from, scene).map((each) => reasonWords(each, address.family, scene)),
+        );
+        if (open.length > 0) answer.unknown++;
+        for (const reason of open) answer.reasons.add(reasonSentence(reason));
       }
       for (const fate of fates) {
         for (const value of fate.sources) sources.add(value);
@@ -179,6 +188,14 @@ function compareTarget(
     if (at === senders.length - 1) senders.push(...clients.toldApart(address.family, sources, reached, done));
   }
   return answer;
+}
+
+/** What leaves the end of the packet open, or how its connection goes on. */
+function openReasons(fate: Fate, { side: { routes } }: Scene): readonly Reason[] {
+  if (fate.verdict === 'unknown' || (!routes.ipv4 && !routes.ipv6)) return fate.reasons;
+  return fate
+    .connection()
+    .ways.flatMap(({ outcome }) => (outcome.kind === 'unknown' && isUndecided(outcome) ? outcome.reasons : []));
 }
 
 /** One address of each class, with ports that represent all its ports. */

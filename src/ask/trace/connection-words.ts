@@ -1,7 +1,9 @@
+import { groupBy } from '../../cluster/grouping.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { NextHop } from '../../kernel/route/route.ts';
-import type { Connection, Loss, Outcome } from '../../packet/packet.ts';
+import { isUndecided, sumOutcomes, type Connection, type Loss, type Outcome } from '../../packet/packet.ts';
 import type { RouteDecision, Step } from '../../packet/step.ts';
 import type { Trace } from './question.ts';
 import { reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
@@ -16,41 +18,47 @@ export interface ConnectionInWords {
   readonly kind: Connection['kind'];
   /** Undefined if it works, or if its first packet already says why not. */
   readonly reason: string | undefined;
+  /** Whether something shown, such as a rule that only the answer meets, leaves open whether it works. */
+  readonly isUndecided: boolean;
   /** By endpoint "address:port", if the endpoints differ. */
-  readonly byEndpoint: ReadonlyMap<string, Outcome['kind']>;
+  readonly byEndpoint: ReadonlyMap<string, Connection['kind']>;
 }
 
 export function connectionWords({ fate, target }: Ended, scene: Scene): ConnectionInWords {
-  const none = { reason: undefined, byEndpoint: new Map<string, Outcome['kind']>() };
-  if (fate.verdict === 'unknown') return { kind: 'unknown', ...none };
+  if (fate.verdict === 'unknown')
+    return { kind: 'unknown', reason: undefined, isUndecided: false, byEndpoint: new Map() };
   const { kind, ways } = fate.connection();
   const { family } = target.address;
-  const reasons = ways.flatMap(({ outcome }) => outcomeWords(outcome, family, scene) ?? []);
+  const reasons = ways.flatMap(({ outcome }) => outcomeWords(outcome, family, scene));
   const isMixed = new Set(ways.map(({ outcome }) => outcome.kind)).size > 1;
-  const byEndpoint = new Map(
-    ways.flatMap(({ way: { endpoint }, outcome }) =>
-      isMixed && endpoint ? [[joinHostPort(endpoint.address.text, endpoint.port), outcome.kind] as const] : [],
-    ),
+  const ofEndpoints = groupBy(isMixed ? ways.filter(({ way }) => way.endpoint) : [], ({ way: { endpoint } }) =>
+    endpoint ? formatSocketAddress(endpoint) : '',
   );
-  return { kind, reason: [...new Set(reasons)].slice(0, mostReasons).join('; ') || undefined, byEndpoint };
+  const byEndpoint = [...ofEndpoints].map(
+    ([endpoint, own]) => [endpoint, sumOutcomes(own.map(({ outcome }) => outcome))] as const,
+  );
+  return {
+    kind,
+    reason: [...new Set(reasons)].slice(0, mostReasons).join('; ') || undefined,
+    isUndecided: ways.some(({ outcome }) => isUndecided(outcome)),
+    byEndpoint: new Map(byEndpoint),
+  };
 }
 
 const mostReasons = 3;
 
-function outcomeWords(outcome: Outcome, family: Family, scene: Scene): string | undefined {
+function outcomeWords(outcome: Outcome, family: Family, scene: Scene): readonly string[] {
   switch (outcome.kind) {
     case 'works':
-      return undefined;
+      return [];
     case 'fails':
-      return outcome.loss && lossWords(outcome.loss, family, true);
+      return outcome.loss ? [lossWords(outcome.loss, family, true)] : [];
     case 'depends':
-      return lossWords(outcome.loss, family, false);
+      return [lossWords(outcome.loss, family, false)];
     case 'unknown': {
-      const [reason] = outcome.reasons;
       // A compiled input is not expected to have routes.
-      const isUsual =
-        reason?.kind === 'missing-listing' && reason.missing.kind === 'routes' && scene.side.kind !== 'dump';
-      return reason && !isUsual ? reasonSentence(reasonWords(reason, family, scene)) : undefined;
+      const isUsual = !isUndecided(outcome) && scene.side.kind !== 'dump';
+      return isUsual ? [] : outcome.reasons.map((each) => reasonSentence(reasonWords(each, family, scene)));
     }
   }
 }
@@ -168,7 +176,7 @@ export function decisionWords(decision: RouteDecision, to: string): string {
     case 'not-forwarding':
       return 'the node does not forward packets (ip_forward is 0), and drops it';
     case 'loopback-outside':
-      return 'loopback addresses do not pass between interfaces (route_localnet is 0): the kernel drops it';
+      return 'loopback addresses do not pass between interfaces (route_localnet is 0)';
     case 'own-address':
       return `${to} gets a packet from its own address, and cannot answer`;
     case 'loopback-source':

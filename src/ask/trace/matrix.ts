@@ -13,6 +13,7 @@ import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { unknownOwn, type PacketProtocol } from '../../packet/packet.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { lostWayWords, assumedPlace, lackNote } from './stop-words.ts';
+import { connectionWords } from './connection-words.ts';
 import { reasonSentence, reasonWords } from './reason-words.ts';
 import { assumedLine } from './assumed-values.ts';
 import { healthCheckWords, policyLines } from './notes.ts';
@@ -84,9 +85,14 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     ...cells.flatMap(({ fate }) => fate.endpoints.map(({ address }) => address.text)),
     ...healthChecks.map(({ port }) => String(port)),
   ];
-  const doubts = cells.flatMap(({ fate, target }) =>
-    fate.reasons.map((reason) => `unknown: ${reasonSentence(reasonWords(reason, target.address.family, scene))}`),
-  );
+  const doubts = cells.flatMap((cell) => {
+    const { fate, target } = cell;
+    const { isUndecided, reason } = connectionWords(cell, scene);
+    return [
+      ...fate.reasons.map((each) => `unknown: ${reasonSentence(reasonWords(each, target.address.family, scene))}`),
+      ...(isUndecided ? [`unsure: ${reason}`] : []),
+    ];
+  });
   const places = cells.flatMap(({ fate, target }) => {
     const place = assumedPlace(target, fate, scene);
     return place === '' ? [] : [`${fate.verdict}${place}: none is assumed on this one`];

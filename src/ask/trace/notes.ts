@@ -9,14 +9,17 @@ import { familyNames } from '../../kernel/family.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import type { Fate } from '../../packet/packet.ts';
-import type { RouteDecision } from '../../packet/step.ts';
+import { ephemeral } from '../../packet/flow.ts';
+import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
+import type { Action, RouteDecision } from '../../packet/step.ts';
 import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop-words.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import { hasAddress } from './read-destination.ts';
 import { packetOf } from './ask.ts';
 import type { Trace } from './question.ts';
+import { whereOf } from './reason-words.ts';
 import { addressKind, portAt, servicesWithoutEndpoints } from './service-ends.ts';
+import { isStrange } from './stop.ts';
 import type { Scene } from './scene.ts';
 
 /** Notes that answer an operator's next questions. */
@@ -28,7 +31,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     healthCheckNote(trace, scene),
     ...describeSkipped(scene.side.doubts),
     side.kind === 'dump' ? undefined : explainUnserved(target, side),
-    port && (lostWayWords(trace, scene) ?? unservedNodePort(port, trace, scene)),
+    port && (lostWayWords(trace, scene) ?? divertedNote(trace) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace),
     port ? undefined : otherFamilyNote(trace, scene),
     port ? undefined : unprogrammedNote(trace, scene),
@@ -37,6 +40,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     undetectedNote(trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
+    answerNote(trace, scene),
     ...choiceNotes(trace, port, scene),
     ...policyNotes(trace, scene),
   ];
@@ -85,6 +89,22 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
   const isServed = verdict === 'delivered' || verdict === 'refused';
   if (sender.enters || isOwn || !mode || modeFacts[mode].kinds.has('links') || !isServed) return undefined;
   return `the node needs a route to ${address.text}, such as a default route: without one, its own connections fail with "Network is unreachable" before any rule sees them`;
+}
+
+/** A UDP program bound to all addresses may answer from another than its endpoint's: that of the route to the client. */
+function answerNote({ target, fate }: Trace, { side, links, evaluate }: Scene): string | undefined {
+  const { protocol, address } = target;
+  if (protocol !== 'udp' || fate.verdict !== 'delivered' || !side.routes[address.family]) return undefined;
+  const own = new Set(links.flatMap(({ addresses }) => addresses.map((each) => each.address.text)));
+  for (const { address: endpoint, source, masqueradedAs } of fate.endpoints) {
+    const client = masqueradedAs ?? source;
+    if (client === 'masqueraded' || !own.has(endpoint.text)) continue;
+    const answer = { source: undefined, destination: client, protocol, port: ephemeral.first, enters: undefined };
+    const chosen = evaluate(answer).source;
+    if (chosen !== 'masqueraded' && !isUnknownOwn(chosen) && chosen.text !== endpoint.text)
+      return `the program must answer from ${endpoint.text}: one that is bound to all addresses may answer from ${chosen.text}, by the route to ${client.text}, and nothing translates that`;
+  }
+  return undefined;
 }
 
 /** What the endpoints' shares mean for a single client. */
@@ -148,6 +168,20 @@ function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
     ? `kube-proxy itself listens for node port ${nodePort} of ${label} here, and forwards connections: no rule does this, so kube-proxy must be running`
     : undefined;
 }
+
+/** The rule, of no Service, that keeps a packet from kube-proxy's rules: they translate tracked packets, and each once. */
+function divertedNote({ fate }: Trace): string | undefined {
+  const { verdict, steps } = fate.otherwise ?? fate;
+  const step = steps.find((each) => each.kind === 'rule' && diversions.has(each.action.kind) && isStrange(each));
+  if (step?.kind !== 'rule' || (verdict !== 'local' && verdict !== 'forwarded')) return undefined;
+  const why =
+    step.action.kind === 'notrack'
+      ? 'it exempts it from connection tracking, and untracked packets are not translated'
+      : 'it translates it first';
+  return `${whereOf(step)} keeps it from kube-proxy's rules: ${why}`;
+}
+
+const diversions: ReadonlySet<Action['kind']> = new Set(['notrack', 'redirect', 'dnat', 'dnat-random']);
 
 /** How the kernel loses packets with loopback addresses. */
 const lostLoopbacks: ReadonlySet<RouteDecision['kind']> = new Set(['loopback-outside', 'loopback-source']);

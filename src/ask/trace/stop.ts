@@ -105,6 +105,11 @@ function admits(rule: RuleStep): boolean {
   return parseServiceChain(rule.chain)?.kind === 'firewall' && leadsTo(rule, 'external');
 }
 
+/** Whether a rule is not kube-proxy's, by the names of its table and chain. */
+export function isStrange({ tool, table, chain }: RuleStep): boolean {
+  return tool === 'nftables' ? !isKubeProxyTable(table) : !isNamedByKubeProxy(chain);
+}
+
 function nftStop({ table, chain, action }: RuleStep): RuleStop {
   if (!isKubeProxyTable(table)) return 'stranger';
   switch (chain) {

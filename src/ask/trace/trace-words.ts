@@ -53,7 +53,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     heading: `${where}${to} from ${senderWords(sender)}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
     doubts,
-    isGood: isArrival(fate.verdict) && connection.kind !== 'fails',
+    isGood: isArrival(fate.verdict) && connection.kind !== 'fails' && !connection.isUndecided,
     endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
     notes: listNotes(trace, scene),
     steps: steps.filter((_, i) => !isRepeated(steps, i)).map((step) => describeStep(step, trace, scene)),
@@ -77,12 +77,16 @@ function endOf({ verdict }: Pick<KnownFate, 'verdict'>): string {
 }
 
 /** Adds what happens to the connection, if the first packet arrives but that is not the whole story. */
-function withConnection(fate: KnownFate, { kind, reason }: ConnectionInWords): string {
+function withConnection(fate: KnownFate, { kind, reason, isUndecided, byEndpoint }: ConnectionInWords): string {
   if (!isArrival(fate.verdict) || reason === undefined) return endOf(fate);
   switch (kind) {
     case 'works':
-    case 'unknown':
       return endOf(fate);
+    case 'unknown': {
+      if (!isUndecided) return endOf(fate);
+      const what = byEndpoint.size > 0 ? 'all connections work' : 'the connection works';
+      return `, but it is not known whether ${what}: ${reason}`;
+    }
     case 'fails':
       return `, but the connection fails: ${reason}`;
     case 'partial':
@@ -168,6 +172,7 @@ function endpointWords(
 const outcomeWords = {
   works: 'works',
   fails: 'fails',
+  partial: 'works for some',
   depends: 'depends on what is there',
   unknown: 'is not known to work',
 } as const;

@@ -112,8 +112,8 @@ export function networksOf(own: readonly OwnAddress[]) {
 export interface Places {
   /** Whether hosts behind the link send everything through this node. */
   isHere(hop: NextHop | undefined): boolean;
-  /** The link by which other hosts reach an address of the node: the link of its network. */
-  linkAround(address: Address): string | undefined;
+  /** The links by which other hosts may reach an address of the node: those of its network, its own link first. */
+  linksAround(address: Address): readonly string[];
   /** The link of the closest route to an address, in any table, if it leads to a host that is `here`. */
   linkInside(address: Address): string | undefined;
   /** The next hop of the closest route to a pod, in any table, if not `hop`. */
@@ -175,9 +175,10 @@ export function placesOf({
     hop?.link !== undefined && hop.gateway === undefined && isInner(hop.link);
   return {
     isHere,
-    linkAround: (address) => {
-      const exact = own.find((each) => each.address.text === address.text && outer.includes(each.link));
-      return exact?.link ?? around.find(({ network }) => contains(network, address))?.link;
+    linksAround: (address) => {
+      const exact = own.filter((each) => each.address.text === address.text && outer.includes(each.link));
+      const near = around.filter(({ network }) => contains(network, address));
+      return [...new Set([...exact, ...near].map(({ link }) => link))];
     },
     linkInside: (address) => closestRoute(routes, address)?.hops.find(isHere)?.link,
     closerHop: (address, hop) => (isPod(address) ? closerHop(routes, address, hop) : undefined),

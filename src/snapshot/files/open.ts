@@ -2,7 +2,8 @@ import type { Finding } from '../../base/findings/finding.ts';
 import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
-import { parseHostLinks, type LoadedInputs } from '../open/load-texts.ts';
+import type { LoadedInputs } from '../open/load-texts.ts';
+import { withHostAddresses } from '../open/stored-side.ts';
 import { readNames, recogniseInputs, type SideOptions } from './read-side.ts';
 import { loadInputs, readHostText } from './read-texts.ts';
 
@@ -50,23 +51,16 @@ async function openDump(
   options: OpenOptions,
 ): Promise<Pick<OpenedPaths, 'leftOut'> & { readonly reading: Reading }> {
   const { hostAddresses } = options;
-  const host = hostAddresses === undefined ? undefined : parseHostLinks(readHostText(hostAddresses));
-  const { state, coverage } = input.side;
-  const covered = { ...coverage, links: true, allAddresses: undefined };
-  const side = host
-    ? input.side.with({ state: () => ({ ...state, links: host.links }), coverage: covered })
-    : input.side;
-  const said = (own: typeof side | undefined, more: readonly Finding[] = []) => {
-    return { ...input, side: own, diagnostics: [...input.diagnostics, ...more] };
-  };
-  if (host && host.diagnostics.length > 0) return { reading: said(undefined, host.diagnostics), leftOut: undefined };
-  if (beside.length + texts.length === 0) return { reading: said(side), leftOut: undefined };
+  const read = withHostAddresses(input, hostAddresses === undefined ? undefined : readHostText(hostAddresses));
+  const { side } = read;
+  if (!side || beside.length + texts.length === 0) return { reading: read, leftOut: undefined };
   const { cluster: named, release, objects, diagnostics, files } = await readNames({ ...options, file: beside, texts });
   const [wrong] = diagnostics;
-  if (wrong && beside.length === 0) return { reading: said(side), leftOut: wrong };
+  if (wrong && beside.length === 0) return { reading: read, leftOut: wrong };
   const shown = side.with({ objects });
   const whole = named ? shown.namedBy(named, release) : shown;
-  return { reading: { ...said(whole, diagnostics), files }, leftOut: undefined };
+  const said = { ...read, side: whole, diagnostics: [...read.diagnostics, ...diagnostics] };
+  return { reading: { ...said, files }, leftOut: undefined };
 }
 
 export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster'> {

@@ -17,7 +17,8 @@ import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
 import { findTable } from '../../kernel/nftables/table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts, programs } from '../../kube-proxy/modes.ts';
-import { describeMade, type Recognised } from './opened.ts';
+import { parseHostLinks, type HostText } from './load-texts.ts';
+import { describeMade, type Reading, type Recognised } from './opened.ts';
 
 const nothingSaid = { diagnostics: [], files: new Map(), notes: [], beside: [] } as const;
 
@@ -129,6 +130,19 @@ export function sideOfDump(
   const { state, coverage, doubts, flows, routes, log } = dump;
   const side = new DumpedSnapshot({ name, state: () => state, coverage, doubts, flows, routes, log, hostAddresses });
   return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, notes };
+}
+
+/** A dump with the node's addresses from another listing. No side if a diagnostic reports a fault in it. */
+export function withHostAddresses<Read extends Reading & { readonly side: DumpedSnapshot }>(
+  read: Read,
+  listing: HostText | Finding | undefined,
+): Read | (Omit<Read, 'side'> & { readonly side: undefined }) {
+  if (listing === undefined) return read;
+  const { links, diagnostics } = parseHostLinks(listing);
+  if (diagnostics.length > 0) return { ...read, side: undefined, diagnostics: [...read.diagnostics, ...diagnostics] };
+  const { state, coverage } = read.side;
+  const covered = { ...coverage, links: true, allAddresses: undefined };
+  return { ...read, side: read.side.with({ state: () => ({ ...state, links }), coverage: covered }) };
 }
 
 /** Whether the files hold only forms of tools' output that kpc does not read. */
