@@ -47,7 +47,7 @@ describe('--ignore', () => {
   test('says that it matches nothing', async () => {
     const run = await lint({ 'in.yaml': web }, '--ignore', 'open-node-port');
     expect(told(run)).toEqual(['note idle-ignore', 'warning external-ips default/web']);
-    expect(run.stdout).toContain('note: --ignore ignores open-node-port, but there is none [idle-ignore]');
+    expect(run.stdout).toContain('note: --ignore ignores open-node-port, but there is no such finding [idle-ignore]');
   });
 
   test('refuses what is no code, and suggests one', async () => {
@@ -150,7 +150,7 @@ describe('kpc.yaml', () => {
     const run = await lint({ 'in.yaml': web + api, 'kpc.yaml': accepted });
     expect(told(run)).toEqual(['warning external-ips default/api', 'note idle-ignore']);
     expect(run.stdout).toContain(
-      'kpc.yaml:4:7: note: kpc.yaml ignores external-ips of nothing, but there is none there',
+      'kpc.yaml:4:7: note: kpc.yaml ignores external-ips of nothing, but there is no such finding',
     );
   });
 
@@ -230,6 +230,6 @@ describe('exit statuses', () => {
       return runKpc(['lint', 'bundle'], { cwd });
     });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('bundle is a bundle, and kpc lint checks manifests');
+    expect(run.stderr).toContain('bundle is a bundle, but kpc lint needs manifests');
   });
 });
