@@ -137,7 +137,7 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
     ...(release === undefined ? [] : [`the bundle follows the kube-proxy of Kubernetes ${release}\n`]),
     ...conflicts.map(
       (conflict) =>
-        `! apply would refuse: ${nameObject(conflict)} exists already, and kpc-apply did not make it` +
+        `! apply would refuse: ${nameObject(conflict)} exists already, but kpc-apply did not make it` +
         `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
     ),
     ...(foreign.length > 0

@@ -181,7 +181,7 @@ describe('kpc.yaml', () => {
   });
 
   test.each([
-    ['no reason', 'ignore: [{ code: external-ips }]\n', 'write codes, or for each a mapping'],
+    ['no reason', 'ignore: [{ code: external-ips }]\n', 'write codes, or mappings with code, reason'],
     [
       'no reason in the second entry',
       'lint:\n  ignore:\n    - external-ips\n    - { code: external-ips, service: shop/shop }\n',
@@ -192,7 +192,7 @@ describe('kpc.yaml', () => {
     ['a code that is a number', 'ignore: [{ code: 7, reason: known }]\n', '1:18: error: ignore[0].code cannot be 7'],
     ['an entry that is a list', 'ignore: [[a]]\n', '1:10: error: ignore[0] cannot be a list'],
     ['no code', 'ignore: [extrnal-ips]\n', 'did you mean external-ips?'],
-    ['a number', 'ignore: 7\n', 'write codes, or for each a mapping'],
+    ['a number', 'ignore: 7\n', 'write codes, or mappings with code, reason'],
     ['another command', 'compile: { ignore: [external-ips] }\n', 'kpc compile has no flag --ignore'],
   ])('refuses an ignore with %s', async (_, text, help) => {
     const run = await lint({ 'in.yaml': web, 'kpc.yaml': text });
@@ -221,7 +221,7 @@ describe('exit statuses', () => {
       return runKpc([command, 'nope:in.yaml'], { cwd });
     });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('"nope" is no revision of this repository');
+    expect(run.stderr).toContain('nor is "nope" a revision of this repository');
   });
 
   test('a bundle is not linted', async () => {

@@ -303,7 +303,7 @@ describe('a selector that no workload of the manifests has', () => {
     [
       'of another namespace',
       deployment(container).replace('name: web', 'name: web, namespace: prod'),
-      'Deployment prod/web has these labels, but a Service selects Pods of its own namespace alone',
+      'Deployment prod/web has these labels, but a Service selects only Pods of its own namespace',
     ],
     ['of a Pod', idlePod, undefined],
   ])('%s', async (_, workload, help) => {
