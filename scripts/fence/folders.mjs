@@ -17,7 +17,11 @@ const pure = { packages: [], node: [] };
  * @type {Readonly<Record<string, FolderRule>>}
  */
 export const folders = {
-  base: { folders: [], packages: ['@noble/hashes', '@sinclair/typebox'], node: ['crypto', 'fs', 'path', 'tty'] },
+  base: {
+    folders: [],
+    packages: ['@noble/hashes', '@sinclair/typebox'],
+    node: ['crypto', 'fs', 'path', 'tty', 'util'],
+  },
   kernel: { folders: ['base'], ...pure },
   'kube-proxy': { folders: ['kernel'], ...pure },
   // The codes, and the types of their arguments.

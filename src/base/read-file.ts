@@ -1,7 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { isatty } from 'node:tty';
+import { getSystemErrorMap } from 'node:util';
 import { holdPath, type HeldPath } from './held-path.ts';
-import { renameInError } from './system-errors.ts';
+import { describeError, hasCode, isSystemError, renameInError } from './system-errors.ts';
 
 /** Bytes: V8's longest text. */
 export const largestFile = 2 ** 29 - 24;
@@ -22,8 +23,9 @@ export class UnreadableFile extends Error {
 /** Words that follow the file's name. */
 export function describeUnread(error: unknown): string {
   if (error instanceof UnreadableFile) return error.reason;
-  if (!(error instanceof Error)) return String(error);
-  return 'code' in error && error.code === 'ENOENT' ? 'there is no such file' : error.message;
+  if (hasCode(error, 'ENOENT')) return 'there is no such file or folder';
+  const [, words] = (isSystemError(error) && getSystemErrorMap().get(error.errno ?? 0)) || [];
+  return words ?? describeError(error);
 }
 
 /**

@@ -95,7 +95,7 @@ const problems: readonly KnownProblem[] = [
     ],
     restore: [
       /^Failed to execute iptables-restore/,
-      'iptables-restore refused the rules, and none of that sync is programmed',
+      'iptables-restore refused the rules, so none of that sync is programmed',
       'the error names the line; kube-proxy tries again after its sync period',
     ],
     save: [
@@ -142,7 +142,7 @@ const problems: readonly KnownProblem[] = [
     'conntrack-list': [
       /^(?:Failed to list conntrack entries|Failed to clear all conntrack entries|received a partial result|Failed to clear udp conntrack|Failed to delete (?:stale service |.{0,200}endpoint connections))/,
       'stale UDP flows were not deleted: clients may keep sending to a pod that is gone',
-      'give kpc describe what conntrack -L prints, beside the dump: it names them',
+      'give kpc describe the output of conntrack -L beside the dump: it names them',
     ],
   }),
   ...from('nftables/supported.go', {

@@ -183,4 +183,4 @@ export function writesNewSets(version: readonly number[]): boolean {
 }
 
 /** What such an nft on a node does to a kube-proxy. */
-export const newSetsWords = `nft ${writers.exactly}, or ${writers.from.join('.')} and newer, on the host writes sets that may crash the nft in the image of a kube-proxy before ${readsAllNft}, and then no Service works (kubernetes issues 136786 and 140898)`;
+export const newSetsWords = `nft ${writers.exactly}, or ${writers.from.join('.')} and newer, on the host writes sets that may crash the nft in the image of a kube-proxy before ${readsAllNft}; then no Service works (kubernetes issues 136786 and 140898)`;

@@ -81,9 +81,9 @@ export function findUnlistedServer(state: KernelState, endsBare: boolean): Unlis
   return undefined;
 }
 
-/** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, of which the dump lists no virtual server …". */
+/** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, but the dump lists no virtual server for it …". */
 export function unlistedWords({ set, entry, lacks }: UnlistedServer): string {
-  return `${set} names ${entry}, and the dump lists no ${lacks} of it: the list is cut off, or kube-proxy could not make all of them`;
+  return `${set} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or kube-proxy could not make all of them`;
 }
 
 interface UnshownMasquerading {

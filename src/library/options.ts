@@ -50,7 +50,7 @@ const rows = [
   input(
     'text',
     '--kpc-yaml <file>',
-    'the file to read flags from, or none (default: kpc.yaml in this folder or above)',
+    'the file to read flags from, or the word none (default: kpc.yaml in this folder or above)',
     {
       isOfCall: true,
     },
@@ -123,7 +123,7 @@ export const changeFlags = {
   from: flagRow(
     'text',
     '--from <mode>',
-    "the mode now (default: that of kube-proxy's configuration; without one, ipvs, or in an upgrade iptables, as kube-proxy has it)",
+    "the mode now (default: the configuration's; without one, ipvs, but iptables in an upgrade, as kube-proxy has it)",
     {
       choices: ['ipvs', 'iptables', 'userspace'],
     },

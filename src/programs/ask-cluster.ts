@@ -37,7 +37,7 @@ export class Cluster {
   async readObjects(use: ClusterUse): Promise<Answer> {
     const known = await this.#call('api-resources', '--verbs=list', '-o', 'name');
     const served = new Set(textOf(known).trim().split(/\s+/));
-    // If the server of one API does not answer, only that API is hidden.
+    // If one API's server is down, kubectl fails but still lists the others.
     if (known.kind === 'failed' && (known.failure.problem !== 'failed' || !served.has('services'))) return known;
     const lines = known.kind === 'failed' ? known.failure.lines : [];
     const isHidden = (name: string): boolean =>

@@ -40,7 +40,7 @@ export interface EquivalenceReport {
   /** How many nodes there are, and how many of them were traced to represent all. */
   readonly nodes: number;
   readonly standIns: number;
-  /** Of several nodes, which were asked in the place of which. */
+  /** Of several nodes, which were asked instead of which. */
   readonly represented: readonly Represented[];
   /** The nodes that were asked, also those beside the one that was named. */
   readonly asked: readonly string[];
@@ -81,7 +81,7 @@ export const targetWords: Readonly<Record<Effect['target'], string>> = {
   node: 'port of the node itself',
 };
 
-/** What no comparison of packets looks at. */
+/** What no comparison of packets covers. */
 const notCompared = [
   'connections that are open while the rules change',
   'multicast',
@@ -139,7 +139,7 @@ function countClasses(effects: readonly Effect[]): string {
 }
 
 function wayWords({ target, senders, from, to }: Effect): string {
-  const ends = from === to ? `${from}, but not to the same` : `${from} → ${to}`;
+  const ends = from === to ? `${from}, but not to the same endpoints on both sides` : `${from} → ${to}`;
   return `${targetWords[target]}, from ${senders.map(({ text }) => text).join(', ')}: ${ends}`;
 }
 
@@ -186,7 +186,7 @@ function summaryWords(report: EquivalenceReport): string {
     counts.length === 0
       ? `${all}, no difference${report.unknown > 0 ? `; ${formatCount(report.unknown)} not known on either side` : ''}`
       : [
-          ...(telling.length === 0 ? [] : [telling.map(countWords).join(', ')]),
+          ...(telling.length === 0 ? [] : [telling.map(countWords).join('; ')]),
           ...counts.filter(({ severity }) => severity === 'unknown').map(countWords),
           `nothing ${telling.length === 0 ? '' : 'else '}that works ${changes} (${all})`,
         ].join('; ');

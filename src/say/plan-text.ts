@@ -137,7 +137,7 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
     ...(release === undefined ? [] : [`the bundle follows the kube-proxy of Kubernetes ${release}\n`]),
     ...conflicts.map(
       (conflict) =>
-        `! apply would refuse: ${nameObject(conflict)} exists already, and kpc-apply did not make it` +
+        `! apply would refuse: ${nameObject(conflict)} exists already, but kpc-apply did not make it` +
         `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
     ),
     ...(foreign.length > 0
@@ -299,14 +299,14 @@ export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly P
   return `${[...lines, '', countNodeChecks(same.map(([first]) => first)), ...describeFitness(checks, modes)].join('\n')}\n`;
 }
 
-/** "This node is fit for iptables mode, and not for IPVS mode". One mode needs no such line: its errors are counted. */
+/** "This node is fit for iptables mode, but not for IPVS mode". One mode needs no such line: its errors are counted. */
 function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly string[] {
   if (modes.length === 1) return [];
   const fit = fitModes(checks, modes);
   const name = (some: readonly ProxyMode[]) => joinWords(some.map((mode) => modeFacts[mode].title));
   if (fit.length === 0) return ['This node is not fit for any mode yet'];
   const unfit = modes.filter((mode) => !fit.includes(mode));
-  return [`This node is fit for ${name(fit)}${unfit.length === 0 ? '' : `, and not for ${name(unfit)}`}`];
+  return [`This node is fit for ${name(fit)}${unfit.length === 0 ? '' : `, but not for ${name(unfit)}`}`];
 }
 
 /** "1 error, 2 warnings and 1 note; 20 checks passed". */

@@ -53,7 +53,7 @@ export interface TraceAnswer {
 }
 
 /**
- * Traces one packet, the packets of a request to an Ingress, or all packets to a Service; or says what is wrong with the question. `say`
+ * Traces one packet, the packets of a request to an Ingress, or all packets to a Service; or reports a problem with the question. `say`
  * puts what names flags into the words of a caller that has none.
  */
 export function answerTrace(
@@ -64,7 +64,7 @@ export function answerTrace(
   return question.all === undefined ? answerOne(question, scene, say) : answerAll(question.all, question, scene);
 }
 
-/** A table of all packets to a Service, or what is wrong with the question. */
+/** A table of all packets to a Service, or the problem with the question. */
 function answerAll(service: string, question: TraceQuestion, scene: Scene): TraceAnswer | readonly Finding[] {
   const { from, inInterface, namespace } = question;
   const ports = findPorts(service, namespace, scene);
@@ -84,7 +84,7 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
   return { json: { traces: matrixJson(matrix, scene) }, text, lacksTarget: false, ways: [] };
 }
 
-/** The trace of one packet, or of the packets of a request to an Ingress, or what is wrong with the question. */
+/** The trace of one packet, or of the packets of a request to an Ingress, or the problem with the question. */
 function answerOne(
   question: TraceQuestion,
   scene: Scene,
@@ -162,8 +162,8 @@ function legendOf(shown: readonly string[]): readonly string[] {
     [/ mixed/, 'mixed: some see the client, some the node'],
     [/^local/, 'local: reaches the node itself'],
     [/^forwarded/, 'forwarded: leaves the node unchanged'],
-    [/ unsure\??$/, 'unsure: it arrives, and whether its connection works is not known'],
-    [/fails?\??$/, 'fails: it arrives, and its answer does not come back'],
+    [/ unsure\??$/, 'unsure: it arrives, but it is not known whether its connection works'],
+    [/fails?\??$/, 'fails: it arrives, but its answer does not come back'],
     [/\?$/, '?: if what is not shown lets it pass unchanged'],
     [/^-$/, '-: such packets do not come here'],
   ] as const;

@@ -112,11 +112,7 @@ const expectedIdle = 'a time from 1ms to 24h';
 
 /** Seconds; undefined for kube-proxy's default. */
 export const udpIdleTimeout = plainSetting<number | undefined, 'udpTimeout', 'text', string | null>({
-  flag: proxyFlag(
-    'text',
-    '--udp-timeout <duration>',
-    'time after which a UDP client that sent nothing is new, in userspace mode',
-  ),
+  flag: proxyFlag('text', '--udp-timeout <duration>', 'in userspace mode, how long an idle UDP client is remembered'),
   field: proxyField('udpIdleTimeout', duration),
   defaultIn: () => undefined,
   read: (written, source) => {

@@ -112,7 +112,7 @@ function checkMixed(written: Given<readonly string[]>, source: SettingSource): v
 function checkUnmixed(written: Given<readonly string[]>, source: SettingSource): void {
   const { value: list } = written;
   const version = kubeProxyVersions[source.release];
-  const because = `kube-proxy ${version} does not take this, and does not start`;
+  const because = `kube-proxy ${version} does not start with it`;
   const expected = `networks; Kubernetes ${behaviourChanges['node-port-words'].since} takes the words, too`;
   if (!list.includes('primary')) {
     for (const item of itemsOf(written)) {

@@ -55,12 +55,12 @@ describe('plan', () => {
     await host.run({ tool: 'ip', args: ['-batch', '-'], stdin: readFileSync(`${ipvs}/ip.batch`, 'utf8') });
     await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: `${line.replace(/-s \w+/, '-s wlc')}\n` });
     expect((await callApply(host, 'plan', ipvs)).out).toMatch(
-      /! apply would refuse: virtual server .* exists already, and kpc-apply did not make it: --adopt takes it over/,
+      /! apply would refuse: virtual server .* exists already, but kpc-apply did not make it: --adopt takes it over/,
     );
     const refused = await callApply(host, 'apply', ipvs);
     expect(refused.status).toBe(3);
     expect(refused.err).toMatch(
-      /these exist already, and kpc-apply did not make them: .*help: if kube-proxy left them, apply with --adopt/s,
+      /these exist already, but kpc-apply did not make them: .*help: if kube-proxy left them, apply with --adopt/s,
     );
     expect((await callApply(host, 'apply', ipvs, '--adopt')).status).toBe(0);
     expect((await callApply(host, 'verify', ipvs)).status).toBe(0);

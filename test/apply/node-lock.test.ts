@@ -56,9 +56,9 @@ test.each([
     'EEXIST: file already exists, mkdir',
     'EEXIST',
     '/run/',
-    'remove the file in the place of /run/kpc-apply/4026531840',
+    'remove the file that blocks /run/kpc-apply/4026531840',
   ],
-  ['it is not a folder', 'ENOTDIR', '/var/lib/kpc', 'remove the file in the place of /var/lib/kpc/lock'],
+  ['it is not a folder', 'ENOTDIR', '/var/lib/kpc', 'remove the file that blocks /var/lib/kpc/lock'],
   ['ENOSPC: no space left on device', 'ENOSPC', '/var/lib/kpc', 'free some space'],
 ])('says what to do where a claim cannot be laid down: %s', async (message, code, place, advice) => {
   const { host } = createFakeNode();

@@ -165,12 +165,12 @@ describe('over what a kube-proxy left', () => {
     const { status, err } = await callApply(node.host, 'apply', bundle);
     expect([status, node.dump()]).toEqual([3, before]);
     expect(err).toMatch(
-      /these exist already, and kpc-apply did not make them: .*(chain ipv4 nat KUBE-|set KUBE-).*--adopt/s,
+      /these exist already, but kpc-apply did not make them: .*(chain ipv4 nat KUBE-|set KUBE-).*--adopt/s,
     );
     const plan = await callApply(node.host, 'plan', bundle);
     expect(plan.status).toBe(1);
     expect(plan.out).toMatch(
-      /! apply would refuse: (chain ipv4 nat|set) KUBE-[-A-Z0-9]+ exists already, and kpc-apply did not make it: --adopt takes it over/,
+      /! apply would refuse: (chain ipv4 nat|set) KUBE-[-A-Z0-9]+ exists already, but kpc-apply did not make it: --adopt takes it over/,
     );
     expect((await callApply(node.host, 'apply', bundle, '--adopt')).status).toBe(0);
     await callApply(alone.host, 'apply', bundle);
@@ -219,7 +219,7 @@ describe('over what a kube-proxy left', () => {
     const { status, err } = await callApply(node.host, 'apply', ipvs);
     expect([status, node.dump()]).toEqual([3, before]);
     expect(err).toContain(
-      'these exist already, and kpc-apply did not make them: chain ipv4 filter KUBE-EXTERNAL-SERVICES [conflict]',
+      'these exist already, but kpc-apply did not make them: chain ipv4 filter KUBE-EXTERNAL-SERVICES [conflict]',
     );
     expect((await callApply(node.host, 'apply', ipvs, '--adopt')).status).toBe(0);
     expect(node.dump()).not.toContain('KUBE-EXTERNAL-SERVICES');
@@ -567,7 +567,7 @@ describe('a link of another program named kube-ipvs0', () => {
     for (const adopt of [[], ['--adopt']]) {
       const { status, err } = await callApply(node.host, 'apply', bundles.ipvs, ...adopt);
       expect([status, node.dump()]).toEqual([3, before]);
-      expect(err).toContain('these exist already, and kpc-apply did not make them: link kube-ipvs0 [conflict]');
+      expect(err).toContain('these exist already, but kpc-apply did not make them: link kube-ipvs0 [conflict]');
     }
   });
 

@@ -111,7 +111,7 @@ describe("a cluster IP that is the node's own address, of which the bundle says 
       const node = createFakeNode();
       const before = node.dump();
       const { status, err } = await callApply(node.host, 'apply', bundle, ...flags);
-      expect(err).toMatch(/these exist already, and kpc-apply did not make them: address 192\.168\.50\.11 of eth0/);
+      expect(err).toMatch(/these exist already, but kpc-apply did not make them: address 192\.168\.50\.11 of eth0/);
       expect(status).toBe(3);
       expect(node.dump()).toBe(before);
     }

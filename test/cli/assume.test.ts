@@ -34,7 +34,7 @@ describe.concurrent('manifests from git', () => {
     expect(run.status).toBe(0);
     expect(run.stderr).toContain(
       'assumed, because the input lacks them: 1 cluster IP from 10.96.0.0/12, 1 node port, ' +
-        '1 load balancer address from 192.0.2.0/24, 2 ready Pods from 10.244.0.0/16, clusterCIDR 10.244.0.0/16, 2 Nodes (node-1, node-2); --no-assume forbids this',
+        '1 load balancer address from 192.0.2.0/24, 2 ready Pods from 10.244.0.0/16, clusterCIDR 10.244.0.0/16, 2 Nodes (node-1, node-2); --no-assume turns this off',
     );
     expect(run.stdout).toMatch(
       /default\/web +LoadBalancer +10\.\d+\.\d+\.\d+\*, 192\.0\.2\.\d+\* +80\/TCP +3\d{4}\* +2\/2\*/,
@@ -95,7 +95,7 @@ describe.concurrent('manifests from git', () => {
     const refused = await runKpc(command, { cwd });
     expect(refused).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('what manifests from git lack with --assume;'),
+      stderr: expect.stringContaining('add --assume, for what manifests from git lack;'),
     });
     expect(await runKpc([...command, '--assume'], { cwd })).toMatchObject({ status: 0 });
     expect(await runKpc(['diff', 'out', git], { cwd })).toMatchObject({ status: 0, stdout: 'No difference.\n' });
@@ -183,7 +183,7 @@ test('a bundle with assumptions replaces no bundle without', async () => {
   expect(await compile(whole, 'real')).toMatchObject({ status: 0 });
   const refused = await compile(git, 'real');
   expect(refused.status).toBe(2);
-  expect(refused.stderr).toContain('real is a bundle without assumptions, and --assume would replace it');
+  expect(refused.stderr).toContain('real is a bundle without assumptions, which --assume would replace');
   expect(readFileSync(join(cwd, 'real/services.json'), 'utf8')).toContain('"name":"whole"');
   expect(await compile(git, 'assumed')).toMatchObject({ status: 0 });
   expect(await compile(mixed, 'assumed')).toMatchObject({ status: 0 });

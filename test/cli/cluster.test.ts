@@ -126,7 +126,7 @@ describe('--cluster', () => {
 
   test.each([
     [['--context', 'prod', '-f', '-'], '--context: only with --cluster'],
-    [['--cluster', '-f', '-'], '--cluster takes the place of standard input'],
+    [['--cluster', '-f', '-'], '--cluster replaces standard input'],
   ] as const)('%j', async (flags, message) => {
     const run = await kpc('describe', ...flags);
     expect(run).toMatchObject({ status: 2, stdout: '' });

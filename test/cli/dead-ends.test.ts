@@ -37,7 +37,11 @@ test.each([
   ['bundle verify', "missing required argument 'bundle'", 'kpc bundle ACTION BUNDLE'],
   ['bundle pack nothing', 'no pack is named', 'name the file to write with -o, such as -o node.tgz'],
   ['bundle verify svc.yaml --sign key', 'kpc bundle verify takes no --sign', ''],
-  ['describe nginx apache -f svc.yaml', 'describe is asked about "nginx" and "apache"', 'name one thing'],
+  [
+    'describe nginx apache -f svc.yaml',
+    'describe takes one subject, not "nginx" and "apache"',
+    'name one, and the input with -f',
+  ],
   ['describe svc nginx', 'no manifests are named', 'write "kpc describe nginx -f FILE", with - for stdin'],
   ['describe svc.yaml -o json', "unknown option '-o'", 'write --output FORMAT'],
   ['describe svc.yaml -o wide', "unknown option '-o'", 'write --output FORMAT'],
@@ -45,7 +49,7 @@ test.each([
   ['describe svc.yaml -A', "unknown option '-A'", 'leave it out: kpc reads all namespaces of the input'],
   ['compile -k overlay', "unknown option '-k'", 'pipe it in: kubectl kustomize FOLDER | kpc describe -'],
   ['describe --context prod', '--context: only with --cluster', ''],
-  ['diff main:svc.yaml svc.yaml', 'no revision can be read', 'run kpc in the working tree of the repository'],
+  ['diff main:svc.yaml svc.yaml', 'nor can a revision be read', 'run kpc in the working tree of the repository'],
 ] as const)('kpc %s', async (words, wrong, help) => {
   const { status, stdout, stderr } = await runKpc(words.split(' '), { cwd });
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });

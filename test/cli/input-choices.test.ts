@@ -168,12 +168,12 @@ describe.concurrent('the node', () => {
     expect(without.stderr).toContain('give the Node object as the cluster has it, with -f (kubectl get nodes -o yaml)');
     const none = write(node('worker-1'));
     expect((await compile('-f', none, ...local)).stderr).toMatch(
-      /:\d+:\d+: error: detectLocalMode NodeCIDR needs the pod CIDRs of the Node, .* \[no-pod-cidr\]\n.*\n.*\n {2}help: give the Node object for worker-1 /,
+      /:\d+:\d+: error: detectLocalMode NodeCIDR needs the pod CIDRs of the Node: .* \[no-pod-cidr\]\n.*\n.*\n {2}help: give the Node object for worker-1 /,
     );
     const other = write(node('worker-1', { podCIDRs: ['fd00:244::/64'] }));
     const wrong = await compile('-f', other, ...local);
     expect(wrong.status).toBe(2);
-    expect(wrong.stderr).toMatch(/:\d+:\d+: error: the address of node worker-1 is IPv4, and podCIDRs .* is not/);
+    expect(wrong.stderr).toMatch(/:\d+:\d+: error: the address of node worker-1 is IPv4, but podCIDRs .* is not/);
     expect(await compile('-f', other, ...local, '--bind-address', 'fd00::1')).toMatchObject({ status: 0 });
     const right = write(node('worker-1', { podCIDRs: ['fd00:244::/64', '10.244.0.0/24'] }));
     expect(await compile('-f', right, ...local)).toMatchObject({ status: 0 });
@@ -182,7 +182,7 @@ describe.concurrent('the node', () => {
   test('whose family no cluster CIDR has', async () => {
     const run = await compile('-f', write(node('worker-1')), '--cluster-cidr', 'fd00:244::/56');
     expect(run.status).toBe(0);
-    expect(run.stderr).toContain('warning: the address of node worker-1 is IPv4, and clusterCIDR fd00:244::/56 is not');
+    expect(run.stderr).toContain('warning: the address of node worker-1 is IPv4, but clusterCIDR fd00:244::/56 is not');
     expect((await compile('--cluster-cidr', 'fd00::/56,10.0.0.0/8')).stderr).not.toContain('wrong-family');
   });
 });
@@ -203,9 +203,9 @@ describe.concurrent('a result without a Service', () => {
     const run = await runKpc(['compile', '-f', file, ...printIpvs]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(
-      'error: nothing would be programmed for any of the 6 Services, and the result would remove all Services from a node: ' +
-        '2 without a cluster IP: default/a, default/b [nothing-programmed]\n' +
-        '  help: let kpc assume what manifests from git lack with --assume; ',
+      'error: nothing is programmed for any of the 6 Services ' +
+        '(default/a, default/b have no cluster IP): the result would remove all Services from a node [nothing-programmed]\n' +
+        '  help: add --assume, for what manifests from git lack; ',
     );
     const asked = await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty']);
     expect(asked).toMatchObject({ status: 0, stdout: '' });
@@ -217,7 +217,7 @@ describe.concurrent('a result without a Service', () => {
   test('is an error where --ip-family leaves all out', async () => {
     const run = await runKpc(['compile', '-f', web, ...printIpvs, '--ip-family', 'ipv6']);
     expect(run.status).toBe(2);
-    expect(run.stderr).toContain('nothing would be programmed for the one Service');
+    expect(run.stderr).toContain('nothing is programmed for the one Service');
   });
 
   const ways: readonly (readonly string[])[] = [['-o'], ['--golden'], ['--check'], ['--all-nodes', '-o']];

@@ -39,12 +39,12 @@ const others = [
 ];
 
 const warnings = [
-  'warning: the result lacks 3 files with errors, the objects with errors of 3 files and 1 object that the input defines twice (--skip-invalid) [left-out]',
+  'warning: skipped 3 files with errors, the invalid objects of 3 files and 1 object that the input defines twice (--skip-invalid) [left-out]',
   'in/broken.yaml:6:7: warning: left out: not valid YAML: the [ of line 6 is not closed [left-out]',
   'in/bytes.yaml: warning: left out: the file is binary [left-out]',
   'in/chart/templates/one.yaml:3:19: warning: left out 2 files: the first of 2 Helm templates in the chart in/chart [left-out]',
   'in/twice.yaml:3:19: warning: left out: duplicate Service default/web, first defined at in/a.yaml:3 [left-out]',
-  'in/variable.yaml:3:19: warning: left out: "$NAME" is a part of a template that is not filled in [left-out]',
+  'in/variable.yaml:3:19: warning: left out: "$NAME" is part of an unrendered template [left-out]',
   'in/wrong.yaml:9:20: warning: left out: clusterIP cannot be "10.96.0.300" [left-out]',
 ];
 
@@ -107,7 +107,7 @@ test.each([
     status: 0,
     stdout: '-A -t 10.96.0.10:80 -s rr\n-A -t 10.96.0.12:80 -s rr\n',
   });
-  expect(compiled.stderr).toContain('warning: the result lacks the objects with errors of 1 file (--skip-invalid)');
+  expect(compiled.stderr).toContain('warning: skipped the invalid objects of 1 file (--skip-invalid)');
   expect(compiled.stderr).toContain(`${place}: warning: left out: default/wide: no IPv6 address of`);
 });
 
@@ -150,6 +150,6 @@ test.each([
   const expected = [...(isKept ? [10] : []), 12].map((n) => `-A -t 10.96.0.${n}:80 -s rr\n`);
   expect(compiled, compiled.stderr).toMatchObject({ status: 0, stdout: expected.join('') });
   expect(compiled.stderr).toContain(
-    isKept ? 'the result lacks the objects with errors of 1 file (' : 'the result lacks 1 file with errors (',
+    isKept ? 'skipped the invalid objects of 1 file (' : 'skipped 1 file with errors (',
   );
 });

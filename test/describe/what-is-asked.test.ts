@@ -141,7 +141,7 @@ describe('a folder that is called as a Service is', () => {
     const run = await runKpc(['describe', what, 'svc.yaml'], { cwd });
     expect(run.stdout.split('\n')[0]).toContain('Service default/nginx ');
     expect(run.stderr).toContain(
-      `note: "${what}" is taken for what is asked about [reading]\n  help: write "./${what}" to read it\n`,
+      `note: "${what}" is taken as the name to describe, not as a file [reading]\n  help: write "./${what}" to read it\n`,
     );
     const quiet = await runKpc(['describe', what, '-f', 'svc.yaml', '-q'], { cwd });
     expect(quiet).toMatchObject({ status: 0, stderr: '', stdout: run.stdout });

@@ -120,7 +120,7 @@ describe.concurrent('a dump that does not hold all of nftables', () => {
   test('cut off, it is warned of', async () => {
     const run = await runKpc(['diff', dumpOf('cut', 'nft-ruleset', nftText.slice(0, -3)), asText]);
     expect(run.stderr).toContain(
-      'warning: what nft list ruleset printed is cut off: what it lacks is not known [unread-file]\n  help: print it again',
+      'warning: the output of nft list ruleset is cut off, and the rest is unknown [unread-file]\n  help: print it again',
     );
   });
 

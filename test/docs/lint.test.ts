@@ -50,8 +50,8 @@ const formats = [
 test('docs/lint.md shows what kpc lint does, and explains every rule', async () => {
   const page = `# kpc lint
 
-\`kpc lint\` checks manifests: what an API server or kube-proxy would refuse, and Services that are valid and do not do what they seem to
-say. It compiles the Services for every Node of the input, as kube-proxy would. Where a finding speaks of packets, \`trace:\` is the command
+\`kpc lint\` checks manifests: what an API server or kube-proxy would refuse, and valid Services that do not do what they seem to.
+It compiles the Services for every Node of the input, as kube-proxy would. Where a finding speaks of packets, \`trace:\` is the command
 that shows one of them, and the finding is there only if that packet ends as it says.
 
 ${await shown('kpc lint fixtures/lint --proxy-mode iptables')}

@@ -101,7 +101,7 @@ test('what a list does not show leaves a verdict unknown', async () => {
 test('a list that is cut off is not taken for whole', async () => {
   const cut = natList.slice(0, natList.indexOf('Chain KUBE-SVC-WEB'));
   const { stderr } = await runKpc(['describe', write('cut.txt', cut)]);
-  expect(stderr).toContain('what iptables -L printed is cut off: what it lacks is not known');
+  expect(stderr).toContain('the output of iptables -L is cut off, and the rest is unknown');
 });
 
 test('addresses by name are one warning', async () => {

@@ -92,7 +92,7 @@ describe('the Services, flows and log of a node are read from', () => {
 
 test('a collector says which tool a node does not have', async () => {
   const { stderr } = await runKpc(['describe', join(scratch, 'eks')]);
-  expect(stderr).toContain('eks/networking/ipvsadm.txt: warning: skipped: not what ipvsadm -Sn prints [unread-file]');
+  expect(stderr).toContain('eks/networking/ipvsadm.txt: warning: skipped: not the output of ipvsadm -Sn [unread-file]');
 });
 
 const savedByNames = `-A -t ip-10-96-7-7.eu-west-1.compute.internal:https -s rr

@@ -152,7 +152,7 @@ endpoints: [{ addresses: [${address}], nodeName: n1 }]
         for (const { shownBy, lacks = '', trace, ...ends } of unknown) {
           expect(ends[shownBy === 'old' ? 'from' : 'to']).toBe('not known');
           expect(sides[shownBy === 'old' ? 0 : 1]).toBe(dump);
-          expect(lacks).toMatch(new RegExp(`^${dump}: the dump lacks .*; add what iptables-save prints`));
+          expect(lacks).toMatch(new RegExp(`^${dump}: the dump lacks .*; add the output of iptables-save`));
           const [reason = ''] = lacks.slice(dump.length + 2).split('; ');
           expect(await traced(trace)).toContain(`unknown: ${reason}`);
         }

@@ -115,7 +115,7 @@ describe('a template of another language', () => {
     const text = `apiVersion: v1\nkind: Service\nmetadata:\n  name: ${name}\nspec:\n  clusterIP: ${name}\n  ports:\n  - port: ${name}\n`;
     const run = await compile(write({ 'a.yaml': text }), '-f', 'a.yaml');
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain(`: error: "${mark}" is a part of a template that is not filled in`);
+    expect(run.stderr).toContain(`: error: "${mark}" is part of an unrendered template`);
     expect(run.stderr.match(/(?:error|warning):/g)).toHaveLength(1);
   });
 
@@ -131,7 +131,7 @@ describe('a template of another language', () => {
     const run = await compile(write(files), '-f', 'in');
     expect(run.stderr.match(/error:/g)).toHaveLength(1);
     expect(run.stderr).toContain(
-      'in/a.yaml:3:19: error: "$NAME" is a part of a template that is not filled in (as in 2 more files of in)',
+      'in/a.yaml:3:19: error: "$NAME" is part of an unrendered template (as in 2 more files of in)',
     );
   });
 });
@@ -169,7 +169,7 @@ describe('a kind or apiVersion that is not filled in', () => {
     const text = service('web').replace(new RegExp(`^${field}: .*`, 'm'), () => `${field}: ${value}`);
     const run = await compile(write({ 'a.yaml': `${text}---\n${service('api', '10.96.0.11')}` }), '-f', 'a.yaml');
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('is a part of a template that is not filled in');
+    expect(run.stderr).toContain('is part of an unrendered template');
     expect(run.stderr.match(/(?:error|warning):/g)).toHaveLength(1);
   });
 });

@@ -174,11 +174,11 @@ suite('feature gates', () => {
     [
       'NoSuchGate: true',
       '1.38',
-      'kube-proxy v1.38.0-beta.0 knows no feature gate "NoSuchGate", and does not start: leave it out',
+      'kube-proxy v1.38.0-beta.0 does not start with the unknown feature gate "NoSuchGate": leave it out',
     ],
     ['AllowServiceExternalIP: false', '1.37', 'does not start: did you mean AllowServiceExternalIPs?'],
     ['MultiCIDRServiceAllocator: true', '1.38', 'leave it out (Kubernetes 1.30 to 1.37 know it)'],
-    ['AllowServiceExternalIPs: false', '1.35', 'kube-proxy v1.35.4 knows no feature gate'],
+    ['AllowServiceExternalIPs: false', '1.35', 'kube-proxy v1.35.4 does not start with the unknown feature gate'],
     ['StrictIPCIDRValidation: false', '1.38', 'the feature gate StrictIPCIDRValidation=false: it is locked to true'],
     ['TopologyAwareHints: false', '1.33', 'kube-proxy v1.33.13 does not start with the feature gate'],
     ['AllAlpha: true', '1.37', 'TopologyAwareWorkloadScheduling (needs '],
@@ -261,7 +261,7 @@ suite('flags', () => {
       conntrackUdpTimeout: '10',
     });
     expect(describe(diagnostics)).toEqual([
-      'error: kube-proxy v1.37.2 knows no feature gate "KubeProxyIPSV", and does not start: did you mean KubeProxyIPVS? [bad-feature-gate]',
+      'error: kube-proxy v1.37.2 does not start with the unknown feature gate "KubeProxyIPSV": did you mean KubeProxyIPVS? [bad-feature-gate]',
       'error: --bind-address cannot be "localhost": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
       'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-value]',
       'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-value]',

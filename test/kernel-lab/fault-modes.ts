@@ -108,7 +108,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
     file: 'ipvsadm.restore',
     meddling: { tool: 'ipset', args: ['add', 'KUBE-CLUSTER-IP', '10.96.99.99,tcp:80'] },
     broken: {
-      fault: 'ipvsadm -R (taking away) ends with status 1, and so does every one after it',
+      fault: 'ipvsadm -R (taking away) ends with status 1, as does every later one',
       tool: 'ipvsadm',
       left: /Left to do:\n(?:.*\n)* {2}- virtual server TCP 10\.96\.0\.30:80 with \d+ real servers?\n/,
     },
@@ -150,7 +150,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
     file: 'iptables.restore',
     meddling: { tool: 'iptables', args: ['-t', 'nat', '-A', 'KUBE-SERVICES', '-s', '100.64.9.9', '-j', 'RETURN'] },
     broken: {
-      fault: 'ip6tables-restore ends with status 1, and so does every restore after it',
+      fault: 'ip6tables-restore ends with status 1, as does every later restore',
       tool: undefined,
       left: /Left to do:\n/,
     },
@@ -184,7 +184,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
     file: 'nftables.nft',
     meddling: { tool: 'nft', args: ['add', 'rule', 'ip', 'kube-proxy', 'services', 'drop'] },
     broken: {
-      fault: 'nft -f (IPv6, adding) ends with status 1, and so does every one after it',
+      fault: 'nft -f (IPv6, adding) ends with status 1, as does every later one',
       tool: 'nft',
       left: /Left to do:\n/,
     },

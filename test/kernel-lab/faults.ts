@@ -142,7 +142,7 @@ for (const [i, tool] of readers.entries()) {
 for (const [tool, says] of inTurn(mode.oldVersions, 1)) {
   const versions = (command: Command) => command.tool === tool && command.args[0] === '--version';
   await expectFault(
-    `${tool} is of an old version`,
+    `${tool} is too old`,
     failOnce(realHost, versions, async () => ({ kind: 'ended', status: 0, stdout: says, stderr: '' })),
   );
 }
@@ -212,7 +212,7 @@ await suite.check('putting back fails too: status 4, what is left, and rollback 
   const result = await kpcApply(['apply', after], host);
   assert(result.status === 4, `status ${result.status}: ${result.err}`);
   assert(left.test(result.err), result.err);
-  rows.push({ fault, status: 4, node: 'says what is left; as before after rollback', says: quote(result) });
+  rows.push({ fault, status: 4, node: 'reports what is left; rollback restores it', says: quote(result) });
   await expectApply(['rollback'], 0);
   assertAsBefore();
 });

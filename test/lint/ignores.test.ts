@@ -47,7 +47,7 @@ describe('--ignore', () => {
   test('says that it matches nothing', async () => {
     const run = await lint({ 'in.yaml': web }, '--ignore', 'open-node-port');
     expect(told(run)).toEqual(['note idle-ignore', 'warning external-ips default/web']);
-    expect(run.stdout).toContain('note: --ignore ignores open-node-port, but there is none [idle-ignore]');
+    expect(run.stdout).toContain('note: --ignore ignores open-node-port, but there is no such finding [idle-ignore]');
   });
 
   test('refuses what is no code, and suggests one', async () => {
@@ -150,7 +150,7 @@ describe('kpc.yaml', () => {
     const run = await lint({ 'in.yaml': web + api, 'kpc.yaml': accepted });
     expect(told(run)).toEqual(['warning external-ips default/api', 'note idle-ignore']);
     expect(run.stdout).toContain(
-      'kpc.yaml:4:7: note: kpc.yaml ignores external-ips of nothing, but there is none there',
+      'kpc.yaml:4:7: note: kpc.yaml ignores external-ips of nothing, but there is no such finding',
     );
   });
 
@@ -181,7 +181,7 @@ describe('kpc.yaml', () => {
   });
 
   test.each([
-    ['no reason', 'ignore: [{ code: external-ips }]\n', 'write codes, or for each a mapping'],
+    ['no reason', 'ignore: [{ code: external-ips }]\n', 'write codes, or mappings with code, reason'],
     [
       'no reason in the second entry',
       'lint:\n  ignore:\n    - external-ips\n    - { code: external-ips, service: shop/shop }\n',
@@ -192,7 +192,7 @@ describe('kpc.yaml', () => {
     ['a code that is a number', 'ignore: [{ code: 7, reason: known }]\n', '1:18: error: ignore[0].code cannot be 7'],
     ['an entry that is a list', 'ignore: [[a]]\n', '1:10: error: ignore[0] cannot be a list'],
     ['no code', 'ignore: [extrnal-ips]\n', 'did you mean external-ips?'],
-    ['a number', 'ignore: 7\n', 'write codes, or for each a mapping'],
+    ['a number', 'ignore: 7\n', 'write codes, or mappings with code, reason'],
     ['another command', 'compile: { ignore: [external-ips] }\n', 'kpc compile has no flag --ignore'],
   ])('refuses an ignore with %s', async (_, text, help) => {
     const run = await lint({ 'in.yaml': web, 'kpc.yaml': text });
@@ -221,7 +221,7 @@ describe('exit statuses', () => {
       return runKpc([command, 'nope:in.yaml'], { cwd });
     });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('"nope" is no revision of this repository');
+    expect(run.stderr).toContain('nor is "nope" a revision of this repository');
   });
 
   test('a bundle is not linted', async () => {
@@ -230,6 +230,6 @@ describe('exit statuses', () => {
       return runKpc(['lint', 'bundle'], { cwd });
     });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('bundle is a bundle, and kpc lint checks manifests');
+    expect(run.stderr).toContain('bundle is a bundle, but kpc lint needs manifests');
   });
 });

@@ -67,7 +67,7 @@ describe('policy Local', () => {
   test('names the nodes once', async () => {
     const { findings } = await lint(nodePort + endpoint(ready) + someNodes('worker-1', 'worker-2', 'worker-3'), setup);
     expect(findings.map(({ text }) => text)).toEqual([
-      'default/web: externalTrafficPolicy is Local, and it has no endpoint on 2 of 3 nodes (worker-2, worker-3), so clients of node port 30080 there reach nothing',
+      'default/web: externalTrafficPolicy is Local, but it has no endpoint on 2 of 3 nodes (worker-2, worker-3), so clients of node port 30080 there reach nothing',
     ]);
   });
 
@@ -303,7 +303,7 @@ describe('a selector that no workload of the manifests has', () => {
     [
       'of another namespace',
       deployment(container).replace('name: web', 'name: web, namespace: prod'),
-      'Deployment prod/web has these labels, but a Service selects Pods of its own namespace alone',
+      'Deployment prod/web has these labels, but a Service selects only Pods of its own namespace',
     ],
     ['of a Pod', idlePod, undefined],
   ])('%s', async (_, workload, help) => {

@@ -147,7 +147,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     const flags = ['--kubernetes-version', '1.32', '--feature-gates', 'TopologyAwareHints=false', 'web.yaml'];
     const run = await kpc('diff', '--to-kubernetes-version', '1.36', ...flags);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('v1.36.3 knows no feature gate "TopologyAwareHints"');
+    expect(run.stderr).toContain('v1.36.3 does not start with the unknown feature gate "TopologyAwareHints"');
     const same = await kpc('diff', '--to-kubernetes-version', '1.31', ...flags);
     expect(same, same.stderr).toMatchObject({ status: 0 });
     expect(same.stderr).not.toContain('feature gate');
@@ -232,7 +232,7 @@ describe('--kubernetes-version auto', () => {
     expect(compiled.status, compiled.stderr).toBe(0);
     expect(versionOf('auto')).toBe('v1.32.10');
     const described = await kpc('describe', 'shop/labelled', '-f', 'web-132.yaml', ...auto);
-    expect(described.stderr).toContain('Kubernetes 1.32, as the Node "node-1" says: v1.32.4-gke.100');
+    expect(described.stderr).toContain('Kubernetes 1.32: Node "node-1" runs v1.32.4-gke.100');
     expect(described.status).toBe(1);
     expect(await kpc('diff', 'auto', 'web-132.yaml', ...auto)).toMatchObject({ status: 0 });
     const bundle = await kpc('describe', 'shop/web', '-f', 'auto');
@@ -267,7 +267,9 @@ describe('--kubernetes-version auto', () => {
     );
     expect(fleet.status).toBe(2);
     expect(
-      fleet.stderr.match(/error: kube-proxy v1\.32\.10 knows no feature gate "AllowServiceExternalIPs"/g),
+      fleet.stderr.match(
+        /error: kube-proxy v1\.32\.10 does not start with the unknown feature gate "AllowServiceExternalIPs"/g,
+      ),
     ).toHaveLength(1);
   });
 

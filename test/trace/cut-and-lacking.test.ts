@@ -50,7 +50,7 @@ describe('a listing of nft whose start is cut off', () => {
   ])('%s: what it lacks is not absent, whatever the file is called', async (_title, cut) => {
     const dump = dumpOf(nftables, { 'nft-ruleset': cut });
     expect(await trace(dump, '198.51.100.9', '12.12.12.12:80')).toContain(
-      'unknown: the dump lacks what nft list ruleset prints; add it',
+      'unknown: the dump lacks the output of nft list ruleset; add it',
     );
     const diff = await runKpc(['diff', '-q', dump, dumpOf(nftables, {})]);
     expect(diff.stdout).toMatch(/^No difference in what could be compared; not compared: .*IPv4 nftables rules/);
@@ -146,7 +146,7 @@ describe('sets with a hole', () => {
 test('a list of ipvsadm without its titles is a part, whatever the file is called', async () => {
   const list = 'TCP  12.12.12.12:80 rr\n  -> 10.244.1.2:80  Masq  1  0  0\n';
   const dump = dumpOf(ipvs, { 'ipvsadm-save': () => list });
-  expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain('unknown: the dump lacks what ipvsadm -Sn prints');
+  expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain('unknown: the dump lacks the output of ipvsadm -Sn');
 });
 
 describe('virtual servers that sets name', () => {
@@ -157,7 +157,7 @@ describe('virtual servers that sets name', () => {
     const sentence =
       'KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, and the dump lists no virtual server of it: the list is cut off, or kube-proxy could not make all of them';
     expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain(
-      `unknown: ${sentence}; add all that ipvsadm -Sn prints`,
+      `unknown: ${sentence}; add all of the output of ipvsadm -Sn`,
     );
     const diff = await runKpc(['diff', '-q', dump, dumpOf(ipvs, {})]);
     expect(diff.stdout).toContain('+ virtual server TCP 12.12.12.12:80 with 3 real servers');
@@ -344,7 +344,7 @@ test('policy Local without an endpoint on the node is told of a dump, too', asyn
       text.replace(/^.*KUBE-SVL-.*\n/gm, '').replace('-A KUBE-FIREWALL', `${drop}\n-A KUBE-FIREWALL`),
   });
   expect(await trace(dump, '198.51.100.9', '12.12.12.12:80')).toContain(
-    'externalTrafficPolicy is Local, and default/nginx has no endpoint on this node',
+    'externalTrafficPolicy is Local, but default/nginx has no endpoint on this node',
   );
 });
 

@@ -199,8 +199,8 @@ describe.concurrent('kpc trace over what a node has', () => {
   test('a dump that lacks something: the table says why it is unknown', async () => {
     const file = join(projectFolder, 'fixtures/dumps/kube-proxy-ipvs-dual-stack-nodeport/ipvsadm-save');
     const { stdout } = await runKpc(['trace', '-q', file, '--all', '10.96.7.7'], { cwd });
-    expect(stdout).toContain('\nunknown: the dump lacks what iptables-save prints; add it\n');
-    expect(stdout).toContain('whether 10.96.7.7 is an address of the node; add what ip addr prints');
+    expect(stdout).toContain('\nunknown: the dump lacks the output of iptables-save; add it\n');
+    expect(stdout).toContain('whether 10.96.7.7 is an address of the node; add the output of ip addr');
   });
 
   const rules = () =>
@@ -225,7 +225,7 @@ describe.concurrent('kpc trace over what a node has', () => {
   test('rules that were cut off decide nothing', async () => {
     const text = rules().split('\n').slice(0, 40).join('\n');
     expect(await traceText(text, '10.102.128.4:3080')).toBe(
-      '  unknown: the dump lacks a part of what iptables-save prints; add all of it',
+      '  unknown: the dump lacks a part of the output of iptables-save; add all of it',
     );
   });
 
@@ -293,7 +293,7 @@ describe('what an operator asks next', () => {
     expect(await trace('--from', 'pod', '--to', 'web')).toMatchObject({
       status: 2,
       stderr:
-        'error: the input has 3 Nodes, and none is named [bad-packet]\n  help: name one with --node, or take each with --all-nodes\n',
+        'error: the input has 3 Nodes, but none is named [bad-packet]\n  help: name one with --node, or use --all-nodes\n',
     });
   });
 
@@ -346,9 +346,9 @@ describe('what an operator asks next', () => {
   test.each([
     [
       ['node', '203.0.113.9:80'],
-      'externalTrafficPolicy is Local, and default/web has no endpoint on this node: IPVS mode',
+      'externalTrafficPolicy is Local, but default/web has no endpoint on this node: IPVS mode',
     ],
-    [['pod', '10.96.0.10:80'], 'internalTrafficPolicy is Local, and default/web has no endpoint on this node'],
+    [['pod', '10.96.0.10:80'], 'internalTrafficPolicy is Local, but default/web has no endpoint on this node'],
   ] as const)('%s: %s', async ([from, to], note) => {
     const { stdout } = await trace('--node', 'b', '--proxy-mode', 'ipvs', '--from', from, '--to', to);
     expect(stdout).toContain(note);

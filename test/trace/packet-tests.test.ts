@@ -316,7 +316,7 @@ tests:
     '12:13 source: kep is neither kept, masqueraded, mixed nor an address',
     '15:32 10.244.1.10:8080 cannot be 1.5 -> write a share of connections, from 0 to 1',
     '15:55 10.244.2.10:8080 cannot be "half" -> write a share of connections, from 0 to 1',
-    '19:13 source: only an endpoint sees a source -> expect delivered, or endpoints',
+    '19:13 source needs a packet that is delivered -> expect delivered, or endpoints',
     '21:12 node and nodes mean the same -> keep one of them',
     '22:5 a test has no expect -> write expect: it needs from, to and expect',
     '22:5 a test has no to -> write to: it needs from, to and expect',

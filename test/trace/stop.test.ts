@@ -69,7 +69,7 @@ describe.each(['iptables', 'nftables'])('of manifests, in %s mode', (mode) => {
 
   test('policy Local, where they include it', async () => {
     const said = await ask('192.0.2.7', '203.0.113.9:443');
-    expect(said).toContain('externalTrafficPolicy is Local, and default/lb has no endpoint on this node');
+    expect(said).toContain('externalTrafficPolicy is Local, but default/lb has no endpoint on this node');
     expect(said).not.toContain('loadBalancerSourceRanges');
   });
 

@@ -66,7 +66,7 @@ describe('a part of the rules of iptables', () => {
 
   test('names the jump that it lacks, and what follows if that is there', async () => {
     const answer = await trace('rules.txt', '10.96.7.7:80');
-    expect(answer).toContain(`unknown: ${text}; add all that iptables-save prints`);
+    expect(answer).toContain(`unknown: ${text}; add all of the output of iptables-save`);
     expect(answer).toContain(
       'if PREROUTING jumps to KUBE-SERVICES and what is not shown lets it pass unchanged: delivered to 2 endpoints:',
     );
@@ -103,7 +103,7 @@ describe('a part of the rules of iptables', () => {
   test('describe notes it', async () => {
     const { stderr } = await runKpc(['describe', 'rules.txt'], { cwd });
     expect(stderr).toContain(
-      'note: nothing in the dump jumps from PREROUTING or OUTPUT to KUBE-SERVICES, so it is not known whether packets reach the rules there; add all that iptables-save prints',
+      'note: nothing in the dump jumps from PREROUTING or OUTPUT to KUBE-SERVICES, so it is not known whether packets reach the rules there; add all of the output of iptables-save',
     );
     expect(stderr).not.toContain('restart kube-proxy');
   });
@@ -119,7 +119,7 @@ describe('nftables mode', () => {
   test('a part of a table names the jump that it lacks', async () => {
     const answer = await trace('table.nft', '10.98.154.163:80');
     expect(answer).toContain(
-      'unknown: nothing in the dump jumps from nat-prerouting to services, so it is not known whether packets reach the rules there; add all that nft list ruleset prints',
+      'unknown: nothing in the dump jumps from nat-prerouting to services, so it is not known whether packets reach the rules there; add all of the output of nft list ruleset',
     );
     expect(answer).toContain(
       'if nat-prerouting jumps to services and what is not shown lets it pass unchanged: delivered',
@@ -127,7 +127,7 @@ describe('nftables mode', () => {
   });
 
   test.each([
-    ['chains.nft', 'the dump lacks the set or map service-ips; add what nft list ruleset prints'],
+    ['chains.nft', 'the dump lacks the set or map service-ips; add the output of nft list ruleset'],
     ['own-chains.nft', 'the dump lacks chain services of table kube-proxy, to which a rule goes'],
   ])('%s has no answer, and says why', async (file, why) => {
     const answer = await trace(file, '10.98.154.163:80');

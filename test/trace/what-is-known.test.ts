@@ -69,7 +69,7 @@ describe('what is not shown', () => {
       'table nat alone',
       nat + addresses,
       'the dump lacks table filter of IPv4',
-      'add what iptables-save prints, without -t',
+      'add the output of iptables-save without -t',
     ],
     [
       '-t nat',
@@ -92,14 +92,14 @@ describe('what is not shown', () => {
     [
       'lines that grep took out, of a chain with rules',
       whole.replace(':FORWARD ACCEPT [0:0]\n', '-A FORWARD -p udp -j DROP\n'),
-      'the dump lacks a part of what iptables-save prints',
+      'the dump lacks a part of the output of iptables-save',
       'add all of it',
     ],
     [
       'a chain of the kernel',
       whole.replace(':FORWARD ACCEPT [0:0]\n', ''),
       'if the policy of FORWARD is to accept',
-      'add all that iptables-save prints',
+      'add all of the output of iptables-save',
     ],
     [
       'a set',
@@ -108,7 +108,7 @@ describe('what is not shown', () => {
         ':FORWARD ACCEPT [0:0]\n-A FORWARD -m set --match-set bad src -j DROP\n',
       ),
       'the set bad',
-      'add what ipset save prints',
+      'add the output of ipset save',
     ],
   ])('%s', (_, text, lack, settle) => {
     const answer = trace(text, '192.168.50.99', web);
@@ -185,7 +185,7 @@ describe('what is not shown', () => {
     expect(trace(nat + ofEth0 + cache + addresses + docker, 'node', web)).toContain('such as --from 192.168.50.11');
     expect(trace(nat + ofEth0 + cache + addresses + docker, '192.168.50.11', web)).toContain('dropped');
     const part = addresses.replace(/^1: lo.*\n/, '');
-    expect(trace(nat + ranged + part, 'node', web)).toContain('add what ip addr prints');
+    expect(trace(nat + ranged + part, 'node', web)).toContain('add the output of ip addr');
     expect(trace(nat + ranged + addresses, 'node', web)).toContain('delivered');
     expect(trace(whole, 'node', web)).toContain('delivered');
   });
@@ -215,7 +215,7 @@ describe('what is not shown', () => {
   test('whether an address is the node’s own, with what a node port does if it is', () => {
     const answer = trace(nat + filter, '192.168.50.99', '192.168.50.12:31674');
     expect(answer).toContain(
-      'unknown: kpc does not know whether 192.168.50.12 is an address of the node; add what ip addr prints',
+      'unknown: kpc does not know whether 192.168.50.12 is an address of the node; add the output of ip addr',
     );
     expect(answer).toContain('if 192.168.50.12 is an address of this node');
     expect(answer).toContain('100%  10.244.1.63:8080');
@@ -329,10 +329,10 @@ describe('tables that iptables keeps in nftables', () => {
   test.each([
     ['tcp dport 22 counter packets 1 bytes 60 drop', 'dropped'],
     ['ct state established counter packets 1 bytes 60 drop', 'reaches the node itself'],
-    ['xt match "string" counter packets 1 bytes 60 drop', 'add what iptables-save prints'],
+    ['xt match "string" counter packets 1 bytes 60 drop', 'add the output of iptables-save'],
     // nft prints nothing in the place of some targets.
-    ['meta l4proto tcp   counter packets 1 bytes 60', 'add what iptables-save prints'],
-    ['# xt_string counter packets 1 bytes 60 drop', 'add what iptables-save prints'],
+    ['meta l4proto tcp   counter packets 1 bytes 60', 'add the output of iptables-save'],
+    ['# xt_string counter packets 1 bytes 60 drop', 'add the output of iptables-save'],
   ])('%s: %s', (rule, expected) => {
     expect(trace(table(rule), '192.168.50.99', '192.168.50.11:22')).toContain(expected);
   });

@@ -115,7 +115,7 @@ function changesOf(step: NftChange, at: At, owners: SideOwners): readonly Kernel
       return [nftChange(at, 'counter', changeOf(step.from, step.to), name, '', { counter: name })];
     }
     case 'chain':
-      // A chain that is only rewritten does not differ.
+      // Rewritten with the same rules: no difference.
       return step.from === step.to ? [] : [chainChange(step, at, owners)];
     case 'set':
       return setChanges(step, at, owners);

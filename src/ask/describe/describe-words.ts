@@ -156,10 +156,10 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
 
 function headEndpoints({ endpoints, service, internalPolicyLocal, scheduler, proxyPort }: DecompiledPort): string {
   if (proxyPort !== undefined && !endpoints)
-    return `endpoints: unknown, because kube-proxy itself takes connections, at port ${proxyPort}, and chooses one`;
+    return `endpoints: unknown, because kube-proxy itself accepts connections, at port ${proxyPort}, and chooses one`;
   if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
   // Objects that lead to endpoints and are not in the dump.
-  const lacking = service === undefined ? 'the virtual servers' : 'what leads to them';
+  const lacking = service === undefined ? 'the virtual servers' : 'the objects that lead to them';
   const known = scheduler === undefined ? lacking : 'the real servers';
   return `endpoints: unknown, because the dump does not show ${internalPolicyLocal === undefined ? known : 'all the chains that lead to them'}`;
 }
@@ -262,9 +262,9 @@ function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDes
   const { condition, nodeHints = [], zoneHints = [] } = endpoint;
   const words: { readonly [K in NonNullable<typeof kind>]: string } = {
     ready: 'used',
-    'last-resort': 'used: terminating but still serving, and no endpoint is ready',
+    'last-resort': 'used: terminating but still serving, because no endpoint is ready',
     'not-ready': `not used: ${condition}`,
-    terminating: 'not used: terminating, and other endpoints are ready',
+    terminating: 'not used: terminating, while other endpoints are ready',
     'other-node-hinted': `not used: its hints are for ${nodeHints.join(', ')}`,
     'other-zone-hinted': `not used: its hints are for zone ${zoneHints.join(', ')}`,
     'other-node': 'not used: it runs on another node',
@@ -273,7 +273,7 @@ function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDes
 }
 
 function kernelLines({ text, rules = [], takenBy, place }: KernelItem): readonly string[] {
-  const taken = takenBy === undefined ? '' : `: taken by ${takenBy}, which claims it too`;
+  const taken = takenBy === undefined ? '' : `: it belongs to ${takenBy}, which claims it too`;
   return [`${text}${taken}${at(place)}`, ...rules.map((rule) => `  ${rule}`)];
 }
 

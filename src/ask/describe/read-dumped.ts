@@ -168,7 +168,8 @@ const saveTools = [
 function findNothing(side: DumpedSnapshot): DumpReading['nothing'] {
   const { mode, ports } = side.shown;
   if (ports.length > 0 || knowsServices(side) || side.log) return undefined;
-  const ofIptables = ': nft lists its rules of iptables mode, and what iptables-save prints names their Services';
+  const ofIptables =
+    ': nft lists its rules of iptables mode, but only the output of iptables-save names their Services';
   const dormant = families.flatMap((family) => dormantCause(side, family) ?? [])[0];
   const why =
     dormant !== undefined
@@ -181,7 +182,8 @@ function findNothing(side: DumpedSnapshot): DumpReading['nothing'] {
   return {
     text: `the dump shows no Service${why}`,
     help:
-      side.flows && 'add what iptables-save, nft list ruleset or ipvsadm -Sn prints, or manifests, to find stale flows',
+      side.flows &&
+      'add the output of iptables-save, nft list ruleset or ipvsadm -Sn, or manifests, to find stale flows',
   };
 }
 
@@ -191,7 +193,7 @@ function whyNoMode({ state, doubts }: Snapshot): string {
     tableNames.map((name) => [name, state.iptables[family]?.[name]] as const),
   );
   if (tables.some(([name, chains]) => chains && jumpsToOwn(name, chains))) {
-    return ": its rules go to kube-proxy's chains, which it lacks";
+    return ": its rules jump to kube-proxy's chains, but it lacks those";
   }
   return ': it holds no chains, sets or virtual servers of a kube-proxy';
 }

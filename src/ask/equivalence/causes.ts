@@ -80,7 +80,7 @@ export const causes = {
     advice: 'compare the ranges with the source addresses that clients have when they reach the node',
   },
   connection: {
-    title: 'First packets arrive alike, and connections do not work alike',
+    title: 'First packets arrive alike, but connections do not work alike',
     advice: 'make the way of the answers, and of what clients send after them, as it was',
   },
   'no-endpoints': { title: 'Services without endpoints fail differently' },

@@ -23,7 +23,7 @@ function nameOf({ side: { name } }: Scene): string {
   return name === '-' ? 'stdin' : name;
 }
 
-/** Why a packet's end is unknown on a side, and what settles it. */
+/** Why a packet's outcome is unknown on a side, and what settles it. */
 export function lackWords({ reasons }: Fate, { destination: { family } }: Packet, scene: Scene): string | undefined {
   const texts = reasons.map((reason) => reasonSentence(reasonWords(reason, family, scene)));
   return texts.length === 0 ? undefined : `${nameOf(scene)}: ${nameSome([...new Set(texts)], mostReasons)}`;

@@ -107,7 +107,7 @@ export class Likeness {
     return new Likeness(sidesOf(snapshots), clients, single, { ipv4: edges('ipv4').map(Number), ipv6: edges('ipv6') });
   }
 
-  /** Describes destinations at the address: undefined for one that no Service uses, or that is equivalent to no other. */
+  /** Describes the destinations at an address; undefined if no Service uses one or nothing is equivalent to it. */
   at(address: Address): (key: PortKey) => Described | undefined {
     const cast: Cast = { addresses: new Map([[address.text, 0]]), ports: new Map() };
     const told: unknown[] = [this.#kindOf(address)];

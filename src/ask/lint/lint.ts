@@ -93,7 +93,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const ofObjects = said.filter((each) => !isNote(each));
   const found = input ? [...showSaid(ofObjects, input, trace), ...check(input, subjects, trace)] : ofObjects;
   const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs, subjects);
-  // What is not looked at cannot match.
+  // Without input the rules have not run, so "matches nothing" is not certain.
   const shownIdle = input ? idle : idle.filter(isCertain);
   return {
     findings: sortDiagnostics([...kept, ...shownIdle]),

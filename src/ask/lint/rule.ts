@@ -41,10 +41,10 @@ export function ofServices<Code extends FindingCode>(
   return { check: (input) => input.services.flatMap((service) => check(service, input) ?? []) };
 }
 
-/** The ends of a packet that reaches no endpoint, or one whose answer does not come back. */
+/** Outcomes where no endpoint is reached or its answer does not come back. */
 export const unanswered: readonly PacketEnd[] = ['dropped', 'refused', 'fails'];
 
-/** Whether it has an endpoint that takes connections, on whatever node. */
+/** Whether it has an endpoint that takes connections, on any node. */
 export function isServed(port: ServicePort): boolean {
   return planTraffic(port, { name: '', zone: '' }).hasEndpoints;
 }

@@ -79,7 +79,7 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       return untranslatedWords(loss, family);
     case 'other-way': {
       const via = loss.gateway ? ` via ${loss.gateway.text}` : '';
-      return `the answer leaves by ${loss.output}${via}, and the client's packets come by ${loss.input}: the connection fails unless the network behind ${loss.output} lets such answers pass`;
+      return `the answer leaves by ${loss.output}${via}, but the client's packets come by ${loss.input}: the connection fails unless the network behind ${loss.output} lets such answers pass`;
     }
     case 'elsewhere':
       return `what the client sends after the answer goes to ${loss.destination.text}`;
@@ -91,7 +91,7 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
     case 'service-address':
       if (loss.isHeld)
         return `this node holds ${loss.address.text} itself, the cluster IP of ${loss.service}: the connection fails unless a program on the node listens there`;
-      return `nothing answers: ${loss.address.text} is the cluster IP of ${loss.service}, no pod has it, and a connection is translated once`;
+      return `nothing answers: ${loss.address.text} is the cluster IP of ${loss.service}, which no pod has, and a connection is translated only once`;
     case 'shared-source': {
       const end = family === 'ipv4' ? 'drops packets from it' : 'keeps answers to it';
       const { text } = loss.address;
@@ -136,11 +136,11 @@ function hopWords({ link, gateway }: NextHop): string {
 
 function untranslatedWords({ source, port, why, link = '' }: Loss & { kind: 'untranslated' }, family: Family): string {
   const from = port === undefined ? source.text : joinHostPort(source.text, port);
-  const wrong = `it comes from ${from}, another address than the client asked, and is not accepted`;
+  const wrong = `it comes from ${from}, not from the address that the client asked, so it is not accepted`;
   switch (why) {
     case 'bridge': {
       const sysctl = `net.bridge.bridge-nf-call-${family === 'ipv4' ? 'iptables' : 'ip6tables'}`;
-      return `the answer crosses bridge ${link} without being translated, as ${sysctl} is 0: ${wrong}; set ${sysctl} to 1`;
+      return `the answer crosses bridge ${link} untranslated, as ${sysctl} is 0: ${wrong}; set ${sysctl} to 1`;
     }
     case 'past':
       return link === ''
@@ -158,7 +158,7 @@ function stoppedWords(step: Step): string {
     case 'rule':
       return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it: ${ruleText(step)}`;
     case 'policy':
-      return `the policy of ${step.tool} ${step.table} ${step.chain} drops it, and no rule there accepts it`;
+      return `the policy of ${step.tool} ${step.table} ${step.chain} drops it, because no rule there accepts it`;
     case 'route':
       return decisionWords(step.decision, step.destination.text);
     case 'virtual-server':
@@ -174,13 +174,13 @@ export function decisionWords(decision: RouteDecision, to: string): string {
     case 'out':
       return `it is forwarded to ${to}${decision.interface === undefined ? '' : ` by ${decision.interface}`}`;
     case 'not-forwarding':
-      return 'the node does not forward packets (ip_forward is 0), and drops it';
+      return 'the node does not forward packets (ip_forward is 0), so it drops this one';
     case 'loopback-outside':
       return 'loopback addresses do not pass between interfaces (route_localnet is 0)';
     case 'own-address':
-      return `${to} gets a packet from its own address, and cannot answer`;
+      return `${to} gets a packet from its own address, so it cannot answer`;
     case 'loopback-source':
-      return `${to} gets a packet from a loopback address, and hosts discard such packets from others`;
+      return `${to} gets a packet from a loopback address, but hosts discard such packets from others`;
     case 'no-route':
       return `the node has no route to ${to}`;
     case 'blackhole':
@@ -188,11 +188,11 @@ export function decisionWords(decision: RouteDecision, to: string): string {
     case 'prohibit':
       return `a route of type ${decision.kind} takes what goes to ${to}`;
     case 'martian':
-      return 'its source is an address of the node itself, and the kernel drops such packets from others';
+      return 'its source is an address of the node itself, but the kernel drops such packets from others';
     case 'reverse-path': {
       const { input, back } = decision;
       const way = back === undefined ? 'no route leads back to its source' : `the way back to its source is ${back}`;
-      return `it comes by ${input}, and ${way}: the reverse-path filter drops it (rp_filter; 2 is loose)`;
+      return `it comes by ${input}, but ${way}: the reverse-path filter drops it (rp_filter; 2 is loose)`;
     }
     case 'isolated':
       return `the ports of bridge ${decision.bridge} are isolated, and it carries nothing between them`;

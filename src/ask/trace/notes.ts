@@ -64,7 +64,7 @@ function arrivalNote(trace: Trace, scene: Scene): string | undefined {
       ? []
       : [`by ${other} it is ${verdictWords(found, trace, scene)} (--in-interface ${other})`];
   });
-  return elsewhere.length === 0 ? undefined : `it is taken to come in by ${link}; ${elsewhere.join('; ')}`;
+  return elsewhere.length === 0 ? undefined : `it is assumed to arrive by ${link}; ${elsewhere.join('; ')}`;
 }
 
 function endKey({ verdict, endpoints }: Fate): string {
@@ -149,7 +149,7 @@ function unprogrammedNote({ target }: Trace, { side }: Scene): string | undefine
   const port = named.find((each) => hasAddress(each, target.address) && each.port === target.port);
   return (
     port &&
-    `the manifests have ${port.label} there, and this node has no rule for it: kube-proxy has not programmed it yet, or another program flushed its rules`
+    `the manifests have ${port.label} there, but this node has no rule for it: kube-proxy has not programmed it yet, or another program flushed its rules`
   );
 }
 

@@ -13,9 +13,9 @@ import type { Scene } from './scene.ts';
 /** Why a verdict is unknown, and what would settle it. */
 export interface ReasonInWords {
   readonly kind: Reason['kind'];
-  /** A clause: "the dump lacks what ipset save prints". */
+  /** A clause: "the dump lacks the output of ipset save". */
   readonly text: string;
-  /** What to do, as an imperative: "add what ipset save prints". */
+  /** What to do, as an imperative: "add the output of ipset save". */
   readonly settle: string;
   /** The command or flag that settles it, for programs. */
   readonly command: string | undefined;
@@ -26,7 +26,7 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
   switch (kind) {
     case 'missing-listing': {
       const { text, command, settle } = missingWords(reason.missing, family, scene);
-      return { kind, text, command, settle: settle ?? `add what ${command} prints` };
+      return { kind, text, command, settle: settle ?? `add the output of ${command}` };
     }
     case 'missing-flag':
       return { kind, ...flagWords(reason, scene) };
@@ -38,7 +38,7 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
       }
       // iptables' own listing shows all that it keeps in nftables.
       const command = savingCommands[family];
-      const answer = text.startsWith('xt ') ? { settle: `add what ${command} prints`, command } : watch(rule, family);
+      const answer = text.startsWith('xt ') ? { settle: `add the output of ${command}`, command } : watch(rule, family);
       return { kind, text: `kpc does not read a rule: ${whereOf(rule)}: ${ruleText(rule)}`, ...answer };
     }
     case 'unread-value': {
@@ -49,8 +49,8 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
     case 'unknown-order':
       return {
         kind,
-        text: `${joinWords(reason.chains, 'and')} have one hook and priority, and the one that was registered last sees packets first`,
-        settle: 'add what nft list ruleset prints in one piece, or look at nft list hooks on the node',
+        text: `${joinWords(reason.chains, 'and')} have the same hook and priority, so the last one registered sees packets first`,
+        settle: 'add the output of nft list ruleset in one piece, or look at nft list hooks on the node',
         command: 'nft list hooks',
       };
     case 'circumstance': {
@@ -103,8 +103,8 @@ const circumstances: { readonly [C in Circumstance]: string } = {
   'source-port': "a rule matches the client's port, which its kernel chooses",
   program: 'a rule matches the program or user that sends',
   'bridge-port':
-    'a bridge does not carry frames from each of its ports to each, and which ports the hosts are behind is not shown',
-  refusal: 'the node refuses it, and that error may not reach the sender',
+    'a bridge does not carry frames between all of its ports, and nothing shows which ports the hosts are behind',
+  refusal: 'the node refuses it, but that error may not reach the sender',
   memory: 'a rule depends on earlier packets',
   content: 'a rule matches something that the question does not specify',
 };
@@ -116,7 +116,7 @@ interface MissingInWords {
 }
 
 const unreadRanges: MissingInWords = {
-  text: 'the ServiceCIDRs of the cluster could not be read, and packets to a cluster IP that no Service has are dropped',
+  text: 'the ServiceCIDRs of the cluster could not be read, but kube-proxy drops packets to their unused cluster IPs',
   command: 'kubectl get servicecidrs',
   settle: 'name their networks with --service-cluster-ip-range',
 };
@@ -127,7 +127,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       return tableWords(missing, side);
     case 'legacy-iptables': {
       const command = missing.family === 'ipv4' ? 'iptables-legacy-save' : 'ip6tables-legacy-save';
-      return { text: 'the node has rules of iptables-legacy, too, which the dump lacks', command };
+      return { text: 'the dump lacks the rules of iptables-legacy that the node has, too', command };
     }
     case 'nftables':
       return listing(jumpCommand({ tool: showsIptablesAsNft(side) ? 'iptables' : 'nftables', family }));
@@ -135,7 +135,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
     case 'chain':
     case 'policy': {
       const command = jumpCommand({ tool: 'iptables', ...missing, family });
-      return { text: unshownWords(missing), command, settle: `add all that ${command} prints` };
+      return { text: unshownWords(missing), command, settle: `add all of the output of ${command}` };
     }
     case 'virtual-servers':
       return serverWords(missing.unlisted);
@@ -178,15 +178,15 @@ function routesWords(
   const ip = family === 'ipv4' ? 'ip' : 'ip -6';
   if (isRules) {
     const command = `${ip} rule`;
-    return { text: 'routing rules may lead to another table than main, and are not known', command };
+    return { text: 'routing rules are not known, but may lead to another table than main', command };
   }
   const command = `${ip} route show table all`;
   const text =
     table === undefined ? "kpc does not know the node's routes" : `the dump lacks the routes of table ${table}`;
   const settle =
     side.kind === 'dump'
-      ? `add what ${command} and ${ip} rule print`
-      : `ask a dump of the node, with what ${command} prints`;
+      ? `add the output of ${command} and ${ip} rule`
+      : `ask a dump of the node, with the output of ${command}`;
   return { text, command, settle };
 }
 
@@ -195,7 +195,7 @@ function unshownWords(missing: Missing & { readonly kind: 'jump' | 'chain' | 'po
     case 'jump':
       return unshownJumpWords(missing);
     case 'chain':
-      return `the dump lacks chain ${missing.chain} of table ${missing.table}, to which a rule goes`;
+      return `a rule goes to chain ${missing.chain} of table ${missing.table}, which the dump lacks`;
     case 'policy':
       return `the dump lacks the policy of ${missing.chain} in table ${missing.table} of ${familyNames[missing.family]}`;
   }
@@ -210,14 +210,14 @@ function tableWords(
   if (tables.length === tableNames.length) {
     const isShown = Object.values(side.state.iptables[family] ?? {}).some((chains) => chains.size > 0);
     return isShown
-      ? { text: `the dump lacks a part of what ${command} prints`, command, settle: 'add all of it' }
+      ? { text: `the dump lacks a part of the output of ${command}`, command, settle: 'add all of it' }
       : listing(command);
   }
   const those = `${tables.length === 1 ? 'table' : 'tables'} ${joinWords(tables)} of ${familyNames[family]}`;
   return {
     text: `the dump lacks ${those}, which may drop, refuse or redirect the packet`,
     command,
-    settle: `add what ${command} prints, without -t`,
+    settle: `add the output of ${command} without -t`,
   };
 }
 
@@ -225,7 +225,7 @@ function serverWords(unlisted: string | undefined): MissingInWords {
   const command = 'ipvsadm -Sn';
   return unlisted === undefined
     ? listing(command)
-    : { text: unlisted, command, settle: `add all that ${command} prints` };
+    : { text: unlisted, command, settle: `add all of the output of ${command}` };
 }
 
 function sliceWords(service: string): MissingInWords {
@@ -237,20 +237,20 @@ function bridgeWords(command: string): MissingInWords {
   return {
     text: 'a TCP reset does not pass NAT on its way back if the packet came over a bridge: the sender is then not refused, but times out',
     command,
-    settle: `add what ${command} and ip -d -j addr print`,
+    settle: `add the output of ${command} and ip -d -j addr`,
   };
 }
 
 function listing(command: string): MissingInWords {
-  return { text: `the dump lacks what ${command} prints`, command, settle: 'add it' };
+  return { text: `the dump lacks the output of ${command}`, command, settle: 'add it' };
 }
 
 function ownAddresses({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
   if (nodeName === '' && objects.nodes.length > 1)
-    return { command: '--node', settle: 'name one of the Nodes with --node, or take each with --all-nodes' };
+    return { command: '--node', settle: 'name one of the Nodes with --node, or use --all-nodes' };
   return kind === 'dump'
-    ? { command: 'ip addr', settle: 'add what ip addr prints, or name its output with --host-addresses' }
-    : { command: 'ip addr', settle: 'add the Node, or name what ip -j addr prints with --host-addresses' };
+    ? { command: 'ip addr', settle: 'add the output of ip addr, or name it with --host-addresses' }
+    : { command: 'ip addr', settle: 'add the Node, or name the output of ip -j addr with --host-addresses' };
 }
 
 function flagWords(
@@ -269,7 +269,7 @@ function flagWords(
   // The question comes from a kernel check or the way back, not from a rule.
   if (reason.such !== undefined && !reason.rule) {
     return {
-      text: 'the node has several links by which the packet may arrive, and not all of them lead to the same end',
+      text: 'the packet may arrive by several links of the node, but not all lead to the same end',
       settle: `name it with --in-interface, such as --in-interface ${reason.such}`,
       command: `--in-interface ${reason.such}`,
     };

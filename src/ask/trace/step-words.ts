@@ -41,7 +41,7 @@ export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scen
     }
     case 'policy': {
       const where = `${step.tool} ${step.table} ${step.chain}`;
-      return { hook: step.hook, where, what: 'no rule decides, and the policy of the chain is drop' };
+      return { hook: step.hook, where, what: 'no rule decides, so the policy of the chain drops it' };
     }
     case 'virtual-server': {
       const { server, chosen, hook } = step;
@@ -51,7 +51,7 @@ export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scen
         where: `virtual server ${server.protocol} ${formatSocketAddress(server)}`,
         what: chosen
           ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${open} by scheduler ${server.scheduler}`
-          : 'IPVS has no real server for it, and refuses it',
+          : 'IPVS has no real server for it, so it is refused',
         servicePort: server.origin?.servicePort ?? owners.ofServer(server),
         place: server.origin?.place?.locate(),
       };
@@ -62,7 +62,7 @@ export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scen
         where: `proxy port ${server.protocol} ${formatSocketAddress(server)}`,
         what: chosen
           ? `${programs[server.program]} connects to ${formatSocketAddress(chosen)}, one of ${server.endpoints.length}`
-          : `${programs[server.program]} has no endpoint for it, and closes the connection`,
+          : `${programs[server.program]} has no endpoint for it, so it closes the connection`,
         servicePort: server.origin?.servicePort,
         place: server.origin?.place?.locate(),
       };

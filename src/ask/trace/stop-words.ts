@@ -68,7 +68,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
       return `no Service has ${trace.target.address.text}, and ${titleOfMode(scene.side.mode)} drops what goes to unused cluster IPs`;
     case 'kernel':
       return stop.decision.kind === 'own-address'
-        ? 'the endpoint is the sender itself, which gets a packet from its own address and cannot answer'
+        ? 'the endpoint is the sender itself, which cannot answer a packet from its own address'
         : decisionWords(stop.decision, stop.destination.text);
     case 'stranger':
       return strangerWords(stop.step);
@@ -83,11 +83,11 @@ function isInternal(port: ShownPort, { target }: Pick<Trace, 'target'>): boolean
 
 function noLocalWords(port: ShownPort, trace: Trace): string {
   const policy = isInternal(port, trace) ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
-  if (isPlacedByKpc(port)) return `${policy} is Local, and no Pod of ${port.service} is assumed on this node`;
-  return `${policy} is Local, and ${port.label} has no endpoint on this node`;
+  if (isPlacedByKpc(port)) return `${policy} is Local, but no Pod of ${port.service} is assumed on this node`;
+  return `${policy} is Local, but ${port.label} has no endpoint on this node`;
 }
 
-/** On what a verdict hangs that kpc assumes or does not see, in words after it; otherwise ''. */
+/** What kpc assumes or does not see that a verdict depends on, in words after it; otherwise ''. */
 export function verdictCondition(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
   const kind = stopOf(fate)?.kind;
   const port = portAt(target, scene.side.addresses);
@@ -99,11 +99,11 @@ export function verdictCondition(target: Trace['target'], fate: Pick<Fate, 'verd
 export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
   const stop = stopOf(fate);
   const port = stop && portAt(target, scene.side.addresses);
-  if (!port || !isPlacedByKpc(port) || !hangsOnPlace.has(stop.kind)) return '';
+  if (!port || !isPlacedByKpc(port) || !dependsOnPlace.has(stop.kind)) return '';
   return isLocalElsewhere(port, { target }, scene) ? ` ${placeWithout(port)}` : '';
 }
 
-const hangsOnPlace: ReadonlySet<Stop['kind']> = new Set(['no-local-endpoints', 'no-server']);
+const dependsOnPlace: ReadonlySet<Stop['kind']> = new Set(['no-local-endpoints', 'no-server']);
 
 const lacksEndpoints: ReadonlySet<Stop['kind']> = new Set(['no-endpoints', 'no-server']);
 
@@ -177,7 +177,7 @@ export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene
   return modeFacts[mode].localWithoutEndpoints !== 'local-to-all';
 }
 
-/** What happens to an unrecognised pod, and what would change that. */
+/** What happens to an unrecognised pod, and the setting that changes it. */
 export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   if (!isUndetectedPod(trace, scene)) return undefined;
   return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: set clusterCIDR, or another detectLocalMode, and ${titleOfMode(scene.side.mode)} sends pods to all endpoints`;
@@ -209,11 +209,11 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
 }
 
 /** A balancer without endpoints keeps its port open, so a bare port check passes. */
-const closedByBalancer = { end: 'refused', meaning: 'the connection is taken, and closed at once' };
+const closedByBalancer = { end: 'refused', meaning: 'the connection is accepted, then closed at once' };
 
 const endWords = {
   refused: { end: 'refused', meaning: 'the sender gets an error at once' },
-  dropped: { end: 'dropped', meaning: 'the sender gets no answer, and waits until it times out' },
+  dropped: { end: 'dropped', meaning: 'the sender gets no answer and waits until it times out' },
   forwarded: { end: 'left to routing', meaning: 'no rule of a Service changes it' },
 } as const;
 
@@ -250,6 +250,6 @@ export function lostJumpOf(
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   if (!scene.side.mode || !isUntaken(trace)) return undefined;
   const jump = lostJumpOf(trace, lostJumpsOf(scene));
-  const words = jump && `chain ${jump.to} has rules for it, and nothing in ${jump.from} jumps there: ${lostJumpCause}`;
+  const words = jump && `chain ${jump.to} has rules for it, but nothing in ${jump.from} jumps there: ${lostJumpCause}`;
   return dormantCause(scene.side, trace.target.address.family) ?? words;
 }

@@ -65,5 +65,5 @@ export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
 /** Go's metav1.Duration. kube-proxy reads null as an empty string, and refuses that and bare numbers. */
 export const duration = json.textThat(expectedDuration, 'isDuration');
 
-/** Go's *metav1.Duration; null is none. */
+/** Go's *metav1.Duration: null means unset. */
 export const optionalDuration = json.nullable(duration);

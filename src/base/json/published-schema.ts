@@ -15,7 +15,7 @@ export function publishedSchema(schema: Schema): JsonSchema {
 function publish({ $id, description, ...schema }: JsonSchema, definitions: Definitions): JsonSchema {
   const name = $id as string | undefined;
   if (name !== undefined && !definitions.has(name)) {
-    // Holds its place in the order.
+    // Reserves the place: nested definitions come after it.
     definitions.set(name, {});
     definitions.set(name, publishKeywords(schema, definitions));
   }

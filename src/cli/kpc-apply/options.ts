@@ -45,7 +45,7 @@ const flags = {
   assumeAlone: further(
     switchFlag(
       '--assume-alone',
-      'where processes cannot be seen, take it that no kube-proxy and no tool of a killed apply runs',
+      'if processes cannot be seen, assume that no kube-proxy and no tool of a killed apply is running',
     ),
   ),
   all: flag<boolean | undefined>('--all', 'name each chain and set entry, however many there are'),

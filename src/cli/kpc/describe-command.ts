@@ -45,14 +45,9 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     ...openFlags('looks'),
     ...clusterFlags,
     nodeFlag('the node to describe (default: hostnameOverride, or else the only Node in the input)'),
-    flagRow(
-      'text',
-      '--from-dump <path>',
-      'a dump of a node, and nothing else; -f adds manifests that name its Services',
-      {
-        path: 'read',
-      },
-    ),
+    flagRow('text', '--from-dump <path>', 'a dump of a node; -f adds manifests that name its Services', {
+      path: 'read',
+    }),
     flagRow(
       'text',
       '--from-node <name>',

@@ -69,7 +69,7 @@ export const addDiffCommand = defineCommand<DiffOptions>({
   summary: 'Show what differs between two sides, Service by Service.',
   description:
     'Show what differs between two sides, Service by Service. Exit status 1 if anything differs, or if a dump has virtual ' +
-    "servers that may or may not be kube-proxy's. kpc names what one side does not show, and does not compare it; if " +
+    "servers that may or may not be kube-proxy's. kpc names what one side does not show, but does not compare it; if " +
     'nothing can be compared, the exit status is 2.\n' +
     'Each side is a bundle or a golden (a folder that kpc compile wrote), a dump of a node (a file or folder with the ' +
     'output of iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr, sysctl -a or nft list ruleset, or ' +

@@ -27,7 +27,7 @@ export const addLintCommand = defineCommand<LintOptions>({
   name: 'lint',
   summary: 'Check manifests: errors, warnings, and Services that do not do what they seem to say.',
   description:
-    'Check manifests, on all nodes of the input: errors and warnings, and Services that are valid and do not do what they seem to say. ' +
+    'Check manifests, on all nodes of the input: errors, warnings, and valid Services that do not do what they seem to say. ' +
     'Findings about packets come with the kpc trace that shows them. Exit status 1 if there are errors, or with --strict also warnings.',
   arguments: [['[input...]', 'manifests, as with -f: files, folders, or - for stdin']],
   flags: [

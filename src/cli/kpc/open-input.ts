@@ -26,22 +26,17 @@ export interface ClusterOptions {
 }
 
 export const clusterFlags: readonly Flag[] = [
-  flagRow(
-    'on',
-    '--cluster',
-    'read the cluster with kubectl get, and go on as with a file; kubectl kpc does so without inputs',
-    {
-      group: 'input',
-      isOfCall: true,
-    },
-  ),
+  flagRow('on', '--cluster', 'read the cluster with kubectl get instead of files; the default of kubectl kpc', {
+    group: 'input',
+    isOfCall: true,
+  }),
   flagRow('text', '--context <name>', 'the context of the kubeconfig for --cluster (default: the current one)', {
     group: 'input',
     isOfCall: true,
   }),
 ];
 
-/** Uses the named paths, or what kubectl prints if the command line asks for it. `words` name the same input on a command line. */
+/** Uses the named paths, or the output of kubectl if the command line asks for it. `words` name the same input on a command line. */
 export async function nameInputs<Options extends FileOptions & MessageOptions & ClusterOptions>(
   call: Call<Options>,
   paths: readonly string[],

@@ -23,11 +23,11 @@ export const addTraceCommand = defineCommand<TraceOptions>({
   name: 'trace',
   summary: 'Show what a node does with a packet, rule by rule.',
   description:
-    'Show what a node does with the first packet of a connection: whether it is delivered, to which endpoints and with ' +
-    'which source, refused, dropped or left alone, and by which rules; and whether the connection works, as far as the input shows ' +
-    'the routes of the node. The rules of other programs in a dump take part. ' +
-    'If the result depends on something that kpc does not know, it says what would settle it, and does not guess. Network policies ' +
-    'among the input are evaluated at the Pods, and an Ingress or a route of the Gateway API is followed to its Services.',
+    'Show what a node does with the first packet of a connection: whether it is delivered (to which endpoints, with which source), ' +
+    "refused, dropped or left alone, and by which rules; and, if the input shows the node's routes, whether the connection works. " +
+    'The rules of other programs in a dump count, too. ' +
+    'If the result depends on something that kpc does not know, it says what would settle it instead of guessing. Network policies ' +
+    'in the input are evaluated at the Pods, and an Ingress or a route of the Gateway API is followed to its Services.',
   arguments: [['[input...]', 'where to look, as with -f: manifests, a bundle, or a dump of a node']],
   flags: [
     ...traceFlags,

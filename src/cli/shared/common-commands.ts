@@ -11,7 +11,7 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
   program
     .command('version')
     .description(
-      'Print the version, the kube-proxy and releases of Kubernetes that it follows, and the Node that runs it.',
+      'Print the version, the kube-proxy and releases of Kubernetes that it follows, and the Node.js that runs it.',
     )
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
     .action(async ({ output }: { readonly output: 'text' | 'json' }) => {

@@ -25,7 +25,8 @@ export function whyUnready({ spec, ports, slices, selected, isScaledToZero }: Un
   const filled = slices.filter(({ object }) => object.endpoints.length > 0);
   const unused = filled.length > 0 ? whyUnused(spec, ports, filled) : undefined;
   const [pod] = selected;
-  if (filled.length > 0 ? !unused : slices.length === 0 && !pod) return undefined;
+  const isOfPorts = pod === undefined || selected.some(({ object }) => isEndpoint(object));
+  if (filled.length > 0 ? !unused : slices.length === 0 && isOfPorts) return undefined;
   const owner = pod && nameOfSelected(pod.object);
   return { endpoints, publishes, owner, isScaledToZero, unused, pods: unused ? undefined : stateOf(selected) };
 }

@@ -67,8 +67,8 @@ function parsePortRange(text: string): PortRange | undefined {
 /** --assume-endpoints without a value: use the networks of the Nodes or of the cluster. */
 export const knownNetworks = 'auto';
 
-/** Undefined without --assume-endpoints. */
 export interface PodNetworks {
+  /** Undefined without --assume-endpoints. */
   readonly networks: readonly Network[] | undefined;
   readonly diagnostics: readonly Finding[];
 }

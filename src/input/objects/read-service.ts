@@ -138,7 +138,7 @@ function readPorts(spec: RawSpec, type: Type, report: Report): ServicePortSpec[]
     report.need(['spec', 'ports']);
     report.add(['spec', 'ports'], 'no-ports', {});
   }
-  const ports = raw.map((port, i) => readPort(port, i, raw.length, report));
+  const ports = raw.map((port, i) => readPort(port, i, report));
   if (ports.length > 1) checkAllDistinct(ports, report);
   if (type === 'NodePort' || type === 'LoadBalancer') {
     for (const [i, { nodePort }] of ports.entries()) if (nodePort === 0) report.need(['spec', 'ports', i, 'nodePort']);
@@ -155,10 +155,9 @@ function readPorts(spec: RawSpec, type: Type, report: Report): ServicePortSpec[]
   return ports;
 }
 
-function readPort(raw: RawServicePort, index: number, count: number, report: Report): ServicePortSpec {
+function readPort(raw: RawServicePort, index: number, report: Report): ServicePortSpec {
   const [name, port] = [raw.name ?? '', raw.port ?? 0];
   if (name !== '') checkName(name, 'label', ['spec', 'ports', index, 'name'], report);
-  else if (count > 1) report.add(['spec', 'ports', index, 'name'], 'unnamed-port', {});
   if (port === 0) report.addMissing(['spec', 'ports', index, 'port'], `ports[${index}]`, 'a number from 1 to 65535');
   checkTargetPort(raw.targetPort ?? 0, ['spec', 'ports', index, 'targetPort'], report);
   return {
@@ -200,12 +199,21 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
       if (field !== 'name' && areTold) continue;
       report.add(['spec', 'ports', index, field], 'duplicate-port', { field, value: key, first });
     }
-    // kube-proxy identifies ports by name and protocol, and keeps one of two without a name. A faulty port may have lost its name.
-    if (field !== 'name' || report.hasErrors) continue;
-    const unnamed = findRepeated(ports, ({ name, protocol }) => (name === '' ? protocol : ''));
-    for (const { index, first } of unnamed) {
-      report.add(['spec', 'ports', index, 'name'], 'duplicate-port', { field: 'name', value: '', first });
-    }
+    if (field === 'name') checkUnnamed(ports, report);
+  }
+}
+
+/** kube-proxy identifies ports by name and protocol, and keeps one of two without a name. */
+function checkUnnamed(ports: readonly ServicePortSpec[], report: Report): void {
+  // A faulty port may have lost its name.
+  const repeated = report.hasErrors ? [] : findRepeated(ports, ({ name, protocol }) => (name === '' ? protocol : ''));
+  const firstOf = new Map(repeated.map(({ index, first }) => [index, first]));
+  for (const [index, { name }] of ports.entries()) {
+    if (name !== '') continue;
+    const first = firstOf.get(index);
+    const path = ['spec', 'ports', index, 'name'];
+    if (first === undefined) report.add(path, 'unnamed-port', {});
+    else report.add(path, 'duplicate-port', { field: 'name', value: '', first });
   }
 }
 

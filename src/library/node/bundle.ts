@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { printable, formatCount } from '../../base/printable.ts';
-import { UnreadableFile } from '../../base/read-file.ts';
+import { describeUnread } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/open-folder.ts';
-import { describeError, hasCode } from '../../base/system-errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
 import { holdsGolden, isBundleFile, largestBundle, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
@@ -23,35 +23,40 @@ import {
 } from '../../bundle/pack/signature.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
 import { summarize } from '../../say/bundle-text.ts';
-import { Refusal, refuse, type BadCall } from '../refusal.ts';
+import { refuse, type BadCall } from '../refusal.ts';
 
 /** Returns what was packed, in words. Refuses a folder without a bundle. */
 export async function packBundle(
   folder: string,
   { out, sign, serial }: { readonly out: string; readonly sign: string | undefined; readonly serial: number },
 ): Promise<string> {
+  const files = await readFilesOf(folder);
+  const reading = readBundle(files);
+  if (reading.kind === 'broken') return refuse({ problem: 'no-bundle', folder, problems: reading.problems });
+  const key = sign === undefined ? undefined : readKeyFile(sign, readPrivateKey);
+  if (typeof key === 'string') return refuse({ problem: 'no-key', flag: '--sign', file: sign ?? '', reason: key });
+  const { isPackable, packFiles } = await import('../../bundle/pack/pack.ts');
+  const signature = key && signBundle(files, key, serial);
+  const bytes = packFiles(signature ? addSignature(files, signature) : files);
+  if (!isPackable(files, bytes)) refuse({ problem: 'too-large-to-pack', folder });
   try {
-    const files = await readFolder(folder, isBundleFile);
-    const reading = readBundle(files);
-    if (reading.kind === 'broken') return refuse({ problem: 'no-bundle', folder, problems: reading.problems });
-    const key = sign === undefined ? undefined : readKeyFile(sign, readPrivateKey);
-    if (typeof key === 'string') return refuse({ problem: 'no-key', flag: '--sign', file: sign ?? '', reason: key });
-    const { isPackable, packFiles } = await import('../../bundle/pack/pack.ts');
-    const signature = key && signBundle(files, key, serial);
-    const bytes = packFiles(signature ? addSignature(files, signature) : files);
-    if (!isPackable(files, bytes)) refuse({ problem: 'too-large-to-pack', folder });
     await replaceFile(out, bytes, { mode: 0o644, isDurable: false });
-    const { name } = reading.bundle.manifest.node;
-    const node = name === '' ? '' : ` for node ${name}`;
-    const signer = signature ? `signed by key ${signature.keyId}` : 'not signed';
-    return `${out}: the bundle${node}, ${formatCount(bytes.length)} bytes, ${signer}\ndigest ${groupDigest(digestOf(files))}\n`;
   } catch (error) {
-    if (error instanceof Refusal) throw error;
-    return refuse(
-      hasCode(error, 'ENOTDIR')
-        ? { problem: 'not-a-folder', path: folder }
-        : { problem: 'system', reason: describeError(error) },
-    );
+    return refuse({ problem: 'folder', wrong: { kind: 'io', folder: out, reason: describeUnread(error) } });
+  }
+  const { name } = reading.bundle.manifest.node;
+  const node = name === '' ? '' : ` for node ${name}`;
+  const signer = signature ? `signed by key ${signature.keyId}` : 'not signed';
+  return `${out}: the bundle${node}, ${formatCount(bytes.length)} bytes, ${signer}\ndigest ${groupDigest(digestOf(files))}\n`;
+}
+
+async function readFilesOf(folder: string): Promise<BundleFiles> {
+  try {
+    return await readFolder(folder, isBundleFile);
+  } catch (error) {
+    if (!existsSync(folder)) return refuse({ problem: 'neither-bundle-nor-pack', path: folder, is: 'missing' });
+    if (hasCode(error, 'ENOTDIR')) return refuse({ problem: 'not-a-folder', path: folder });
+    return refuse({ problem: 'unreadable', path: folder, reason: describeUnread(error) });
   }
 }
 
@@ -99,7 +104,7 @@ async function readEither(
     const { readPack } = await import('../../bundle/pack/pack.ts');
     return (await readPack(path)) ?? { is: 'other' };
   } catch (error) {
-    return { is: 'unreadable', reason: error instanceof UnreadableFile ? error.reason : describeError(error) };
+    return { is: 'unreadable', reason: describeUnread(error) };
   }
 }
 

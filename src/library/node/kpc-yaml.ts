@@ -225,7 +225,7 @@ function parseWords(row: Flag, words: readonly string[]): unknown {
   }
 }
 
-/** Each with its place. */
+/** Each entry keeps its place in kpc.yaml. */
 function readIgnores(
   { value, path }: GivenFlag,
   placeOf: (path: FieldPath) => NonNullable<Finding['place']>,

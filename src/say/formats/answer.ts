@@ -113,7 +113,7 @@ export function findingsMarkdown(summary: string, findings: readonly SaidFinding
   return `**${escapeMarkdown(summary)}**\n${items.length === 0 ? '' : `\n${listItems(items)}`}`;
 }
 
-/** A case for each code and what it is about: it fails if one of its findings is an error. */
+/** One case per code and subject; it fails if any of its findings is an error. */
 export function casesOf(findings: readonly SaidFinding[]): readonly TestCase[] {
   const groups = groupBy(findings, ({ code, place, about }) => {
     return `${about?.kind === 'service' ? about.name : (place?.file ?? 'input')}: ${code}`;

@@ -30,9 +30,9 @@ export const equivalence = objectOf({
   from: text,
   to: text,
   nodes: about('how many there are', wholeNumber(0)),
-  standIns: about('how many of them were asked in place of all', wholeNumber(0)),
+  standIns: about('how many of them were asked instead of all', wholeNumber(0)),
   represented: about(
-    'of several nodes, for each, those that were asked in its place: itself, if everything was asked of it',
+    'of several nodes, for each, those that were asked instead: itself, if it was asked everything',
     listOf(objectOf({ node: text, by: listOf(text) })),
   ),
   classes: about('of packets that were sent', wholeNumber(0)),
@@ -70,7 +70,7 @@ export const difference = named(
     servicePorts: about('sorted by name', listOf(servicePortDifference)),
     packets: optional(
       about(
-        'how packets are treated differently, if both sides name their Services and there are not too many',
+        'how packets are treated differently, if both sides name their Services and not too many of them',
         listOf(
           objectOf({
             ...printedEffectFields,

@@ -36,8 +36,8 @@ const knownFate = {
 const reasons = listOf(
   objectOf({
     kind: oneOf(...reasonKinds),
-    text: about('a clause: "the dump lacks what ip addr prints"', text),
-    settle: about('what to do: "add what ip addr prints"', text),
+    text: about('a clause: "the dump lacks the output of ip addr"', text),
+    settle: about('what to do: "add the output of ip addr"', text),
     command: optional(about('the command or flag that settles it', text)),
   }),
 );

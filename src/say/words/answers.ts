@@ -18,11 +18,11 @@ function onNode(golden: { readonly node?: string | undefined } | undefined): str
 export const acceptHelp = ({ accept }: { readonly accept?: string | undefined }): string | undefined =>
   accept === undefined ? undefined : `if this is intended: ${accept}`;
 
-/** "2 classes of packets are not known on either side: the rules of another table". */
+/** "what happens to 2 classes of packets is unknown on both sides: the rules of another table". */
 export function unknownWords(unknown: number, reasons: readonly string[]): string {
   const classes = count(unknown, 'class of packets', 'classes of packets');
   const why = reasons.length === 0 ? '' : `: ${nameSome(reasons)}`;
-  return `${classes} ${unknown === 1 ? 'is' : 'are'} not known on either side${why}`;
+  return `what happens to ${classes} is unknown on both sides${why}`;
 }
 
 export const answerWords: WordsOf<typeof answerFindings> = {

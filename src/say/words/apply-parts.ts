@@ -67,7 +67,7 @@ export function nameObject({ kind, name }: Pick<Obstacle, 'kind' | 'name'>): str
   return `${kind === 'virtual-server' ? 'virtual server' : kind} ${name}`;
 }
 
-/** What is wrong with output that is not whole. */
+/** The fault of output that is not whole. */
 export function describeFault(fault: OutputFault): string {
   switch (fault.kind) {
     case 'no-begin':
@@ -89,13 +89,13 @@ export function describeFault(fault: OutputFault): string {
     case 'no-set':
       return `rules match the set ${fault.set}, which it does not list`;
     case 'entries':
-      return `it has ${fault.saved ?? 'no'} entries of ${fault.set}, and "ipset list -t" ${fault.listed ?? 'none'}`;
+      return `it has ${fault.saved ?? 'no'} entries of ${fault.set}, but "ipset list -t" shows ${fault.listed ?? 'none'}`;
     case 'servers': {
       const { servers, reals, listedServers, listedReals } = fault;
-      return `it has ${servers} virtual servers with ${reals} real servers, and /proc/net/ip_vs ${listedServers} with ${listedReals}`;
+      return `it has ${servers} virtual servers with ${reals} real servers, but /proc/net/ip_vs has ${listedServers} with ${listedReals}`;
     }
     case 'flows':
-      return `it has ${fault.flows} flows, and reports ${fault.shown ?? 'none'}`;
+      return `it has ${fault.flows} flows, but reports ${fault.shown ?? 'none'}`;
     case 'no-timeouts':
       return 'it has no timeouts';
     case 'no-link':

@@ -41,7 +41,7 @@ const lacking = { rights: 'run it as root', space: 'free some space there, and t
 const lockAdvice = {
   run: () => 'run it as root, and make sure that /run is writable',
   'state-folder': () => 'free some space and make the folder writable, or choose another with --state-dir',
-  file: (folder: string) => `remove the file in the place of ${folder}, or of a folder above it, and try again`,
+  file: (folder: string) => `remove the file that blocks ${folder} or a folder above it, then try again`,
 } as const;
 
 const tooLong = (what: string, { most, of }: { readonly most: number; readonly of: 'node' | 'listing' }) =>
@@ -121,7 +121,7 @@ export const applyWords: WordsOf<typeof applyFindings> = {
     'wait until it has ended, then try again',
   ],
   conflict: ({ objects }) => [
-    `these exist already, and kpc-apply did not make them: ${nameSome(objects.map(nameObject), 5)}`,
+    `these exist already, but kpc-apply did not make them: ${nameSome(objects.map(nameObject), 5)}`,
     objects.every(({ adoptable }) => adoptable)
       ? 'if kube-proxy left them, apply with --adopt to take them over'
       : 'stop the program that made them and remove them, or remove what collides with them from the bundle',
@@ -130,9 +130,9 @@ export const applyWords: WordsOf<typeof applyFindings> = {
   interrupted: ['stopped by a signal', 'run the command again when you are ready'],
   'node-too-large': byCase('problem', {
     file: (details) => tooLong(details.path, details),
-    output: (details) => tooLong(`what "${details.command}" prints`, details),
+    output: (details) => tooLong(`the output of "${details.command}"`, details),
     flows: ({ most }) => [
-      `there are flows of more than ${most} pairs of ends`,
+      `there are flows between more than ${most} pairs of ends`,
       'apply again after the next change, or delete them by hand: conntrack -D',
     ],
   }),
@@ -173,7 +173,7 @@ export const applyWords: WordsOf<typeof applyFindings> = {
       'do not use this pack',
     ],
     older: ({ path, serial, least }) => [
-      `${path} has serial ${serial}, and this node had serial ${least} before`,
+      `${path} has serial ${serial}, but this node had serial ${least} before`,
       'use the newest pack; to go back to an older state, sign it again with a higher --serial',
     ],
   }),
@@ -244,12 +244,12 @@ export const applyWords: WordsOf<typeof applyFindings> = {
       'mount proc at /proc; see "readlink /proc/self/ns/net"',
     ],
     'no-proc-net': [
-      '/proc/net is not visible here, which shows what the kernel has',
+      '/proc/net, which shows what the kernel has, is not visible here',
       'mount all of /proc: its option subset=pid (in a systemd unit: ProcSubset=pid) hides this',
     ],
     'no-mark': ({ tool, end, because }) => [
       [
-        'this network cannot be marked, so a record would not be known for its own',
+        'this network cannot be marked, so kpc-apply could not recognise its record',
         ...(end ? [describeEnd(end), end.said] : [`${tool} is missing`]),
       ]
         .filter(Boolean)
@@ -259,7 +259,7 @@ export const applyWords: WordsOf<typeof applyFindings> = {
     leftovers: ({ failure }, say) => {
       const { text, help } = say(failure);
       return [
-        `--adopt takes over what a kube-proxy left, and some of the rules cannot be read: ${text}`,
+        `--adopt takes over what a kube-proxy left, but some of the rules cannot be read: ${text}`,
         `${help}; if you know that no kube-proxy left any there, add --assume-alone`,
       ];
     },
@@ -273,7 +273,7 @@ export const applyWords: WordsOf<typeof applyFindings> = {
       `cannot save a snapshot in ${folder}: ${describeCause(cause, say)}`,
       'free some space there, or choose another folder with --state-dir; nothing has been changed',
     ],
-    metrics: ({ path }) => `${path} holds what kpc-apply did not write: remove it`,
+    metrics: ({ path }) => `kpc-apply did not write the content of ${path}: remove it`,
     sysctl: ({ name, value, cause }, say) => [
       `cannot set ${name} to ${value}: ${describeCause(cause, say)}`,
       'check that its kernel module is loaded and that /proc/sys is writable here',

@@ -2,14 +2,14 @@ import { proxyModeNames } from '../../kube-proxy/modes.ts';
 import { joinWords, printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
-import { releaseRange, releases } from '../../kube-proxy/releases.ts';
+import { releases } from '../../kube-proxy/releases.ts';
 import { describeFolderProblem } from './folder-problem.ts';
 import { byCase, type Words, type WordsOf } from './rows.ts';
 
 const missing = {
-  manifests: 'add manifests, with - for stdin',
-  any: 'add manifests, a bundle or a dump, with - for stdin',
-  cluster: 'add the manifests of the cluster, with - for stdin',
+  manifests: 'name manifests, or - for stdin',
+  any: 'name manifests, a bundle or a dump, or - for stdin',
+  cluster: 'name the manifests of the cluster, or - for stdin',
   'both-sides': 'add the manifests that both sides are compiled from, with -f',
 } as const;
 
@@ -19,19 +19,19 @@ const missingOfPacket = {
   packet: 'write --from SOURCE --to DESTINATION, or --all SERVICE',
 } as const;
 
-/** What is asked for of manifests alone, and what to do with another input. */
+/** What needs manifests, and what to do with another input. */
 const askers = {
-  lint: (path: string) => ['kpc lint checks manifests', `look at it with kpc describe -f ${shellWord(path)}`],
+  lint: (path: string) => ['kpc lint needs manifests', `look at it with kpc describe -f ${shellWord(path)}`],
   migrate: () => [
-    'kpc migrate compiles manifests',
-    'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints',
+    'kpc migrate needs manifests',
+    'name the output of kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml',
   ],
-  upgrade: () => ['--to-kubernetes-version needs manifests', 'name those that are in the cluster'],
+  upgrade: () => ['--to-kubernetes-version needs manifests', 'name those in the cluster'],
 } as const;
 
 const leaveOut = 'leave it out';
 const oneOfTwo = 'leave out one of the two';
-const asTable = 'write --from and --to in place of --all';
+const asTable = 'write --from and --to instead of --all';
 
 /** What the other flag does, and what to write. */
 const idleBeside: Readonly<Record<IdleBeside, readonly [does: string, help: string]>> = {
@@ -50,18 +50,18 @@ function idleWords({ flags, because }: IdleFlags): Words {
   const names = flags.join(', ');
   switch (because.kind) {
     case 'compiled-already':
-      return `${names}: only for manifests, and ${because.path} is a ${because.of}`;
+      return `${names}: only for manifests, but ${because.path} is a ${because.of}`;
     case 'both-compiled-already':
-      return `${names}: only for manifests, and neither ${because.paths.join(' nor ')} is manifests`;
+      return `${names}: only for manifests, but neither ${because.paths.join(' nor ')} is manifests`;
     case 'read-apart':
-      return `${names}: two sides that are read apart are compared on one node; give the manifests once with -f, and two modes or releases as sides, or name a node with --node`;
+      return `${names}: two manifest sides are compared on one node; name it with --node, or give the manifests once with -f and two modes or releases as sides`;
     case 'one-node': {
       const { path, of } = because;
-      if (path === undefined) return `${names}: only for manifests, and a bundle or dump is of one node`;
-      return `${names}: only for manifests, and ${path} is a ${of} of one node`;
+      if (path === undefined) return `${names}: only for manifests, but a bundle or dump is of one node`;
+      return `${names}: only for manifests, but ${path} is a ${of} of one node`;
     }
     case 'own-node':
-      return `${names}: only for manifests and bundles, and ${because.path} is a dump of one node`;
+      return `${names}: only for manifests and bundles, but ${because.path} is a dump of one node`;
     case 'other-node':
       return `${names} ${because.node}: ${because.path} is a bundle of ${because.of || 'no node'}`;
     case 'beside': {
@@ -73,7 +73,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'own-settings':
       return `${names}: both sides name their own`;
     case 'no-side':
-      return `${names}: only for a side that is a mode, a release or a configuration, and both sides are files`;
+      return `${names}: only for a side that is a mode, a release or a configuration, but both sides are files`;
     case 'no-names':
       return [`${names}: nothing in the question or the input has a name`, leaveOut];
     case 'no-dns-names':
@@ -83,7 +83,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'table':
       return `${names}: for a single Service: name one`;
     case 'rules-of-dump':
-      return `${names}: a dump holds the rules itself: ask about a chain or a set of it`;
+      return `${names}: a dump is rules already: name one of its chains or sets`;
     case 'always':
       return `${names}: JSON has them always`;
   }
@@ -95,15 +95,15 @@ const notToVerify = {
   other: 'it is neither a folder nor a pack that "kpc bundle pack" wrote',
 } as const;
 
-/** How to do without what kpc may not read of a cluster. */
+/** What replaces the objects of a cluster that kpc may not read. */
 const standIns: ReadonlyMap<string, string> = new Map([
   ['kube-proxy', "name kube-proxy's mode with --proxy-mode, or give its configuration with --config"],
   ['serviceCidrs', 'name the networks of cluster IPs with --service-cluster-ip-range'],
 ]);
 
-const rightToList = 'ask for the right to list these in all namespaces, or give what kubectl get prints with -f';
+const rightToList = 'ask for the right to list these in all namespaces, or give the output of kubectl get with -f';
 
-/** What asks for something else than what kpc can do with its input. */
+/** Calls that kpc cannot answer with their input. */
 export const callWords: WordsOf<typeof callFindings> = {
   'bad-call': byCase('problem', {
     'no-input': ({ takes }) => ['no input is named', missing[takes]],
@@ -113,21 +113,21 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     'no-tests': ['no tests are named', 'name a file of expectations, or write one with --init'],
     'nothing-to-test': [
-      'nothing to test: the input shows of no packet to a Service what becomes of it',
-      'add what kubectl get services,endpointslices,nodes -A -o yaml prints',
+      "nothing to test: the input determines no packet's outcome",
+      'add the output of kubectl get services,endpointslices,nodes -A -o yaml',
     ],
     'no-packet': ({ lacks }) => [`no ${lacks} is named`, missingOfPacket[lacks]],
     'no-pack': ['no pack is named', 'name the file to write with -o, such as -o node.tgz'],
-    'no-folder': ['several nodes need a folder', 'name one with -o, --golden or --check'],
-    'no-node': ['the input holds no Node', 'add what kubectl get nodes -o yaml prints'],
+    'no-folder': ['the output for several nodes needs a folder', 'name one with -o, --golden or --check'],
+    'no-node': ['the input holds no Node', 'add the output of kubectl get nodes -o yaml'],
     'no-side': ({ first }) => [
       `diff needs ${first === undefined ? 'two sides' : `a second side to compare with ${first}`}`,
       'kpc diff OLD NEW, such as "kpc diff main:services services"',
     ],
 
     'several-subjects': ({ words }) => [
-      `describe is asked about ${words.map((word) => quotePrintable(word)).join(' and ')}`,
-      'name one thing, and the input with -f',
+      `describe takes one subject, not ${words.map((word) => quotePrintable(word)).join(' and ')}`,
+      'name one, and the input with -f',
     ],
     'unknown-side': ({ names, meant }) => [
       `no mode, release, file or folder is called ${names.map((name) => quotePrintable(name)).join(' and ')}`,
@@ -142,11 +142,11 @@ export const callWords: WordsOf<typeof callFindings> = {
     'no-node-name': ({ name }) => `${quotePrintable(name)} is not the name of a node`,
     'other-kind': ({ path, kind, asker }) => {
       const [needs, help] = askers[asker](path);
-      return [`${path} is a ${kind}, and ${needs}`, help];
+      return [`${path} is a ${kind}, but ${needs}`, help];
     },
     'no-dump': ({ path }) => [
       `${path} is not a dump`,
-      'name a file or folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr print on a node, as kpc-apply dump writes it',
+      'name a file or folder with the output of iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr on a node, as kpc-apply dump writes it',
     ],
     'second-input': ({ path }) => [
       '--to-kubernetes-version compares the same manifests by two releases',
@@ -162,7 +162,7 @@ export const callWords: WordsOf<typeof callFindings> = {
       'use fewer shards, or check all nodes at once',
     ],
     'stdin-of-two-sides': 'only one side can be read from stdin',
-    'stdin-of-cluster': ['--cluster takes the place of standard input', 'leave out the -'],
+    'stdin-of-cluster': ['--cluster replaces standard input', 'leave out the -'],
     'stdin-kept': ['init needs files: kpc.yaml names them', 'name a file or folder'],
 
     'idle-flag': idleWords,
@@ -174,12 +174,12 @@ export const callWords: WordsOf<typeof callFindings> = {
     usage: ({ reason, help }) => [reason, help],
 
     'no-release': ({ release }) => [
-      `--to-kubernetes-version ${quote(release)} is no release from ${releases[0]} to 1.${lastAnnounced}`,
-      `kpc follows ${releaseRange}, and knows what is announced up to 1.${lastAnnounced}`,
+      `--to-kubernetes-version: kpc knows no release ${quote(release)}`,
+      `name one from ${releases[0]} to 1.${lastAnnounced}`,
     ],
     'unknown-mode': ({ mode, release, by }) => [
       `kpc does not follow ${mode} of Kubernetes ${release}`,
-      `name the ${by} afterwards with ${by === 'mode' ? '--to' : '--to-kubernetes-version'}`,
+      `name the ${by} after the change with ${by === 'mode' ? '--to' : '--to-kubernetes-version'}`,
     ],
     'same-mode': ({ mode, isNamed }) => [
       isNamed ? `--from and --to are both ${mode}` : `kube-proxy is in ${mode} mode already`,
@@ -189,7 +189,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     'no-such-file': ({ file, mode, families = [] }) =>
       `there is no ${file} in mode ${mode}${families.length === 0 ? '' : ` for ${families.join(' and ')}`}`,
     'replaces-real': ({ folder }) => [
-      `${folder} is a bundle without assumptions, and --assume would replace it`,
+      `${folder} is a bundle without assumptions, which --assume would replace`,
       'name another folder with -o, or remove that bundle first',
     ],
     folder: ({ wrong }) => describeFolderProblem(wrong),
@@ -238,7 +238,7 @@ export const callWords: WordsOf<typeof callFindings> = {
   'unread-cluster': ({ kinds, lists, isNeeded }) => {
     const ways = lists.flatMap((list) => standIns.get(list) ?? []);
     const right = isNeeded && ways.length < lists.length ? [rightToList] : [];
-    const end = isNeeded ? '' : ': what depends on that is not known';
+    const end = isNeeded ? '' : ': answers that depend on them are unknown';
     const help = [...right, ...ways].join('; ');
     return [`kpc could not read ${joinWords(kinds)} of this cluster${end}`, help === '' ? undefined : help];
   },

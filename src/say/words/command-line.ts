@@ -7,7 +7,7 @@ const expectedValues = {
   boolean: 'write true or false',
   list: 'write one value or a list',
   one: 'write one value',
-  ignores: 'write codes, or for each a mapping with code and reason, and service for one Service',
+  ignores: 'write codes, or mappings with code, reason and (for one Service) service',
 } as const;
 
 function suggest(near: readonly string[], otherwise: string): string {
@@ -17,11 +17,11 @@ function suggest(near: readonly string[], otherwise: string): string {
 /** Why kube-proxy programs nothing for a Service. */
 const skipped = {
   headless: [
-    'is headless: it has no cluster IP, and kube-proxy programs nothing for it',
+    'is headless: it has no cluster IP, so kube-proxy programs nothing for it',
     'name one of its Pods by address or in DNS, such as 10.244.1.5:5432 or web-0.db:5432',
   ],
   'external-name': [
-    'is of type ExternalName: kube-proxy programs nothing for it, and DNS names another host',
+    'is of type ExternalName: kube-proxy programs nothing for it, because DNS names another host',
     'name a Service with a cluster IP',
   ],
   'no-cluster-ip': [
@@ -41,8 +41,8 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     missing: ({ field }) =>
       field === 'inputs'
         ? ['the tests name no cluster', 'name manifests, a bundle or a dump under "inputs:", or with -f']
-        : [`a test has no ${field}`, `write ${field}: it needs from, to and expect`],
-    empty: ({ field }) => [`${field} names none, so nothing would be tested`, `name one, or leave out ${field}`],
+        : [`a test has no ${field}`, `add ${field}: a test needs from, to and expect`],
+    empty: ({ field }) => [`${field} is empty, so nothing would be tested`, `name one, or leave out ${field}`],
     rivals: ['node and nodes mean the same', 'keep one of them'],
 
     'unknown-source': ({ value, known }) => `source: ${value} is neither ${known.join(', ')} nor an address`,
@@ -50,10 +50,10 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       `expect: ${value} is not one of ${known.join(', ')}`,
       near === undefined ? 'for endpoints, write a list' : `did you mean ${near}?`,
     ],
-    'idle-source': ['source: only an endpoint sees a source', 'expect delivered, or endpoints'],
-    'no-endpoints': ['expect: no endpoint', 'to expect that none is reached, write refused or dropped'],
+    'idle-source': ['source needs a packet that is delivered', 'expect delivered, or endpoints'],
+    'no-endpoints': ['expect: the list is empty', 'to expect that no endpoint is reached, write refused or dropped'],
     'other-input': ({ field, kind, known }) =>
-      `${field}: the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, and only manifests can be compiled for another`,
+      `${field}: the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, but only manifests can be compiled for another`,
     'no-file': ({ field, option }) => [
       `${field}: the library reads no file`,
       `give it as the option ${option}, and leave this field out`,
@@ -92,7 +92,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     ],
     rivals: ({ flag, other }) => [`${flag} cannot be used with ${other}`, 'keep one of them'],
     'replaces-outside': ({ flag }) => [
-      `${flag} is outside the folder of kpc.yaml, and its contents would be replaced`,
+      `${flag} is outside the folder of kpc.yaml, but its contents would be replaced`,
       'name that folder on the command line',
     ],
     'replaces-git': ({ flag }) => [`${flag} leads into .git, which belongs to git`, 'name a folder outside of .git'],
@@ -104,11 +104,11 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     refused: ({ flag, reason }) => `${flag}: ${reason}`,
   }),
   'not-shown': ({ severity, count, of }) =>
-    `and ${formatCount(count)} more ${count === 1 ? severity : `${severity}s`}${of === undefined ? '' : ` [${of}] in this file`}, not shown`,
+    `${formatCount(count)} more ${count === 1 ? severity : `${severity}s`}${of === undefined ? '' : ` [${of}] in this file`} not shown`,
   'not-found': byCase('problem', {
     'nothing-found': ({ reason, help }) => [reason, help],
     'no-sender': ({ name, near, from, kinds }) => [
-      `no Pod ${name} in the input, and ${from} is not ${joinWords(kinds, 'or')}`,
+      `there is no Pod ${name} in the input, nor is ${from} ${joinWords(kinds, 'or')}`,
       suggest(
         near,
         'name an address, a Pod, deployment/NAME, or one of these words: external is a client outside the cluster',
@@ -162,11 +162,11 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       'name a destination of its own family',
     ],
     'no-node-named': ({ nodes }) => [
-      `the input has ${nodes} Nodes, and none is named`,
-      'name one with --node, or take each with --all-nodes',
+      `the input has ${nodes} Nodes, but none is named`,
+      'name one with --node, or use --all-nodes',
     ],
     'no-address-for': ({ sender }) => [
-      `the input names no network with an address for ${sender}`,
+      `no address for ${sender}: the input names no network for it`,
       'name the Pod, or write its address, such as 10.244.1.5',
     ],
     'which-port': ({ to, ports, example }) => [

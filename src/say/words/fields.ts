@@ -45,14 +45,14 @@ function describeWrong({ field, found, types = ['string'], expected, because, ig
   return [wrong, isPair ? 'put a space after the ":"' : `write ${expected ?? types.join(' or ')}`];
 }
 
-const yesIsTrue = ' (to YAML, yes and on are true, no and off are false)';
+const yesIsTrue = ' (to YAML 1.1, yes, y and on are true, no, n and off are false)';
 
-/** What is wrong with single fields, whatever object they belong to. */
+/** Problems with single fields, whatever object they belong to. */
 export const fieldWords: WordsOf<typeof fieldFindings> = {
   'bad-value': describeWrong,
   'missing-field': ({ owner, field, expected }) => [`${owner} has no ${field}`, `write ${expected}`],
   'unknown-field': ({ name, owner, reader, meant }) => [
-    `${owner} has no field ${quote(name)}${reader === undefined ? '' : `, and ${reader} ignores it`}`,
+    `${owner} has no field ${quote(name)}${reader === undefined ? '' : `: ${reader} ignores it`}`,
     adviseOnOddSpace(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`),
   ],
   'odd-address': ({ field, value, address, single, isRefused }) => [

@@ -18,7 +18,7 @@ function describeTemplate(details: UnrenderedTemplate): Words {
   const others = folder === undefined || isLeftOut ? '' : `, or leave it out with --exclude ${exclude ?? 'PATTERN'}`;
   const how =
     render === undefined
-      ? `with the program that fills in such templates, and pipe what it prints into "${into}"`
+      ? `with the program that fills in such templates, and pipe its output into "${into}"`
       : `as with "${render} | ${into}"`;
   const help = `render it first, ${how}${others}`;
   if (chart !== undefined)
@@ -27,7 +27,7 @@ function describeTemplate(details: UnrenderedTemplate): Words {
       help,
     ];
   const more = number === 1 ? '' : ` (as in ${count(number - 1, 'more file')} of ${folder ?? 'the input'})`;
-  return [`${quote(mark)} is a part of a template that is not filled in${more}`, help];
+  return [`${quote(mark)} is part of an unrendered template${more}`, help];
 }
 
 /** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
@@ -45,20 +45,20 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'no-program': ({ tool, pipe }) => [`there is no ${tool} on the PATH`, `where it is, run: ${pipe}`],
     'too-large': ({ tool, pipe }) => [`${tool} prints more than kpc reads`, `try: ${pipe}`],
     'too-slow': ({ tool, pipe }) => [`${tool} took too long`, `try: ${pipe}`],
-    failed: ({ tool, said, pipe }) => [`${tool} failed: ${said}`, `see what it says to: ${pipe}`],
+    failed: ({ tool, said, pipe }) => [`${tool} failed: ${said}`, `for its full output, run: ${pipe}`],
   }),
   'ignored-files': ({ by, files }) => `left out by ${by}: ${nameSome(files)}`,
   'incomplete-kustomization': ({ lacks, more, folderWord, into }) => {
-    const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
+    const others = more === 0 ? '' : `; ${formatCount(more)} more ${more === 1 ? 'lacks' : 'lack'} files too`;
     return [
-      `this kustomization takes ${nameSome(lacks)}, which the input does not hold${others}`,
+      `this kustomization needs ${nameSome(lacks)}, which ${lacks.length === 1 ? 'is' : 'are'} not in the input${others}`,
       `run "kubectl kustomize ${folderWord} | ${into}"`,
     ];
   },
   kustomized: ({ fields, more, folderWord, into }) => {
     const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
     return [
-      `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without`,
+      `this kustomization changes Services (${fields.join(', ')})${others}; kpc ignores the changes`,
       `run "kubectl kustomize ${folderWord} | ${into}"`,
     ];
   },
@@ -68,19 +68,19 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       return `left out${files === 1 ? '' : ` ${count(files, 'file')}`}: ${say(error).text}${others}`;
     },
     all: ({ files, partial, objects }) => {
-      const wrong = `the objects with errors of ${count(partial, 'file')}`;
+      const wrong = `the invalid objects of ${count(partial, 'file')}`;
       const again = `${count(objects, 'object')} that the input defines twice`;
       const parts = [
         ...(files > 0 ? [`${count(files, 'file')} with errors`] : []),
         ...(partial > 0 ? [wrong] : []),
         ...(objects > 0 ? [again] : []),
       ];
-      return `the result lacks ${joinWords(parts)} (--skip-invalid)`;
+      return `skipped ${joinWords(parts)} (--skip-invalid)`;
     },
 
     advice: ({ files, all }) => [
       `${formatCount(files)} of ${formatCount(all)} files ${files === 1 ? 'has' : 'have'} errors`,
-      'leave out what is wrong with --skip-invalid',
+      'use --skip-invalid to skip objects with errors',
     ],
   }),
   'skipped-files': ({ files }) =>
@@ -105,17 +105,17 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     ],
 
     'no-repository': ({ said }) => [
-      `there is no such file, and no revision can be read: ${said}`,
+      `there is no such file, nor can a revision be read: ${said}`,
       'run kpc in the working tree of the repository',
     ],
     'no-revision': ({ revision, near }) => [
-      `there is no such file, and ${quote(revision)} is no revision of this repository`,
+      `there is no such file, nor is ${quote(revision)} a revision of this repository`,
       near === undefined
         ? 'name a branch, a tag or a commit; in a shallow clone, fetch it first with "git fetch --unshallow"'
         : `did you mean ${near}?`,
     ],
     'whole-revision': ({ revision }) => [
-      `there is no such file, and ${quote(revision)} is a revision without a path`,
+      `there is no such file; ${quote(revision)} is a revision without a path`,
       `name a file or folder in it, as ${escapeText(revision)}:PATH, or the folder that you are in, as ${escapeText(revision)}:.`,
     ],
     'git-failed': ({ said }) => [
@@ -126,7 +126,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     system: ({ reason }) => reason,
   }),
   'alias-bomb': ({ copies, values }) => [
-    `aliases expand to ${copies} of ${values} values`,
+    `${formatCount(copies)} of the ${formatCount(values)} values read so far come from aliases`,
     'replace the aliases with their values',
   ],
   'bad-json': ({ reason }) => `not valid JSON: ${reason}`,
@@ -159,7 +159,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'too-long': ({ of, most }) => [
     describeBound(of, most),
     of === 'words'
-      ? 'split the text by lines of "---", or write it as JSON: only YAML in the plain form that kubectl prints is read to any length'
+      ? 'split the text at "---" lines, or write it as JSON: only YAML in kubectl\'s plain form has no length limit'
       : 'split it, and remove what no Service needs',
   ],
   'yaml-tab': ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
@@ -176,31 +176,31 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'read-as': ({ text }) => text,
     'taken-as-other': ({ text }) => text,
     'skipped-on-both': ({ services }) => [
-      `not compared, because kube-proxy skips them on both sides: ${nameSome(services)}, which ${services.length === 1 ? 'has' : 'have'} no cluster IP yet`,
+      `not compared, because they have no cluster IP yet and kube-proxy skips them on both sides: ${nameSome(services)}`,
       'leave out --no-assume, or choose cluster IPs with --service-cluster-ip-range',
     ],
     untested: ({ leftOut }) => [
-      `left out, as the input does not show what becomes of all packets to them: ${nameSome(leftOut)}`,
+      `left out, because some packets to them have an unknown outcome: ${nameSome(leftOut)}`,
       'see why with "kpc trace --all SERVICE"',
     ],
     'taken-as-subject': ({ word }) => [
-      `${quotePrintable(word)} is taken for what is asked about`,
+      `${quotePrintable(word)} is taken as the name to describe, not as a file`,
       `write ${quotePrintable(`./${word}`)} to read it`,
     ],
     'misnamed-file': ({ file }) => [`${file} is not read`, 'call it kpc.yaml'],
   }),
   'dump-reading': byCase('problem', {
-    'legacy-tables': ['iptables-legacy has more rules, which are not here', 'add what iptables-legacy-save prints'],
+    'legacy-tables': ['iptables-legacy has more rules, which are not here', 'add the output of iptables-legacy-save'],
     filtered: ({ command }) => [
-      `lines such as ":FORWARD ACCEPT" lack, which ${command} prints: this is a part of its output`,
-      `add all that ${command} prints`,
+      `this is only part of the output of ${command}: lines such as ":FORWARD ACCEPT" are missing`,
+      `add all of the output of ${command}`,
     ],
     'no-interfaces': ({ command }) => [
-      `${command} without -v shows no interfaces: its rules are not compared, and kpc trace takes them for a part`,
-      'add what iptables-save prints, or the list with -v',
+      `${command} without -v shows no interfaces: its rules are not compared, and incomplete to kpc trace`,
+      'add the output of iptables-save, or the list with -v',
     ],
     'no-table': ({ tables }) =>
-      `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
+      `no line such as *nat names the table of these rules: kpc assumes ${tables.join(' and ')}`,
     'stray-lines': ({ lines }) => `ignored ${count(lines, 'unrecognised line')}`,
   }),
   'nodes-folder': ({ path, example, of }) => [
@@ -214,7 +214,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
           `look at it with kpc describe -f ${shellWord(path)}, or compare it with kpc diff`,
         ]
       : [
-          `${path} is a ${what}: ${beside} cannot be beside it`,
+          `${path} is a ${what}, which cannot be combined with ${beside}`,
           `look at the ${what} by itself, or compare the two with kpc diff`,
         ],
   'nothing-to-check': byCase('problem', {
@@ -246,8 +246,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   unreadable: ({ path, reason }) => `${path} cannot be read: ${reason}`,
   'unread-file': (details) => {
     const { expected, reason, isCutOff } = details;
-    if (isCutOff) return [`what ${expected} printed is cut off: what it lacks is not known`, 'print it again'];
-    const what = expected === undefined ? 'not a text' : `not what ${expected} prints`;
+    if (isCutOff) return [`the output of ${expected} is cut off, and the rest is unknown`, 'print it again'];
+    const what = expected === undefined ? 'not a text' : `not the output of ${expected}`;
     return `skipped: ${what}${reason === undefined ? '' : `: ${reason}`}`;
   },
   'unread-line': ({ reason, more }) => `skipped: ${reason}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,

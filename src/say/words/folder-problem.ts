@@ -17,7 +17,7 @@ export function describeFolderProblem(problem: FolderProblem): readonly [wrong: 
     case 'not-a-bundle': {
       const names = problem.strangers.slice(0, 3).map(printable).join(', ');
       return [
-        `${problem.folder} holds files that don't belong to a bundle (${names}), and they would be deleted`,
+        `${problem.folder} holds files that don't belong to a bundle (${names}) and would be deleted`,
         'name another folder',
       ];
     }

@@ -45,23 +45,23 @@ function nearOr({ near, maker }: Missing, help: string): string {
   return maker === undefined ? help : `${help}, unless ${printable(maker)} makes it`;
 }
 
-/** Rules of kpc lint: what is valid, but does not do what it seems to say. */
+/** Rules of kpc lint: valid input that does not do what it seems to. */
 export const lintWords: WordsOf<typeof lintFindings> = {
   'local-without-endpoint': byCase('traffic', {
     internal: ({ service, ...nodes }) => [
-      `${service}: internalTrafficPolicy is Local, and it has no endpoint ${onNone(nodes)}, so Pods there cannot reach it`,
+      `${service}: internalTrafficPolicy is Local, but it has no endpoint ${onNone(nodes)}, so Pods there cannot reach it`,
       'run an endpoint on every node (DaemonSet), or use trafficDistribution: PreferSameNode instead',
     ],
     'internal-tainted': ({ service, ...nodes }) => [
-      `${service}: internalTrafficPolicy is Local, and it has no endpoint ${onNodes(nodes)} (taints keep most Pods off), so Pods there cannot reach it`,
+      `${service}: internalTrafficPolicy is Local, but it has no endpoint ${onNodes(nodes)} (taints keep most Pods off), so Pods there cannot reach it`,
       'let its Pods tolerate the taints, if Pods on those nodes use it',
     ],
     'internal-few': ({ service, pods, among }) => [
-      `${service}: internalTrafficPolicy is Local, and it has ${count(pods, 'Pod')} for ${formatCount(among)} nodes: Pods on nodes without one cannot reach it`,
+      `${service}: internalTrafficPolicy is Local, but it has only ${count(pods, 'Pod')} for ${formatCount(among)} nodes: Pods on nodes without one cannot reach it`,
       'run an endpoint on every node (DaemonSet), or use trafficDistribution: PreferSameNode instead',
     ],
     external: ({ service, way, ...nodes }) => [
-      `${service}: externalTrafficPolicy is Local, and it has no endpoint ${onNone(nodes)}, so clients of ${way} there reach nothing`,
+      `${service}: externalTrafficPolicy is Local, but it has no endpoint ${onNone(nodes)}, so clients of ${way} there reach nothing`,
       'send clients only to nodes that have an endpoint, as a load balancer does with the health check port, or use externalTrafficPolicy: Cluster',
     ],
     unplaced: ({ service, way }) => [
@@ -69,19 +69,19 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       'add nodeName to each endpoint, or use externalTrafficPolicy: Cluster',
     ],
     unsteered: ({ service }) => [
-      `${service}: externalTrafficPolicy is Local, but clients of its node port cannot tell which nodes have an endpoint, and get no answer from the others`,
+      `${service}: externalTrafficPolicy is Local, but clients of its node port cannot tell which nodes have an endpoint, and nodes without one do not answer`,
       'use type LoadBalancer (it has a health check port) or externalTrafficPolicy: Cluster, or run an endpoint on every node',
     ],
   }),
   'undetected-pods': ({ service, address, lacks, ...nodes }) => [
-    `${service}: externalTrafficPolicy is Local, and kube-proxy cannot recognise Pods (${lacks}), so it drops packets of Pods to ${address} ${onNodes(nodes)} without an endpoint`,
+    `${service}: externalTrafficPolicy is Local, but kube-proxy cannot recognise Pods (${lacks}), so it drops packets of Pods to ${address} ${onNodes(nodes)} without an endpoint`,
     "set clusterCIDR or another detectLocalMode in kube-proxy's configuration",
   ],
   'no-ready-endpoint': ({ service, ...details }) => {
     return [`${service} refuses connections: ${unreadyWords(details)}`, helpOfUnready(details)];
   },
-  'family-without-endpoints': ({ service, address, family, other }) => [
-    `${service} refuses connections to ${address}: its endpoints have only ${familyNames[other]} addresses, none ${familyNames[family]}`,
+  'family-without-endpoints': ({ service, address, other }) => [
+    `${service} refuses connections to ${address}: its endpoints have only ${familyNames[other]} addresses`,
     'run dual-stack Pods, or set ipFamilyPolicy: SingleStack',
   ],
   'unserved-address': ({ service, address, family }) => [
@@ -128,7 +128,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       'check that the load balancer applies them itself',
     ],
     hostname: ({ service, hostname }) => [
-      `${service}: nodes do not apply loadBalancerSourceRanges to ${escapeText(hostname)}, because the load balancer has a host name and no address`,
+      `${service}: nodes do not apply loadBalancerSourceRanges to ${escapeText(hostname)}, because the load balancer has a host name instead of an address`,
       'check that the load balancer applies them itself',
     ],
     'other-family': ({ service, address, family }) => [
@@ -170,7 +170,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       'remove it, or upgrade',
     ],
     'no-hints': ({ service, field, endpoints }) => [
-      `${service}: ${field} has no effect, because ${endpoints === 1 ? 'its one endpoint' : `none of its ${formatCount(endpoints)} endpoints`} has ${endpoints === 1 ? 'none' : 'hints'}`,
+      `${service}: ${field} has no effect, because ${endpoints === 1 ? 'its one endpoint' : `none of its ${formatCount(endpoints)} endpoints`} has ${endpoints === 1 ? 'no hint' : 'hints'}`,
       'kubectl describe service shows why the control plane gives none',
     ],
     'endpoint-without-hint': ({ service, endpoint: bare, ...nodes }) => [
@@ -236,7 +236,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   ],
   'idle-ignore': byCase('problem', {
     'matches-nothing': ({ by, code, service }) => [
-      `${by} ignores ${code}${service === undefined ? '' : ` of ${service}`}, but there is none${service === undefined ? '' : ' there'}`,
+      `${by} ignores ${code}${service === undefined ? '' : ` of ${service}`}, but there is no such finding`,
       'remove it',
     ],
     error: ({ by, code }) => [

@@ -7,7 +7,7 @@ import type { DuplicateObject, SkippedKinds, NothingProgrammed, objectFindings }
 function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread }: DuplicateObject): Words {
   const where = files === undefined ? '' : ` in ${count(files, 'file')}`;
   const one = `duplicate ${kind} ${name}${where}, first defined at ${first.file}:${first.line}`;
-  const more = among ? `, and ${among.more} more of ${among.folder} that ${among.otherFolder} holds too` : '';
+  const more = among ? `, as are ${among.more} more of ${among.folder} that ${among.otherFolder} holds too` : '';
   return [
     `${one}${more}${isUnread ? ': kpc reads that one' : ''}`,
     leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them',
@@ -20,7 +20,7 @@ function adviseOnDuplicate({ pattern, build }: NonNullable<DuplicateObject['leav
   return `leave one of them out${exclude}${other}`;
 }
 
-/** The first line of what kubectl get prints without -o. */
+/** The first line of the output of kubectl get without -o. */
 const tableHead = /^(?:NAMESPACE +)?NAME +[A-Z]/;
 
 function adviseOn(found: Found): string | undefined {
@@ -30,8 +30,8 @@ function adviseOn(found: Found): string | undefined {
 
 /** What makes objects of a file that holds none. */
 const makers = {
-  kustomize: 'compile what "kubectl kustomize" prints of it',
-  helm: 'compile what "helm template" prints of the chart',
+  kustomize: 'compile the output of "kubectl kustomize" instead',
+  helm: 'compile the output of "helm template" instead',
 } as const;
 
 const mostKinds = 5;
@@ -57,14 +57,15 @@ function describeNothingProgrammed({ services, lacking, isRefused }: NothingProg
     return isRefused ? [`the input holds no Services: ${removesAll}`, allowing] : 'the input holds no Services';
   }
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
-  const wrong = `nothing would be programmed for ${which}, and ${removesAll}`;
+  const why =
+    lacking.length === 0 ? '' : ` (${nameSome(lacking)} ${lacking.length === 1 ? 'has' : 'have'} no cluster IP)`;
+  const wrong = `nothing is programmed for ${which}${why}: ${removesAll}`;
   if (lacking.length === 0) return [wrong, isRefused ? allowing : undefined];
-  const assume =
-    'let kpc assume what manifests from git lack with --assume; or give the objects as the cluster has them';
-  return [`${wrong}: ${lacking.length} without a cluster IP: ${nameSome(lacking)}`, `${assume}; ${allowing}`];
+  const assume = 'add --assume, for what manifests from git lack; or give the objects as the cluster has them';
+  return [wrong, `${assume}; ${allowing}`];
 }
 
-/** What is wrong with whole objects and their names, with documents that are not objects, and with inputs that program nothing. */
+/** Problems with whole objects and their names, documents that are not objects, and inputs that program nothing. */
 export const objectWords: WordsOf<typeof objectFindings> = {
   'duplicate-object': describeDuplicate,
   'duplicate-configuration': ({ isOfArguments }) => [
@@ -80,13 +81,13 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     ],
     missing: ({ field, madeBy }) => [`this is not a Kubernetes object: it has no ${field}`, madeBy && makers[madeBy]],
     unrendered: ({ field, value }) => [
-      `${field} ${quote(value)} is a placeholder that is not filled in`,
-      'give kpc what the template makes, as with helm template, kubectl kustomize or envsubst',
+      `${field} ${quote(value)} is an unfilled placeholder`,
+      'render the template first, as with helm template, kubectl kustomize or envsubst',
     ],
   }),
   'skipped-kinds': describeSkipped,
   'unknown-kind': (details) => [
-    `${details.field} is ${quote(details.value)}, and kpc ignores this object`,
+    `${details.field} is ${quote(details.value)}, so kpc ignores this object`,
     `did you mean ${details.meant}?`,
   ],
   'no-input': byCase('problem', {
@@ -96,11 +97,11 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     ],
     'no-objects': [
       'nothing to compile: the input holds no objects at all',
-      'give what "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml" prints; describe, diff and trace also read what "nft list ruleset" or "iptables-save" prints',
+      'give the output of "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml"; describe, diff and trace also read that of "nft list ruleset" or "iptables-save"',
     ],
 
     'nothing-read': ({ kinds }) => [
-      `nothing to check: the input holds ${nameSome(kinds)}, and nothing that kpc reads`,
+      `nothing to check: the input holds ${nameSome(kinds)}, but nothing that kpc reads`,
       'name files with Services, EndpointSlices, Nodes, workloads, routes or NetworkPolicies',
     ],
     kustomization: ({ build }) => [

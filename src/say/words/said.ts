@@ -146,7 +146,7 @@ export function traceCommand(words: readonly string[], example: TracedPacket): s
   return `${[...input, ...flags].map(shellWord).join(' ')}${again}`;
 }
 
-/** Findings as people get them: what is said of several things in the same words said once, and no more than they can read. */
+/** Findings as people get them: equal sentences about several things once, and no more than they can read. */
 export function findingsForPeople(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   return limitShown(foldAlike(findings));
 }
@@ -166,7 +166,7 @@ export function listForPeople(findings: readonly SaidFinding[], limit: number): 
   return folded.flatMap((each) => cut.get(each) ?? each);
 }
 
-/** A line in the place of the others of a code. */
+/** A line that replaces the others of a code. */
 function countOthers(first: SaidFinding, others: readonly SaidFinding[]): SaidFinding {
   const names = [...new Set(others.flatMap((each) => nameOf(each) ?? []))];
   const named = names.length === 0 ? '' : `: ${nameSome(names, mostNames)}`;
@@ -194,8 +194,8 @@ function limitShown(all: readonly SaidFinding[]): readonly SaidFinding[] {
 }
 
 /**
- * A warning or a note that is said of several Services or Nodes in the same words is said once, where it
- * is said first, with the names of the others. Errors are reported one by one, for each has a place to go to.
+ * Prints equal warnings or notes about several Services or Nodes once, at the first, with the names of the
+ * others. Errors are reported one by one, because each has a place to go to.
  */
 function foldAlike(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   const keyed = findings.map((finding, i) => ({ finding, key: sameWords(finding) ?? String(i) }));
@@ -208,7 +208,7 @@ function foldAlike(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   });
 }
 
-/** What a finding says but for the name of what it is about; undefined for an error, and for a sentence that does not begin with it. */
+/** A finding's words without its subject's name; undefined for an error, and for a sentence that does not begin with that name. */
 function sameWords(finding: SaidFinding): string | undefined {
   const { severity, code, text, help = '' } = finding;
   const name = nameOf(finding);

@@ -23,13 +23,13 @@ function describeAssumed({ values, dualStack, nodes, unplaced, isDefault }: Assu
   });
   const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
   const both = dualStack ? `, a dual-stack cluster (as ${describeDualStack(dualStack)})` : '';
-  const way = isDefault ? '; --no-assume forbids this' : '';
+  const way = isDefault ? '; --no-assume turns this off' : '';
   return `assumed, because the input lacks them: ${counts.join(', ')}${named}${both}${describeUnplaced(unplaced)}${way}`;
 }
 
 function describeUnplaced(workloads: readonly string[]): string {
   if (workloads.length === 0) return '';
-  return `, and that any Node suits the nodeSelector or affinity of ${printable(nameSome(workloads))}`;
+  return `, and a Node that fits the nodeSelector or affinity of ${printable(nameSome(workloads))}`;
 }
 
 function describeDualStack(reason: DualStack): string {
@@ -43,7 +43,7 @@ function likelyCause(likely: Likely): string | undefined {
   const { near, elsewhere, lacking, maker } = likely;
   if (near) return `did you mean ${printable(near.label)}, as ${printable(near.owner)} has?`;
   if (elsewhere !== undefined)
-    return `${printable(elsewhere)} has these labels, but a Service selects Pods of its own namespace alone`;
+    return `${printable(elsewhere)} has these labels, but a Service selects only Pods of its own namespace`;
   if (lacking) {
     if (lacking.isOnOwner)
       return `${printable(lacking.owner)} has ${printable(lacking.label)} itself, but its Pods do not get it: add it to the labels of the template`;
@@ -55,7 +55,7 @@ function likelyCause(likely: Likely): string | undefined {
   );
 }
 
-/** Problems with Services, their ports and endpoints, and what a cluster would assign that they lack. */
+/** Problems with Services, their ports and endpoints, and with values that a cluster has not assigned yet. */
 export const serviceWords: WordsOf<typeof serviceFindings> = {
   'address-conflict': (details) => {
     const { address, port, protocol, holder, rival, isRefused } = details;
@@ -86,7 +86,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   ],
   'ignored-field': ({ field, needs }) => [`the API server refuses ${field} here: it needs ${needs}`, 'remove it'],
   'long-comment': ({ servicePort, lack, limit }) => [
-    `${servicePort}: nft refuses all rules of nodes where the Service has ${lack.replaceAll('-', ' ')}: kube-proxy writes this name of ${servicePort.length} bytes as a comment there, and nft takes ${limit}; kpc cuts the comment`,
+    `${servicePort}: where the Service has ${lack.replaceAll('-', ' ')}, nft refuses all of kube-proxy's rules: this ${servicePort.length}-byte name becomes a comment, and nft allows ${limit}; kpc truncates it`,
     'shorten the names',
   ],
   'missing-cluster-ip': ({ first }) => [
@@ -98,14 +98,14 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     'name the family of each address in ipFamilies',
   ],
   'node-address': ({ service, address, node: owner }) => [
-    `${service} has the address ${address} of Node ${owner}: IPVS mode puts it on kube-ipvs0 of every node, so no other node can reach ${owner} at it, kubelet and API server included`,
+    `${service} has the address ${address} of Node ${owner}: IPVS mode puts it on kube-ipvs0 of every node, so other nodes cannot reach ${owner} there, nor its kubelet or API server`,
     'use an address that no node has, a node port, or another mode',
   ],
   'no-ports': 'kube-proxy programs nothing for this Service: it has no ports',
   'too-large': ({ lines, limit, service, factors }) =>
     `the input makes about ${lines} rules, over the limit of ${limit} for its size: Service ${service} has ${factors.ports} ports, ${factors.pairs} pairs of a port and an endpoint, ${factors.addresses} addresses, ${factors.sourceRanges} source ranges`,
   'unloadable-range': (details) => [
-    `${details.servicePort}: ipset does not take the source range ${details.range}: kube-proxy of this release skips it and admits no client, and ipset.restore does not load`,
+    `${details.servicePort}: ipset refuses source range ${details.range}: this release's kube-proxy skips it, so no client gets in, and ipset.restore fails to load`,
     `write ${details.family === 'ipv4' ? '0.0.0.0/1 and 128.0.0.0/1' : '::/1 and 8000::/1'}`,
   ],
   'unnamed-port': ['this port has no name', 'name each port if there are several'],
@@ -135,7 +135,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   'other-load-balancer-ip': ({ service, ranges, asked, holder }) =>
     holder === undefined
       ? [
-          `${service}: loadBalancerIP ${asked} is not free in ${ranges.join(', ')}: kpc chooses another address`,
+          `${service}: loadBalancerIP ${asked} is not available from ${ranges.join(', ')}: kpc chooses another address`,
           'name a range that holds it with --load-balancer-ip-range',
         ]
       : [
@@ -148,7 +148,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     return `${which} assumed: ${nameSome(workloads)}${describeUnplaced(unplaced)}; the manifest.json of a bundle lists all`;
   },
   'empty-selector': ({ service }) => [
-    `the selector of ${service} is empty: it selects all Pods of the namespace here, but the API server stores no selector`,
+    `the selector of ${service} is empty: kpc selects all Pods of the namespace, but the API server drops an empty selector`,
     'add labels, or remove it',
   ],
   'endpoints-from-pods': ({ services, kept }) => {
@@ -173,7 +173,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   },
   'no-pod-address': byCase('problem', {
     'no-network': [
-      'assuming endpoints needs the network of the Pods',
+      'cannot assume endpoints: the Pod network is unknown',
       'name it, as in --assume-endpoints=10.244.0.0/16, or with --cluster-cidr, or give Nodes with podCIDRs',
     ],
     'no-network-of-family': ({ family }) => [
@@ -181,13 +181,13 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
       'name a network of each family, such as --assume-endpoints=10.244.0.0/16,fd00:10:244::/56',
     ],
     'host-network': ({ pods }) => [
-      `cannot assume ${nameSome(pods)}: these Pods use the addresses of their Nodes, and the input holds no Nodes`,
+      `cannot assume ${nameSome(pods)}: these Pods use the addresses of their Nodes, but the input holds no Nodes`,
       'add the Nodes (kubectl get nodes -o yaml)',
     ],
   }),
   'no-node-fits': ({ services, owner, wanted }) => [
-    `no Node has ${printable(wanted)}: the Pods of ${printable(owner)} stay Pending, and are no endpoints of ${printable(nameSome(services))}`,
-    'correct what it asks of Nodes, or give all Nodes (kubectl get nodes -o yaml)',
+    `no Node has ${printable(wanted)}: the Pods of ${printable(owner)} stay Pending, so they are no endpoints of ${printable(nameSome(services))}`,
+    'correct its nodeSelector or affinity, or give all Nodes (kubectl get nodes -o yaml)',
   ],
   'no-such-service': ({ services }) => [
     `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
@@ -209,23 +209,25 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   ],
   'too-many': byCase('object', {
     EndpointSlice: ({ field, count: number, limit }) => [
-      `the API server refuses this EndpointSlice: it has ${number} ${field}, and ${limit} are allowed`,
+      `the API server refuses this EndpointSlice: it has ${number} ${field}, but ${limit} are allowed`,
       'split it',
     ],
     Endpoints: ({ field, count: number, limit }) => [
-      `the Endpoints object has ${number} ${field} at this port, and the control plane mirrors ${limit}: the ready ones first, sorted as text`,
+      `the Endpoints object has ${number} ${field} at this port, but the control plane mirrors ${limit}: the ready ones first, sorted as text`,
       'write EndpointSlices instead',
     ],
   }),
   'too-many-pods': ({ of, count: number, limit, largest, most }) =>
-    `the ${of} of the input come to ${number} Pods, and the limit is ${limit}: ${largest} alone has ${most}`,
+    `the ${of} of the input come to ${number} Pods, but the limit is ${limit}: ${largest} alone has ${most}`,
   'unknown-port': (details) => {
     const { owner, protocol, name, port, found } = details;
     const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;
     return [
       `${owner} has a ${what}, so the Service port ${port} has no endpoints`,
       found.length === 0
-        ? `they have no ${name === '' ? 'ports' : 'port with a name'}`
+        ? name === ''
+          ? 'they have no ports'
+          : 'none of their ports has a name'
         : `their ports: ${printable(nameSome(found))}`,
     ];
   },

@@ -27,7 +27,7 @@ function nameMode({ name, mode }: ModeOfRelease): string {
 }
 
 function wayToMode({ mode, side }: ModeOfRelease): string {
-  return side === 'mode' ? `in place of side ${mode}` : 'with --proxy-mode';
+  return side === 'mode' ? `instead of side ${mode}` : 'with --proxy-mode';
 }
 
 function gateOf(mode: ProxyMode): string {
@@ -75,7 +75,7 @@ function listGaps(known: readonly string[], { lacksAddresses, listensOnAll }: Un
 /** `nodes` counts the Nodes of the input. */
 function describeAnyNode(details: UnknownAddresses & Numbers<'nodes'> & { readonly mode: ProxyMode }): Words {
   const { nodes, mode } = details;
-  const which = nodes === 0 ? 'no node' : `none of the ${nodes} nodes is named with --node`;
+  const which = nodes === 0 ? 'no Node in the input' : `none of the ${nodes} nodes is named with --node`;
   return [
     `${which}: ${listGaps(['no endpoint counts as local', ...modeFacts[mode].gapsWithoutNode], details)}`,
     nodes === 0 ? 'give the Node object (kubectl get nodes -o yaml) with -f and its name with --node' : 'name one',
@@ -94,7 +94,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       const others = releasesWithGate(gate);
       const known = others.length === 0 ? '' : ` (Kubernetes ${others[0]} to ${others.at(-1)} know it)`;
       return [
-        `${kubeProxyOf(release)} knows no feature gate ${quote(gate)}, and does not start`,
+        `${kubeProxyOf(release)} does not start with the unknown feature gate ${quote(gate)}`,
         others.length === 0 && meant !== undefined ? `did you mean ${meant}?` : `leave it out${known}`,
       ];
     },
@@ -105,7 +105,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     needs: ({ unmet, release }) => {
       const pairs = unmet.map(({ gate, needs }) => `${gate} (needs ${joinWords(needs)})`);
       return [
-        `${kubeProxyOf(release)} does not start with feature gates on that need others, which are off: ${nameSome(pairs, 5)}`,
+        `${kubeProxyOf(release)} does not start: these feature gates need others that are off: ${nameSome(pairs, 5)}`,
         `add ${nameSome([...new Set(unmet.flatMap(({ needs }) => needs.map((need) => `${need}=true`)))], 5)}, or turn off what needs it`,
       ];
     },
@@ -123,17 +123,17 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       return [
         `${nameMode(details)}: kpc follows ${title} of Kubernetes ${rangeOf(details.mode)}, not of ${details.release}`,
         details.side === 'release'
-          ? `name one of them in place of side ${details.release}, or choose another mode with --proxy-mode`
+          ? `name one of them instead of side ${details.release}, or choose another mode with --proxy-mode`
           : `choose one of them with --kubernetes-version, or another mode ${wayToMode(details)}`,
       ];
     },
     'gate-off': (details) => [
-      `${nameMode(details)}, and the feature gate ${gateOf(details.mode)} is off: kube-proxy ${kubeProxyVersions[details.release]} does not start`,
+      `${nameMode(details)}, but the feature gate ${gateOf(details.mode)} is off: kube-proxy ${kubeProxyVersions[details.release]} does not start`,
       `remove the gate, or choose another mode ${wayToMode(details)}`,
     ],
   }),
   'covered-addresses': ({ network, socket }) => [
-    `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}); kpc compiles its first`,
+    `nodePortAddresses ${network} covers addresses of Services: kube-proxy also serves node ports there (${socket}) from its second sync on; kpc compiles the first`,
     "name the node's own network alone",
   ],
   'default-mode': ({ named }) => defaultModes[named],
@@ -143,7 +143,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   ],
   userspace: byCase('problem', {
     'bind-address': ({ flag, address }) => [
-      `${flag} is ${quote(address)}: kube-proxy in userspace mode listens on IPv4, and not on loopback addresses`,
+      `${flag} is ${quote(address)}: kube-proxy in userspace mode listens on IPv4, but not on loopback addresses`,
       'give an address of the node, or 0.0.0.0 for all of them',
     ],
     'few-ports': ({ flag, served, size }) => [
@@ -151,7 +151,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       'give a larger range',
     ],
     unserved: ({ labels }) => [
-      `userspace mode serves TCP and UDP over IPv4 alone, so these get no rules: ${nameSome(labels)}`,
+      `userspace mode serves only TCP and UDP over IPv4, so these get no rules: ${nameSome(labels)}`,
       'kube-proxy serves them in every other mode',
     ],
     ignored: ({ services }) => [
@@ -159,8 +159,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       'block clients by other means, or use another mode',
     ],
   }),
-  'kubernetes-version': ({ node, version, release }) =>
-    `Kubernetes ${release}, as the Node ${quote(node)} says: ${version}`,
+  'kubernetes-version': ({ node, version, release }) => `Kubernetes ${release}: Node ${quote(node)} runs ${version}`,
   'kubernetes-preview': ({ release }) =>
     `Kubernetes ${release} is not released: its rules are those of kube-proxy ${kubeProxyVersions[release]}`,
   'no-config': () => [
@@ -172,7 +171,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     `it must ${must}`,
   ],
   'bad-host-addresses': byCase('problem', {
-    content: ({ reason }) => [reason, 'write what `ip -j addr` prints on the node to a file'],
+    content: ({ reason }) => [reason, "save the node's `ip -j addr` output to a file"],
     'no-folder': ({ path }) => [
       `--host-addresses ${path} is not a folder`,
       'for several nodes, name a folder with the output of `ip -j addr` on each in NODE.json',
@@ -182,18 +181,18 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   'localhost-node-port': ({ servicePort, nodePort, families, ofNodes }) => {
     const addresses = families.map((family) => (family === 'ipv4' ? '127.0.0.1' : '::1'));
     const where = ofNodes ? ' of each node that has endpoints for it' : '';
-    return `${servicePort}: a node with these rules and no kube-proxy does not answer on node port ${nodePort} of ${joinWords(addresses)}${where}: kube-proxy listens there itself, and no rule can`;
+    return `${servicePort}: node port ${nodePort} on ${joinWords(addresses)}${where} needs a running kube-proxy: it listens there itself, and no rule can replace that`;
   },
   'no-host-addresses': ({ path, nodes, without }) =>
     `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: node ports listen on the Node object's addresses there`,
   'no-service-cidrs': [
     'kube-proxy drops packets to unused cluster IPs; without ServiceCIDR objects, these rules do not',
-    'add servicecidrs to what kubectl gets, or set --service-cluster-ip-range',
+    'add the output of kubectl get servicecidrs -o yaml, or set --service-cluster-ip-range',
   ],
   'no-node': byCase('problem', {
     'none-chosen': [
-      'no node to compile for: none is named, and none is in the input',
-      'add the output of kubectl get nodes -o yaml, with --all-nodes or the names of nodes in --node',
+      'no node to compile for: none is named, nor is one in the input',
+      'add the output of kubectl get nodes -o yaml, and --all-nodes or --node NAME',
     ],
     'compiled-for-any': describeAnyNode,
   }),
@@ -202,14 +201,14 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     `give it with -f (kubectl get nodes -o yaml)${details.lacksAddresses ? ', or give --host-addresses' : ''}`,
   ],
   'no-node-port-address': ({ node, picked, addresses, areAll }) => [
-    `no node port can be reached on node ${node}: --nodeport-addresses ${picked.join(', ')} has none of its addresses ` +
-      `(${nameSome(addresses)}) that node ports can listen on`,
+    `no node port can be reached on node ${node}: --nodeport-addresses ${picked.join(', ')} includes none of its addresses ` +
+      `(${nameSome(addresses)}) where node ports can listen`,
     areAll
       ? 'write a network that holds one of them'
-      : 'if it has more, give what ip -j addr prints there with --host-addresses',
+      : 'if it has more, give its output of ip -j addr with --host-addresses',
   ],
   'no-pod-cidr': ({ names }) => [
-    'detectLocalMode NodeCIDR needs the pod CIDRs of the Node, and kube-proxy does not start without them',
+    'detectLocalMode NodeCIDR needs the pod CIDRs of the Node: kube-proxy does not start without them',
     `give the Node object${names.length === 0 ? '' : ` for ${nameSome(names)}`} as the cluster has it, with -f (kubectl get nodes -o yaml)`,
   ],
   'unknown-node': describeUnknownNode,
@@ -217,12 +216,12 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     const names = nodes.length === 0 ? 'no nodeName' : `nodeName ${nameSome(nodes)}`;
     const which = `${nameSome(pods)} ${pods.length === 1 ? 'is' : 'are'} on no Node of the input (${names})`;
     return [
-      `${which}, and the endpointslice controller leaves such Pods out`,
+      `${which}, so the endpointslice controller leaves ${pods.length === 1 ? 'it' : 'them'} out`,
       nodes.length === 0 ? 'write the name of the Node' : addAllNodes,
     ];
   },
   'wrong-family': ({ of, node, family, cidrs }) => [
-    `the address of ${node === '' ? 'the node' : `node ${node}`} is ${familyNames[family]}, and ${of} ${cidrs.join(',')} is not: no ${familyNames[family]} traffic counts as local, and without both families kube-proxy does not start`,
+    `${node === '' ? "the node's address" : `the address of node ${node}`} is ${familyNames[family]}, but ${of} ${cidrs.join(',')} is not: no ${familyNames[family]} traffic counts as local, and kube-proxy starts only on a dual-stack node`,
     `name a network of each family in ${of}`,
   ],
 };

@@ -31,7 +31,7 @@ export function wordsOf(finding: Cited & Pick<Finding, 'isLast'>): Said {
   return { text: finding.isLast ? `${text}; further YAML errors in this file are not shown` : text, help };
 }
 
-/** What is wrong and what to do about it, where there is one line for both. */
+/** The problem and its help on one line. */
 export function inOneLine(finding: Cited): string {
   const { text, help } = wordsOf(finding);
   return help === undefined ? text : `${text}: ${help}`;

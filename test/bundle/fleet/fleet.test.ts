@@ -254,8 +254,8 @@ test('--output json says what became of the nodes', async () => {
 
 describe('what makes no sense', () => {
   test.each([
-    [['--all-nodes'], 'several nodes need a folder'],
-    [['--all-nodes', '--print', 'ipvsadm'], 'several nodes need a folder'],
+    [['--all-nodes'], 'the output for several nodes needs a folder'],
+    [['--all-nodes', '--print', 'ipvsadm'], 'the output for several nodes needs a folder'],
     [['--all-nodes', '--jobs', '0', '-o', 'x'], 'number from 1 to 64'],
     [['--all-nodes', '--jobs', '2', '--check', 'x'], "cannot be used with option '--check"],
     [['--all-nodes', '--shard', '3/3', '-o', 'x'], 'I counts from 0'],

@@ -110,7 +110,7 @@ describe('manifests, from userspace mode to another', () => {
     const noRelease = await runKpc(['migrate', ...asked, '--to', 'iptables']);
     expect(noRelease).toMatchObject({ status: 2, stdout: '' });
     expect(noRelease.stderr).toContain('kpc does not follow iptables mode of Kubernetes 1.25');
-    expect(noRelease.stderr).toContain('name the release afterwards with --to-kubernetes-version');
+    expect(noRelease.stderr).toContain('name the release after the change with --to-kubernetes-version');
     const noMode = await runKpc(['migrate', ...asked, '--to-kubernetes-version', '1.36']);
     expect(noMode).toMatchObject({ status: 2, stdout: '' });
     expect(noMode.stderr).toContain('kpc does not follow userspace mode of Kubernetes 1.36');

@@ -43,7 +43,7 @@ const packetTestSchema = item({
 /** A file of packets and expected results, for kpc test. */
 export const packetTestsSchema = item({
   inputs: words('files and folders with manifests, a bundle or a dump; paths count from this file'),
-  hostAddresses: nullable(worded('a file with what "ip -j addr" prints on the node', string)),
+  hostAddresses: nullable(worded('a file with the output of "ip -j addr" on the node', string)),
   namespace: text,
   node: nodes,
   nodes,
