@@ -233,11 +233,11 @@ function listing(command: string): MissingInWords {
 }
 
 function ownAddresses({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
-  if (nodeName === '' && objects.nodes.length > 1)
-    return { command: '--node', settle: 'name one of the Nodes with --node, or take each with --all-nodes' };
-  return kind === 'dump'
-    ? { command: 'ip addr', settle: 'add what ip addr prints, or name its output with --host-addresses' }
-    : { command: 'ip addr', settle: 'add the Node, or name what ip -j addr prints with --host-addresses' };
+  const command = 'ip addr';
+  if (kind === 'dump') return { command, settle: 'add what ip addr prints, or name its output with --host-addresses' };
+  // Of two sides that are read apart, no command takes all Nodes.
+  if (nodeName === '' && objects.nodes.length > 1) return { command: '--node', settle: 'name one of the Nodes with --node' };
+  return { command, settle: 'add the Node, or name what ip -j addr prints with --host-addresses' };
 }
 
 function flagWords(
