@@ -9,10 +9,10 @@ import { reportFlows } from '../say/dump-text.ts';
 import { answerOutputs, type Answered } from '../say/formats/answer.ts';
 import { formatJson, type Said } from '../say/formats/json.ts';
 import { diffToJson, makeReview, formatReviewMarkdown, differenceCases, differencesFound } from '../say/differences.ts';
-import { snapshotsJson } from '../say/snapshots.ts';
+import { groundsOf, snapshotsJson } from '../say/snapshots.ts';
 import type { difference } from '../say/outputs/compile-and-compare.ts';
 import type { Tracing } from '../say/equivalence.ts';
-import { formatMarkdown, formatText, takenMarkdown } from '../say/formats/markdown.ts';
+import { formatMarkdown, formatText, groundsMarkdown, takenMarkdown } from '../say/formats/markdown.ts';
 import { sayFindings } from '../say/words/said.ts';
 export { formatSideDiffs } from '../say/formats/unified.ts';
 
@@ -85,8 +85,9 @@ export function diffAnswer(
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
   const flowBlocks = flows ? reportFlows(flows, limit) : [];
   const blocks = () => [...flowBlocks, ...(review ? reportReview(review, limits) : reportDiff(diff, limits))];
-  const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks()));
   const snapshots = () => snapshotsJson([from, to]);
+  const grounds = () => (isSame(diff) ? groundsMarkdown(groundsOf(snapshots())) : '');
+  const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks())) + grounds();
   return {
     text: () => formatText(blocks(), painter(isColoured)),
     markdown: () => markdown() + takenMarkdown(taken),

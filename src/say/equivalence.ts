@@ -317,7 +317,15 @@ export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equiva
     effects: finding.effects.map((effect) => effectJson(effect, trace)),
   }));
   const counts = { nodes, standIns, represented, classes, unknown };
-  return { from, to, ...counts, reasons, notCompared: [...beyond, ...notCompared], summary: summaryWords(report), causes };
+  return {
+    from,
+    to,
+    ...counts,
+    reasons,
+    notCompared: [...beyond, ...notCompared],
+    summary: summaryWords(report),
+    causes,
+  };
 }
 
 function markdownBlock(lines: readonly DescriptionLine[]): string {

@@ -176,7 +176,9 @@ function diffUnprogrammed(
       ...sources(label),
       ...(from && to ? diffNames(from, to) : scaled(counts[0] ?? 0, counts[1] ?? 0)),
     ];
-    return reasons.length === 0 ? [] : [{ label, service: label, change: changeOf(from, to), reasons, place: (to ?? from)?.place }];
+    return reasons.length === 0
+      ? []
+      : [{ label, service: label, change: changeOf(from, to), reasons, place: (to ?? from)?.place }];
   });
 }
 

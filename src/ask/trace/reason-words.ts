@@ -236,7 +236,8 @@ function ownAddresses({ kind, nodeName, objects }: Scene['side']): Pick<MissingI
   const command = 'ip addr';
   if (kind === 'dump') return { command, settle: 'add what ip addr prints, or name its output with --host-addresses' };
   // Of two sides that are read apart, no command takes all Nodes.
-  if (nodeName === '' && objects.nodes.length > 1) return { command: '--node', settle: 'name one of the Nodes with --node' };
+  if (nodeName === '' && objects.nodes.length > 1)
+    return { command: '--node', settle: 'name one of the Nodes with --node' };
   return { command, settle: 'add the Node, or name what ip -j addr prints with --host-addresses' };
 }
 
