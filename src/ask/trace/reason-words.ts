@@ -238,7 +238,9 @@ function ownAddresses({ kind, nodeName, objects }: Scene['side']): Pick<MissingI
   // Of two sides that are read apart, no command takes all Nodes.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: 'name one of the Nodes with --node' };
-  return { command, settle: 'add the Node, or name what ip -j addr prints with --host-addresses' };
+  // A difference is traced without the objects of its sides: there may be a Node that is not named.
+  const which = nodeName === '' ? 'name the Node with --node, and add it if the input lacks it' : 'add the Node';
+  return { command, settle: `${which}, or name what ip -j addr prints with --host-addresses` };
 }
 
 function flagWords(
