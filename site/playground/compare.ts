@@ -60,6 +60,8 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
     represented: [],
     asked: [nodeOf(...scenes)],
     ...counts,
+    // Both sides are of the same manifests.
+    beyond: [],
     // Manifests leave nothing about their own rules unread.
     reasons: [],
     findings: findings.list(),

@@ -1,5 +1,7 @@
 import { sortPreparations } from '../ask/equivalence/change.ts';
 import { Comparison } from '../ask/equivalence/findings.ts';
+import { beyondKernel, beyondWords } from '../ask/diff/beyond-kernel.ts';
+import { diffServices } from '../ask/diff/service-changes.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { preparationsFor } from '../ask/equivalence/preparations.ts';
 import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equivalence/representatives.ts';
@@ -9,6 +11,7 @@ import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import { snapshotWriter } from '../say/snapshots.ts';
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { refuseNoServices } from './refusal.ts';
 import { describeUnshown, onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/scene.ts';
 
 export type { Scene };
@@ -90,10 +93,14 @@ export class NodeComparison {
     const scenes = this.#last;
     if (!scenes) return undefined;
     const compared = this.#comparison.result();
+    const { side: from } = scenes[0];
+    const { side: to } = scenes[1];
+    if (compared.findings.length === 0) refuseNoServices(from, to);
     const report = {
       ...names,
       preparations: this.#preparations,
       trace: traceOf(scenes),
+      beyond: beyondOf(from, to),
       snapshots: this.#snapshots,
       ...(this.#announced ? {} : modesOf(scenes)),
       nodes: this.counts.nodes + this.#elsewhere,
@@ -103,8 +110,14 @@ export class NodeComparison {
     };
     // A change of mode is judged by the work it needs; two sides meant to be equal, by any difference.
     const passed = this.#announced ? !needsWork(report) : report.findings.length === 0;
-    return { report, passed, placeOf: (servicePort: string) => placeIn(scenes[1].side, servicePort) };
+    return { report, passed, placeOf: (servicePort: string) => placeIn(to, servicePort) };
   }
+}
+
+/** What differs and no packet shows. */
+function beyondOf(from: Snapshot, to: Snapshot): readonly string[] {
+  const changes = from.kind === 'dump' || to.kind === 'dump' ? undefined : diffServices(from, to);
+  return beyondKernel(from, to, changes).map(beyondWords);
 }
 
 function placeIn({ cluster }: Snapshot, servicePort: string) {

@@ -9,15 +9,15 @@ import { reportFlows } from '../say/dump-text.ts';
 import { answerOutputs, type Answered } from '../say/formats/answer.ts';
 import { formatJson, type Said } from '../say/formats/json.ts';
 import { diffToJson, makeReview, formatReviewMarkdown, differenceCases, differencesFound } from '../say/differences.ts';
-import { snapshotsJson } from '../say/snapshots.ts';
+import { groundsOf, snapshotsJson } from '../say/snapshots.ts';
 import type { difference } from '../say/outputs/compile-and-compare.ts';
 import type { Tracing } from '../say/equivalence.ts';
-import { formatMarkdown, formatText, takenMarkdown } from '../say/formats/markdown.ts';
+import { formatMarkdown, formatText, groundsMarkdown, takenMarkdown } from '../say/formats/markdown.ts';
 import { sayFindings } from '../say/words/said.ts';
 export { formatSideDiffs } from '../say/formats/unified.ts';
 
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { refuse } from './refusal.ts';
+import { refuse, refuseNoServices } from './refusal.ts';
 
 export interface Differences {
   readonly from: Snapshot;
@@ -53,7 +53,7 @@ export async function compareSides(
 
 /** Clauses on what one side lacks. */
 export function listUncompared({ diff }: Differences): readonly string[] {
-  return describeGaps(diff.gaps.filter(({ objects }) => !objects));
+  return describeGaps(diff.gaps.filter(({ beyond }) => !beyond));
 }
 
 /** Services for which neither side programs anything, because they have no cluster IP yet. */
@@ -69,11 +69,8 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
 /** Refuses sides that have nothing comparable in common. */
 export function isUnchanged({ from, to, diff }: Differences): boolean {
   if (!isSame(diff)) return false;
-  const names = { from: from.name, to: to.name };
-  if (diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', ...names });
-  // A bundle without Services was made on purpose.
-  const isEmpty = ({ kind, cluster }: Snapshot): boolean => kind === 'manifests' && cluster?.services.length === 0;
-  if (isEmpty(from) && isEmpty(to)) refuse({ problem: 'no-services', ...names });
+  if (diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
+  refuseNoServices(from, to);
   return true;
 }
 
@@ -88,8 +85,9 @@ export function diffAnswer(
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
   const flowBlocks = flows ? reportFlows(flows, limit) : [];
   const blocks = () => [...flowBlocks, ...(review ? reportReview(review, limits) : reportDiff(diff, limits))];
-  const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks()));
   const snapshots = () => snapshotsJson([from, to]);
+  const grounds = () => (isSame(diff) ? groundsMarkdown(groundsOf(snapshots())) : '');
+  const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks())) + grounds();
   return {
     text: () => formatText(blocks(), painter(isColoured)),
     markdown: () => markdown() + takenMarkdown(taken),

@@ -1,3 +1,4 @@
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { IdleFlags } from '../base/findings/calls.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
@@ -27,4 +28,10 @@ export function refuseFlag(flag: string, kind: (IdleFlags['because'] & { readonl
 
 export function refuse(why: BadCall): never {
   throw new Refusal(sayFinding(diagnose('bad-call', why)));
+}
+
+/** Refuses to call two sides alike that were to hold Services, and hold none. A bundle without Services was made on purpose. */
+export function refuseNoServices(from: Snapshot, to: Snapshot): void {
+  const isEmpty = ({ kind, cluster }: Snapshot): boolean => kind === 'manifests' && cluster?.services.length === 0;
+  if (isEmpty(from) && isEmpty(to)) refuse({ problem: 'no-services', from: from.name, to: to.name });
 }

@@ -23,9 +23,16 @@ import type { Answered, AnswerOutput } from './formats/answer.ts';
 import { lacksOf } from './diff-review.ts';
 import type { checked, checkedFleet } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
-import { snapshotsJson } from './snapshots.ts';
+import { groundsOf, snapshotsJson } from './snapshots.ts';
 import { sayFinding, sayFindings, type SaidFinding } from './words/said.ts';
-import { codeBlock, escapeMarkdown, formatText, listItems, takenMarkdown } from './formats/markdown.ts';
+import {
+  codeBlock,
+  escapeMarkdown,
+  formatText,
+  groundsMarkdown,
+  listItems,
+  takenMarkdown,
+} from './formats/markdown.ts';
 import { formatFileDiffs } from './formats/unified.ts';
 
 /** What a folder holds of a node: its bundle, by -o, or a golden for git. */
@@ -152,14 +159,18 @@ function describeDifference(
 
 /** The change as a comment on a pull request, and the command that accepts it. */
 async function checkToMarkdown(report: CheckReport): Promise<string> {
-  const { folder, files, comparison, problems, accept } = report;
-  if (files.length === 0) return '**No difference.**\n';
+  const { folder, files, comparison, problems, accept, to } = report;
+  if (files.length === 0) return sameMarkdown(snapshotsJson([to]));
   const limits = { servicePorts: mostLines, lines: mostLines };
   const how = acceptMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`, accept);
   if (!comparison) return [listItems(problems.map(escapeMarkdown)), ...how].join('\n');
   const review = isSame(comparison.diff) ? undefined : await reviewOf(report, comparison);
   const what = review ? formatReviewMarkdown(review, limits) : `**${onlyFiles}**\n`;
   return [what, ...how].join('\n');
+}
+
+function sameMarkdown(snapshots: readonly SnapshotJson[]): string {
+  return `**No difference.**\n${groundsMarkdown(groundsOf(snapshots))}`;
 }
 
 function acceptMarkdown(differs: string, accept: string | undefined): readonly string[] {
@@ -202,7 +213,7 @@ export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
       return [...said.findings, ...ofExample, sayFinding(all)];
     },
     markdown: async () => {
-      if (differing.length === 0) return `**No difference.**\n${takenMarkdown(taken)}`;
+      if (differing.length === 0) return sameMarkdown(report.snapshots) + takenMarkdown(taken);
       const list = listItems(cutLines(lines, mostLines, String).map((text) => escapeMarkdown(text)));
       // One command accepts all.
       const of = example ? [`On one of them:\n`, await checkToMarkdown({ ...example, accept: undefined })] : [];

@@ -50,6 +50,8 @@ export interface EquivalenceReport {
   /** Why, and what would settle it. */
   readonly reasons: readonly string[];
   readonly findings: readonly Divergence[];
+  /** What differs between the sides and no packet shows. */
+  readonly beyond: readonly string[];
   /** What to do before a change of mode; undefined for any other comparison. */
   readonly preparations: readonly Finding[] | undefined;
 }
@@ -201,7 +203,7 @@ function countWords({ severity, causes }: { readonly severity: Severity; readonl
   return `${count(causes, 'thing')} ${causes === 1 ? one : many}`;
 }
 
-function notes({ unknown, reasons, nodes, standIns, snapshots }: EquivalenceReport): readonly string[] {
+function notes({ unknown, reasons, nodes, standIns, snapshots, beyond }: EquivalenceReport): readonly string[] {
   const rest = nodes - standIns;
   const like = standIns === 1 ? 'it' : 'one of these';
   const represented = `Compared on ${formatCount(standIns)} of ${count(nodes, 'node')}: ${rest === 1 ? `the other is like ${like}` : `the others are ${standIns === 1 ? '' : 'each '}like ${like}`}.`;
@@ -210,7 +212,7 @@ function notes({ unknown, reasons, nodes, standIns, snapshots }: EquivalenceRepo
     ...(assumed === undefined ? [] : [`${assumed}.`]),
     ...(unknown > 0 ? [`${unknownWords(unknown, reasons)}.`] : []),
     ...(standIns < nodes ? [represented] : []),
-    `Not looked at: ${joinWords(notCompared)}.`,
+    `Not looked at: ${joinWords([...beyond, ...notCompared])}.`,
   ];
 }
 
@@ -239,7 +241,7 @@ export function equivalenceAnswer(
       sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
     snapshots: () => report.snapshots,
     // What no comparison looks at is no news.
-    lacks: () => ({ notCompared: [], unknown: report.unknown, reasons: report.reasons }),
+    lacks: () => ({ notCompared: report.beyond, unknown: report.unknown, reasons: report.reasons }),
     suite: `${said.command} ${from} ${to}`,
     cases: () => casesOfReport(report, placeOf),
   };
@@ -309,13 +311,21 @@ export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
 
 /** The result that `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
-  const { from, to, nodes, standIns, represented, classes, unknown, reasons, trace, findings } = report;
+  const { from, to, nodes, standIns, represented, classes, unknown, reasons, trace, findings, beyond } = report;
   const causes = findings.map((finding) => ({
     ...finding,
     effects: finding.effects.map((effect) => effectJson(effect, trace)),
   }));
   const counts = { nodes, standIns, represented, classes, unknown };
-  return { from, to, ...counts, reasons, notCompared, summary: summaryWords(report), causes };
+  return {
+    from,
+    to,
+    ...counts,
+    reasons,
+    notCompared: [...beyond, ...notCompared],
+    summary: summaryWords(report),
+    causes,
+  };
 }
 
 function markdownBlock(lines: readonly DescriptionLine[]): string {
@@ -337,8 +347,10 @@ function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly Te
     ];
     const all = [...lines, ...finding.help];
     const place = firstPlace(finding.servicePorts, placeOf);
-    // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
-    const isBad = !report.preparations || finding.severity === 'breaks' || finding.severity === 'unknown';
+    // A change of mode is judged by what it costs; two sides that are to be equal, by any difference that asks for an action.
+    const isBad = report.preparations
+      ? finding.severity === 'breaks' || finding.severity === 'unknown'
+      : divergenceFinding(finding, report, placeOf).severity !== 'note';
     return { name: title, place: place?.locate(), failure: isBad ? { title, lines: all } : undefined, output: all };
   });
   const passed = { name: 'no class of packets differs', place: undefined, failure: undefined };

@@ -75,6 +75,17 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
   return parts.length === 0 ? undefined : `assumed: ${parts.join(', ')}`;
 }
 
+/** What an answer without any difference holds for: nodes, modes, and what kpc chose. Nothing of a dump, which says it itself. */
+export function groundsOf(snapshots: readonly SnapshotJson[]): readonly string[] {
+  const compiled = snapshots.filter(({ kind }) => kind !== 'dump');
+  if (compiled.length === 0) return [];
+  const nodes = [...new Set(compiled.flatMap(({ node }) => node ?? []))];
+  const modes = compiled.map(({ mode, assumed }) => `${mode}${assumed?.mode ? ` ${unnamedMode}` : ''}`);
+  const where = nodes.length === 0 ? 'any node' : nameSome(nodes);
+  const assumed = assumedSummary(snapshots);
+  return [`compiled for ${where}, mode ${joinWords([...new Set(modes)])}`, ...(assumed === undefined ? [] : [assumed])];
+}
+
 /** The same, one by one, where the mode has no other place: "mode ipvs (nothing names a mode)". */
 export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly string[] {
   const modes = assumedOf(snapshots, ({ mode, assumed }) => ({ among: mode, value: assumed?.mode && mode }));

@@ -223,6 +223,11 @@ endpoints: [{ addresses: [${address}], nodeName: n1 }]
     expect(markdown.stdout).toContain('### Node ports do not answer');
     const junit = await runKpc([...args, '--output', 'junit']);
     expect(junit.stdout).toContain('<failure message="Node ports do not answer on the same addresses of the node">');
+    // What other formats print as a note is no failure.
+    const { causes } = resultOf((await runKpc([...args, '--output', 'json'])).stdout) as Printed;
+    const severe = causes.filter(({ severity }) => severity !== 'opens' && severity !== 'fails-otherwise');
+    expect(severe.length).toBeLessThan(causes.length);
+    expect(junit.stdout.match(/<failure /g)).toHaveLength(severe.length);
   });
 
   test('refuses what it cannot compare, and says what to do', async () => {

@@ -92,7 +92,7 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   const isExplained = ({ owner }: KernelChange): boolean => !changed && owner !== undefined && labels.has(owner);
   const doubtful = listPair(unshown);
   const reported = groupBy([...kept.changes, ...doubtful.filter(isExplained)], ({ owner = '' }) => owner);
-  const gaps = [...findGaps({ from, to, whole, unshownSysctls }), ...kept.gaps].filter(
+  const gaps = [...findGaps({ from, to, whole, unshownSysctls, changes: changed }), ...kept.gaps].filter(
     ({ doubt }) => options.foreign || !doubt || !isForeign(doubt),
   );
   const extent = extentOf(gaps, own, from, to);

@@ -6,14 +6,12 @@ import { modeOfState } from '../../kube-proxy/evidence.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { programs, proxyModes } from '../../kube-proxy/modes.ts';
 import { unlistedWords } from '../../kube-proxy/unshown.ts';
+import { beyondKernel, beyondWords, type Beyond } from './beyond-kernel.ts';
 import type { StatePair } from './foreign-items.ts';
+import type { ServiceChange } from './service-changes.ts';
 import { workingTables } from '../../dumps/coverage.ts';
 import type { Doubt } from '../../dumps/dump.ts';
-import type { Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
-import { count, pluralOf } from '../../base/printable.ts';
-import { groupBy } from '../../cluster/grouping.ts';
-import { fullName } from '../../cluster/objects.ts';
-import { compareText } from '../../kernel/compare.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 
 /** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
 export interface Gap {
@@ -24,8 +22,8 @@ export interface Gap {
   readonly table?: TableName | undefined;
   /** The dump file that may have held more; undefined for another part. */
   readonly doubt?: Doubt | undefined;
-  /** How many objects of a kind differ between the sides, none of which kube-proxy reads. */
-  readonly objects?: { readonly kind: string; readonly count: number } | undefined;
+  /** What no kernel shows. */
+  readonly beyond?: Beyond | undefined;
   /** Whether the side that shows it has kube-proxy objects there. */
   readonly held: boolean;
 }
@@ -73,11 +71,13 @@ interface ComparedSides {
   readonly whole: StatePair;
   /** Whether a side has sysctls that the other does not show. */
   readonly unshownSysctls: boolean;
+  /** How their Services differ, if both record them. */
+  readonly changes: readonly ServiceChange[] | undefined;
 }
 
 /** What was not compared between two sides. Ignores parts that no kube-proxy in their modes programs and neither side has. */
 export function findGaps(sides: ComparedSides): readonly Gap[] {
-  const { from, to, whole } = sides;
+  const { from, to, whole, changes } = sides;
   const isAsked = askedOf(from, to);
   const ofParts = parts.flatMap((part): readonly Gap[] => {
     const held = [whole.from, whole.to].some((state) => holds(state, part));
@@ -87,7 +87,9 @@ export function findGaps(sides: ComparedSides): readonly Gap[] {
   });
   const doubts = [...from.doubts, ...to.doubts];
   const ofDoubts = doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }));
-  return [...ofParts, ...ofDoubts, ...findUnreadObjects(from, to)];
+  const ofServices = beyondKernel(from, to, changes);
+  const others = ofServices.map((beyond): Gap => ({ part: 'rest', family: undefined, beyond, held: false }));
+  return [...ofParts, ...ofDoubts, ...others];
 }
 
 /** The tables that one of two sides does not show; undefined for a whole part. */
@@ -172,40 +174,10 @@ export function withLeftOut<Diff extends { readonly gaps: readonly Gap[]; readon
   return { ...diff, gaps: [...diff.gaps, gap], extent: diff.extent === 'all' ? 'part' : diff.extent };
 }
 
-/** Objects that differ and that kube-proxy does not read: what they mean for packets is not compared. */
-function findUnreadObjects(from: Snapshot, to: Snapshot): readonly Gap[] {
-  if (from.kind !== 'manifests' || to.kind !== 'manifests') return [];
-  const [before, after] = [unreadObjects(from.objects), unreadObjects(to.objects)];
-  const kinds = [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
-    const [old, fresh] = [before.get(name), after.get(name)];
-    return old?.text === fresh?.text ? [] : ((old ?? fresh)?.kind ?? []);
-  });
-  return [...groupBy(kinds.toSorted(compareText), (kind) => kind)].map(([kind, own]): Gap => {
-    return { part: 'rest', family: undefined, objects: { kind, count: own.length }, held: false };
-  });
-}
-
-/** What decides about packets besides kube-proxy's rules, by kind and name. When an object was created does not matter. */
-function unreadObjects({ policies, ingresses, gateways, referenceGrants }: SnapshotObjects) {
-  const all = [
-    ...policies.map(({ object }) => ({ kind: 'NetworkPolicy', object })),
-    ...ingresses.map(({ object }) => ({ kind: object.kind, object })),
-    ...gateways.map(({ object }) => ({ kind: object.of === undefined ? 'Gateway' : 'ListenerSet', object })),
-    ...referenceGrants.map(({ object }) => ({ kind: 'ReferenceGrant', object })),
-  ];
-  const named = all.map(({ kind, object }) => {
-    const { metadata, ...fields } = object;
-    const text = JSON.stringify({ ...fields, created: undefined });
-    return [`${kind} ${fullName(metadata)}`, { kind, text }] as const;
-  });
-  return new Map(named);
-}
-
 /** The names of the parts that were not compared, without repetition. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
-  const words = gaps.map(({ part, family, table, doubt, objects }) => {
-    if (objects)
-      return `${count(objects.count, objects.kind, pluralOf(objects.kind))} that ${objects.count === 1 ? 'differs' : 'differ'}`;
+  const words = gaps.map(({ part, family, table, doubt, beyond }) => {
+    if (beyond) return beyondWords(beyond);
     if (doubt) return describeDoubt(doubt);
     const ofTable = table === undefined ? '' : ` of table ${table}`;
     return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;

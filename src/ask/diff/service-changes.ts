@@ -1,6 +1,7 @@
 import { explainEndpoints, isUsed } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type Endpoint, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
+import { selectorWords, type Service } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { Place } from '../../kernel/place.ts';
 import { changeOf, type ChangeKind } from '../changes/kernel-change.ts';
@@ -30,36 +31,45 @@ export interface ServicePortChange {
   readonly place: Place | undefined;
 }
 
+/** With the Service, as "namespace/name". */
+export interface ServiceChange extends ServicePortChange {
+  readonly service: string;
+}
+
 /** Compares two clusters Service port by Service port. Returns those that differ, sorted by label. */
-export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): readonly ServicePortChange[] {
+export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): readonly ServiceChange[] {
   const [before, after] = [indexCluster(from.cluster), indexCluster(to.cluster)];
   const renames = findRenames(before, after);
   const renamedFrom = new Set(renames.values());
-  const changes: ServicePortChange[] = [...diffUnprogrammed(before, after)];
+  const sources = diffSources(from, to);
+  const changes: ServiceChange[] = [...diffUnprogrammed(before, after, sources)];
   for (const [label, ports] of after.ports) {
+    const name = serviceOfPorts(ports);
     const formerLabel = renames.get(label);
     const old = before.ports.get(formerLabel ?? label);
     const service = serviceOf(ports, after);
     const place = ports[0]?.places?.port ?? service?.place;
     if (!old) {
       const reasons = [...whyOneSided('added', serviceOf(ports, before)), ...newFaults([], ports, from, to)];
-      changes.push({ label, change: 'added', reasons, place });
+      changes.push({ label, service: name, change: 'added', reasons, place });
       continue;
     }
     const reasons = [
       ...(formerLabel === undefined ? [] : diffPortNames(old, ports)),
       ...diffServiceFields(serviceOf(old, before), service, ports[0]?.portName),
+      ...sources(name),
       ...diffPorts(old, ports, from, to),
     ];
     if (reasons.length === 0) continue;
     const faults = newFaults(old, ports, from, to);
-    changes.push({ label, formerLabel, change: 'changed', reasons: [...reasons, ...faults], place });
+    changes.push({ label, service: name, formerLabel, change: 'changed', reasons: [...reasons, ...faults], place });
   }
   for (const [label, ports] of before.ports) {
     if (after.ports.has(label) || renamedFrom.has(label)) continue;
     const service = serviceOf(ports, after);
     const place = service?.place ?? ports[0]?.places?.port;
-    changes.push({ label, change: 'removed', reasons: whyOneSided('removed', service), place });
+    const reasons = whyOneSided('removed', service);
+    changes.push({ label, service: serviceOfPorts(ports), change: 'removed', reasons, place });
   }
   return changes.sort((a, b) => compareText(a.label, b.label));
 }
@@ -90,8 +100,32 @@ function indexCluster(cluster: Cluster): ClusterIndex {
   };
 }
 
-function serviceOf([port]: readonly ServicePort[], index: ClusterIndex): ServiceInfo | undefined {
-  return port && index.services.get(`${port.namespace}/${port.service}`);
+function serviceOf(ports: readonly ServicePort[], index: ClusterIndex): ServiceInfo | undefined {
+  return index.services.get(serviceOfPorts(ports));
+}
+
+function serviceOfPorts([port]: readonly ServicePort[]): string {
+  return port ? serviceName(port) : '';
+}
+
+/** What the endpoints of a Service are made from, besides Pods. */
+export const sourceFields = ['selector', 'publishNotReadyAddresses', 'targetPort'] as const;
+
+/** Compares what a Service's endpoints are made from, as far as both sides show it as written. */
+function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: string) => readonly ServiceReason[] {
+  return (service) => {
+    const [old, fresh] = [from, to].map(({ written }) => written.get(service)?.spec);
+    if (!old || !fresh) return [];
+    const publishes = [old, fresh].map((spec) => String(spec.publishNotReadyAddresses)) as [string, string];
+    return [
+      ...field('selector', sortedWords(old.selector), sortedWords(fresh.selector)),
+      ...field('publishNotReadyAddresses', ...publishes),
+    ];
+  };
+}
+
+function sortedWords(selector: Service['spec']['selector'] = {}): string {
+  return selectorWords(Object.fromEntries(Object.entries(selector).toSorted(([a], [b]) => compareText(a, b))));
 }
 
 /**
@@ -125,7 +159,11 @@ function whyOneSided(change: 'added' | 'removed', other: ServiceInfo | undefined
 }
 
 /** Services that kube-proxy programs on neither side; they still have DNS names. */
-function diffUnprogrammed(before: ClusterIndex, after: ClusterIndex): readonly ServicePortChange[] {
+function diffUnprogrammed(
+  before: ClusterIndex,
+  after: ClusterIndex,
+  sources: (service: string) => readonly ServiceReason[],
+): readonly ServiceChange[] {
   return [...new Set([...before.services.keys(), ...after.services.keys()])].flatMap((label) => {
     const [from, to] = [before.services.get(label), after.services.get(label)];
     if ([from, to].some((service) => service && service.skipped === undefined)) return [];
@@ -135,9 +173,12 @@ function diffUnprogrammed(before: ClusterIndex, after: ClusterIndex): readonly S
       ...programmed(from ? from.skipped : 'absent', to ? to.skipped : 'absent'),
       ...(from && to ? [...field('type', from.type, to.type), ...list('ports', portsOf(from), portsOf(to))] : []),
       ...field('externalName', from?.externalName ?? '', to?.externalName ?? ''),
+      ...sources(label),
       ...(from && to ? diffNames(from, to) : scaled(counts[0] ?? 0, counts[1] ?? 0)),
     ];
-    return reasons.length === 0 ? [] : [{ label, change: changeOf(from, to), reasons, place: (to ?? from)?.place }];
+    return reasons.length === 0
+      ? []
+      : [{ label, service: label, change: changeOf(from, to), reasons, place: (to ?? from)?.place }];
   });
 }
 

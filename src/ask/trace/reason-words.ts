@@ -246,11 +246,14 @@ function listing(command: string): MissingInWords {
 }
 
 function ownAddresses({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
+  const command = 'ip addr';
+  if (kind === 'dump') return { command, settle: 'add the output of ip addr, or name it with --host-addresses' };
+  // Of two sides that are read apart, no command takes all Nodes.
   if (nodeName === '' && objects.nodes.length > 1)
-    return { command: '--node', settle: 'name one of the Nodes with --node, or use --all-nodes' };
-  return kind === 'dump'
-    ? { command: 'ip addr', settle: 'add the output of ip addr, or name it with --host-addresses' }
-    : { command: 'ip addr', settle: 'add the Node, or name the output of ip -j addr with --host-addresses' };
+    return { command: '--node', settle: 'name one of the Nodes with --node' };
+  // A difference is traced without the objects of its sides: there may be a Node that is not named.
+  const which = nodeName === '' ? 'name the Node with --node, and add it if the input lacks it' : 'add the Node';
+  return { command, settle: `${which}, or name the output of ip -j addr with --host-addresses` };
 }
 
 function flagWords(

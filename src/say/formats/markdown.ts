@@ -83,6 +83,11 @@ function delimit(text: string, least: number): string {
 }
 
 /** Which flags a kpc.yaml gave, for a reviewer: it may leave out what would differ. */
+/** What an answer without any difference holds for: a comment on a pull request has nothing beside it. */
+export function groundsMarkdown(grounds: readonly string[]): string {
+  return grounds.length === 0 ? '' : `\n${listItems(grounds.map(escapeMarkdown))}`;
+}
+
 export function takenMarkdown(taken: readonly string[] = []): string {
   return taken.map((words) => `\nFlags ${escapeMarkdown(words)}\n`).join('');
 }

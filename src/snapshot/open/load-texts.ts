@@ -312,7 +312,9 @@ function describeEmptiness(
     return [diagnose('nothing-programmed', { services: prepared.services.length, lacking, isRefused })];
   }
   const { slices, endpoints, serviceCidrs, configs, facts, autoscalers } = inputs;
-  const others = [nodes, pods, workloads, autoscalers, slices, endpoints, serviceCidrs, configs, facts];
+  const { policies, ingresses, gateways, referenceGrants, namespaces } = inputs;
+  const ofTraffic = [policies, ingresses, gateways, referenceGrants, namespaces];
+  const others = [nodes, pods, workloads, autoscalers, slices, endpoints, serviceCidrs, configs, facts, ...ofTraffic];
   const holdsObjects = skipped.size > 0 || others.some(({ length }) => length > 0);
   const unbuilt = findOutermost([...inputs.files.keys()]);
   if (skipped.has('Kustomization') || (unbuilt !== undefined && !holdsObjects)) {

@@ -1,0 +1,111 @@
+// What differs between two sides, decides about packets, and shows neither in the kernel nor in single packets.
+import { count, nameSome, pluralOf } from '../../base/printable.ts';
+import { groupBy } from '../../cluster/grouping.ts';
+import { fullName, type Ingress } from '../../cluster/objects.ts';
+import { compareText } from '../../kernel/compare.ts';
+import type { Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
+import { sourceFields, type ServiceChange } from './service-changes.ts';
+
+export type Beyond =
+  /** How many objects of a kind differ, none of which kube-proxy reads. */
+  | { readonly kind: 'objects'; readonly of: string; readonly count: number }
+  /** How many of a kind lead to a Service that changed, and are the same themselves. */
+  | { readonly kind: 'ways'; readonly of: string; readonly count: number }
+  /** Services of which neither side gives endpoints, and which differ in what these are made from. */
+  | { readonly kind: 'endpoints'; readonly services: readonly string[] }
+  /** Services that differ in session affinity, which the first connection of a client does not show. */
+  | { readonly kind: 'later-connections'; readonly services: readonly string[] };
+
+/** `changes`: how the Services of the two sides differ; undefined if one side does not record them. */
+export function beyondKernel(from: Snapshot, to: Snapshot, changes: readonly ServiceChange[] = []): readonly Beyond[] {
+  return [
+    ...(from.kind === 'manifests' && to.kind === 'manifests' ? beyondServices(from.objects, to.objects, changes) : []),
+    ...ofServices(
+      'endpoints',
+      changedIn(sourceFields, changes).filter((name) => [from, to].every((side) => isUngiven(name, side))),
+    ),
+    ...ofServices('later-connections', changedIn(['sessionAffinity'], changes)),
+  ];
+}
+
+function beyondServices(
+  from: SnapshotObjects,
+  to: SnapshotObjects,
+  changes: readonly ServiceChange[],
+): readonly Beyond[] {
+  const [before, after] = [unreadObjects(from), unreadObjects(to)];
+  const differing = [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
+    const [old, fresh] = [before.get(name), after.get(name)];
+    return old?.text === fresh?.text ? [] : ((old ?? fresh)?.kind ?? []);
+  });
+  const changed = new Set(changes.map(({ service }) => service));
+  const leading = to.ingresses.flatMap(({ object }) => {
+    const name = keyOf(object.kind, object);
+    return before.get(name)?.text === after.get(name)?.text && leadsTo(changed, object) ? [object.kind] : [];
+  });
+  return [...countKinds('objects', differing), ...countKinds('ways', leading)];
+}
+
+/** What decides about packets besides kube-proxy's rules, by kind and name. When an object was created does not matter. */
+function unreadObjects({ policies, ingresses, gateways, referenceGrants }: SnapshotObjects) {
+  const all = [
+    ...policies.map(({ object }) => ({ kind: 'NetworkPolicy', object })),
+    ...ingresses.map(({ object }) => ({ kind: object.kind, object })),
+    ...gateways.map(({ object }) => ({ kind: object.of === undefined ? 'Gateway' : 'ListenerSet', object })),
+    ...referenceGrants.map(({ object }) => ({ kind: 'ReferenceGrant', object })),
+  ];
+  const named = all.map(({ kind, object }) => {
+    const { metadata: _, ...fields } = object;
+    return [keyOf(kind, object), { kind, text: JSON.stringify({ ...fields, created: undefined }) }] as const;
+  });
+  return new Map(named);
+}
+
+function keyOf(kind: string, { metadata }: Pick<Ingress, 'metadata'>): string {
+  return `${kind} ${fullName(metadata)}`;
+}
+
+function leadsTo(services: ReadonlySet<string>, { routes }: Ingress): boolean {
+  const backends = routes.flatMap((route) => route.backends);
+  return backends.some(
+    ({ service, namespace }) => service !== undefined && services.has(fullName({ namespace, name: service })),
+  );
+}
+
+function countKinds(kind: 'objects' | 'ways', kinds: readonly string[]): readonly Beyond[] {
+  const byKind = groupBy(kinds.toSorted(compareText), (each) => each);
+  return [...byKind].map(([of, own]) => ({ kind, of, count: own.length }));
+}
+
+/** The Services that differ in one of these fields. */
+function changedIn(fields: readonly string[], changes: readonly ServiceChange[]): readonly string[] {
+  const own = changes.filter(({ reasons }) =>
+    reasons.some((reason) => reason.kind === 'field' && fields.includes(reason.field)),
+  );
+  return [...new Set(own.map(({ service }) => service))];
+}
+
+function isUngiven(service: string, side: Snapshot): boolean {
+  return side.kind !== 'dump' && side.info(service)?.endpointsGiven === false;
+}
+
+function ofServices(kind: 'endpoints' | 'later-connections', services: readonly string[]): readonly Beyond[] {
+  return services.length === 0 ? [] : [{ kind, services }];
+}
+
+export function beyondWords(beyond: Beyond): string {
+  switch (beyond.kind) {
+    case 'objects':
+      return `${countOf(beyond)} that ${beyond.count === 1 ? 'differs' : 'differ'}`;
+    case 'ways':
+      return `${countOf(beyond)} that ${beyond.count === 1 ? 'leads' : 'lead'} to a Service that changed`;
+    case 'endpoints':
+      return `endpoints of ${nameSome(beyond.services)}, which neither side gives`;
+    case 'later-connections':
+      return `later connections of a client, as session affinity of ${nameSome(beyond.services)} differs`;
+  }
+}
+
+function countOf({ of, count: number }: Extract<Beyond, { readonly count: number }>): string {
+  return count(number, of, pluralOf(of));
+}

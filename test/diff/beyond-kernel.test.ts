@@ -1,0 +1,90 @@
+// What differs between two sides and no packet shows: diff and equivalence name it alike.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
+import { runKpc } from '../support/run-kpc.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-beyond-'));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const service = (spec: string, port = 'http'): string =>
+  `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: 10.96.0.10, ${spec}, ports: [{name: ${port}, port: 80}]}}\n`;
+const selecting = service('selector: {app: web}');
+const slice =
+  '---\n{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web, labels: {kubernetes.io/service-name: web}}, addressType: IPv4, ports: [{name: http, port: 80}, {name: web, port: 80}], endpoints: [{addresses: [10.244.0.5]}]}\n';
+const ingress = (to: string): string =>
+  `---\n{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: ${to}}, spec: {defaultBackend: {service: {name: ${to}, port: {number: 80}}}}}\n`;
+const policy =
+  '---\n{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: web}, spec: {podSelector: {}}}\n';
+
+async function run(command: 'diff' | 'equivalence', before: string, after: string) {
+  writeFileSync(join(cwd, 'from.yaml'), before);
+  writeFileSync(join(cwd, 'to.yaml'), after);
+  const { status, stdout } = await runKpc([command, 'from.yaml', 'to.yaml', '--output', 'json'], { cwd });
+  return {
+    status,
+    result: resultOf(stdout) as Record<string, never>,
+    codes: findingsOf(stdout).map(({ code }) => code),
+  };
+}
+
+const reasonsOf = ({ servicePorts }: Record<string, readonly { readonly reasons: readonly object[] }[]>) =>
+  (servicePorts ?? []).flatMap(({ reasons }) => reasons);
+
+describe('what the endpoints of a Service are made from', () => {
+  test.each([
+    ['selector', 'selector: {app: api}', { from: 'app=web', to: 'app=api' }],
+    ['publishNotReadyAddresses', 'selector: {app: web}, publishNotReadyAddresses: true', { from: 'false', to: 'true' }],
+  ])('%s', async (field, spec, turn) => {
+    const { status, result } = await run('diff', selecting, service(spec));
+    expect(status).toBe(1);
+    expect(reasonsOf(result)).toEqual([expect.objectContaining({ kind: 'field', field, ...turn })]);
+    expect(result['notCompared']).toContainEqual(expect.stringMatching(/endpoints.*default\/web/));
+    const same = await run('equivalence', selecting, service(spec));
+    expect(same.result['notCompared']).toContainEqual(expect.stringMatching(/endpoints.*default\/web/));
+  });
+
+  test('of a headless Service', async () => {
+    const headless = (app: string) => service(`selector: {app: ${app}}`).replace('10.96.0.10', 'None');
+    const { status, result } = await run('diff', headless('a') + policy, headless('b') + policy);
+    expect(status).toBe(1);
+    expect(reasonsOf(result)).toEqual([expect.objectContaining({ kind: 'field', field: 'selector' })]);
+  });
+
+  test('the order of labels does not count', async () => {
+    const labels = (text: string) => service(`selector: {${text}}`) + slice;
+    expect(await run('diff', labels('a: b, c: d'), labels('c: d, a: b'))).toMatchObject({ status: 0 });
+  });
+});
+
+describe.each(['diff', 'equivalence'] as const)('%s names', (command) => {
+  test.each([
+    ['a policy that differs', selecting + slice, selecting + slice + policy, /^1 NetworkPolicy/],
+    [
+      'an Ingress that leads to a Service that changed, and no other',
+      selecting + slice + ingress('web') + ingress('other'),
+      service('selector: {app: web}', 'web') + slice + ingress('web') + ingress('other'),
+      /^1 Ingress/,
+    ],
+    [
+      'session affinity',
+      selecting + slice,
+      service('selector: {app: web}, sessionAffinity: ClientIP') + slice,
+      /session affinity of default\/web/,
+    ],
+  ])('%s', async (_, before, after, wanted) => {
+    const { result } = await run(command, before, after);
+    expect(result['notCompared']).toContainEqual(expect.stringMatching(wanted));
+    const same = await run(command, after, after);
+    expect(same.result['notCompared']).not.toContainEqual(expect.stringMatching(wanted));
+  });
+
+  test('that neither side holds a Service', async () => {
+    expect(await run(command, policy, policy)).toMatchObject({
+      status: 2,
+      codes: expect.arrayContaining(['bad-call']),
+    });
+  });
+});
