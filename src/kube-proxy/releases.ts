@@ -49,7 +49,7 @@ export const behaviourChanges = {
     mode: 'userspace',
     pullRequests: [112133],
     before:
-      'reads Endpoints: it matches ports by their name alone, and treats an address that is both ready and not ready as not ready',
+      'reads Endpoints: it matches ports by their name alone, and takes an address that is both ready and not ready for not ready',
     after: 'reads EndpointSlices, and matches ports by name and protocol',
   },
   'zone-hints': {

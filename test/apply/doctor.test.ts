@@ -217,8 +217,8 @@ describe('doctor on routes', () => {
 });
 
 test.each([
-  ['nothing', [], 0, 'fit for IPVS mode and iptables mode, and not for nftables mode'],
-  ['IPVS', ['ipvsadm'], 0, 'fit for iptables mode, and not for IPVS mode and nftables mode'],
+  ['nothing', [], 0, 'fit for IPVS mode and iptables mode, but not for nftables mode'],
+  ['IPVS', ['ipvsadm'], 0, 'fit for iptables mode, but not for IPVS mode and nftables mode'],
   ['what each needs', ['ip'], 1, 'not fit for any mode yet'],
 ])('doctor without a bundle says for which modes a node is fit that lacks %s', async (_, lacks, status, words) => {
   const { host } = createFakeNode();

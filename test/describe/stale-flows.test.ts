@@ -139,7 +139,7 @@ test('a Service that is asked about has its own stale flows below it', async () 
 test('flows alone say what to add', async () => {
   const { status, stderr } = await runKpc(['describe', '-q', write('conntrack.txt', listing)]);
   expect(status).toBe(1);
-  expect(stderr).toContain('help: add what iptables-save, nft list ruleset or ipvsadm -Sn prints, or manifests');
+  expect(stderr).toContain('help: add the output of iptables-save, nft list ruleset or ipvsadm -Sn, or manifests');
 });
 
 test.each([
@@ -176,7 +176,7 @@ test('beside manifests, a trace has the flows of the listing and the rules of th
   expect(stdout).toContain('flows of this sender exist and keep their ends');
   // Only a trace compiles: describe has the endpoints of the manifests.
   const other = await runKpc(['describe', ...inputs, '--proxy-mode', 'iptables']);
-  expect(other.stderr).toMatch(/--proxy-mode: only for manifests, and \S*conntrack\.txt is a dump/);
+  expect(other.stderr).toMatch(/--proxy-mode: only for manifests, but \S*conntrack\.txt is a dump/);
 });
 
 test('a trace says where flows of the same ends keep going', async () => {

@@ -157,7 +157,7 @@ describe('a part of the rules', () => {
 
   test('a rule for packets without a local endpoint does not show the endpoints', async () => {
     const text = await runKpc(['describe', 'shop/web', '-f', filter]);
-    expect(text.stdout).toContain('endpoints: unknown, because the dump does not show what leads to them');
+    expect(text.stdout).toContain('endpoints: unknown, because the dump does not show the objects that lead to them');
     const json = await runKpc(['describe', 'shop/web', '-f', filter, '-q', '--output', 'json']);
     expect(json.stdout).toContain('"fallback": "local-drops"');
     expect(json.stdout).not.toContain('"endpoints"');
@@ -347,7 +347,7 @@ describe('inputs are told apart by what they hold', () => {
 
   test('flags for manifests are refused of anything else, and so is what does not go together', async () => {
     const flags = await runKpc(['describe', before, '--proxy-mode', 'ipvs']);
-    expect(flags.stderr).toContain('--proxy-mode: only for manifests, and');
+    expect(flags.stderr).toContain('--proxy-mode: only for manifests, but');
     const mixed = await runKpc(['describe', bundle, '-f', before]);
     expect(mixed).toMatchObject({ status: 2, stdout: '' });
     expect(mixed.stderr).toContain('is a bundle: ');

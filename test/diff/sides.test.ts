@@ -41,7 +41,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const bundle = join(projectFolder, 'fixtures/quickstart/expected-ipvs');
     const run = await runKpc(['diff', '--rules', bundle, bundle, '--node', 'worker-2', '--proxy-mode', 'ipvs']);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toMatch(/^error: --proxy-mode, --node: only for manifests, and neither /);
+    expect(run.stderr).toMatch(/^error: --proxy-mode, --node: only for manifests, but neither /);
     expect(await runKpc(['diff', bundle, bundle, '--limit', '3'])).toMatchObject({ status: 0 });
   });
 

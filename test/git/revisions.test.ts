@@ -193,7 +193,7 @@ describe('what is no side', () => {
       const { status, stderr } = await diff(writeFolder(cwd, { 'svc.yaml': svc }), 'main:.', 'svc.yaml');
       expect(status).toBe(2);
       expect(stderr).toContain(
-        'main:.: error: there is no such file, and nor can a revision be read: not a git repository',
+        'main:.: error: there is no such file, nor can a revision be read: not a git repository',
       );
       const lacking = await runKpc(['diff', 'main:.', 'svc.yaml'], { cwd, env: { PATH: cwd } });
       expect(lacking.stderr).toContain('kpc needs git, which is not installed');

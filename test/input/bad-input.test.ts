@@ -246,7 +246,7 @@ suite('Services', () => {
 
   test('texts that YAML takes for something else', () => {
     expect(wrongWith(['ports:', '- name: on', '  port: 80'])).toEqual([
-      '7:11 error: name is true, not a string: put it in quotes (to YAML, yes and on are true, no and off are false) [bad-value]',
+      '7:11 error: name is true, not a string: put it in quotes (to YAML 1.1, yes, y and on are true, no, n and off are false) [bad-value]',
     ]);
   });
 
@@ -368,7 +368,7 @@ suite('files', () => {
       'binary.yaml: the file is binary: name YAML or JSON in UTF-8 [unreadable-file]',
       'latin1.yaml: the file is not UTF-8 text: name YAML or JSON in UTF-8 [unreadable-file]',
       'utf16.json: the file is UTF-16: name YAML or JSON in UTF-8 [unreadable-file]',
-      'undefined: 3 of 6 files have errors: leave out what is wrong with --skip-invalid [left-out]',
+      'undefined: 3 of 6 files have errors: use --skip-invalid to skip objects with errors [left-out]',
     ]);
     expect([...files.values()].map(({ name }) => name.slice(folder.length + 1))).toEqual([
       'comments.yaml',

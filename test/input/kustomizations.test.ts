@@ -90,7 +90,7 @@ describe('a tree with an overlay', () => {
   const patch =
     'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 81, nodePort: 30081 }] }\n';
   const missing = (severity: string, lacks: string, more = '') =>
-    `${severity}: this kustomization takes ${lacks}, which the input does not hold${more}: run "kubectl kustomize k8s/prod | kpc compile -f -"`;
+    `${severity}: this kustomization needs ${lacks}, which is not in the input${more}: run "kubectl kustomize k8s/prod | kpc compile -f -"`;
 
   test.for([
     'patches: [{ path: patch.yaml, target: { kind: Service } }]',

@@ -294,7 +294,7 @@ describe('--kubernetes-version auto', () => {
 
 test('primary is no value of nodePortAddresses up to 1.30, and a warning says so', async () => {
   const flags = ['compile', '-f', 'web.yaml', '--nodeport-addresses', 'primary', '-o', 'primary'];
-  const told = 'does not take this, and does not start';
+  const told = 'does not start with it';
   const before = await kpc(...flags, '--kubernetes-version', '1.30');
   expect(before.status, before.stderr).toBe(0);
   expect(before.stderr).toContain(`warning: --nodeport-addresses cannot be "primary": kube-proxy v1.30.14 ${told}`);

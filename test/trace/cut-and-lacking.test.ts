@@ -155,7 +155,7 @@ describe('virtual servers that sets name', () => {
   test('and the list lacks: the verdict is unknown, and diff says so beside the difference', async () => {
     const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => text.replace(isOf('12.12.12.12'), '') });
     const sentence =
-      'KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, and the dump lists no virtual server of it: the list is cut off, or kube-proxy could not make all of them';
+      'KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, but the dump lists no virtual server for it: the list is cut off, or kube-proxy could not make all of them';
     expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain(
       `unknown: ${sentence}; add all of the output of ipvsadm -Sn`,
     );
@@ -172,7 +172,7 @@ describe('virtual servers that sets name', () => {
       },
     });
     expect(await trace(dump, 'pod', '10.98.154.163:80')).toMatch(
-      /unknown: KUBE-LOOP-BACK names 10\.244\.\S+, and the dump lists no real server of it/,
+      /unknown: KUBE-LOOP-BACK names 10\.244\.\S+, but the dump lists no real server for it/,
     );
   });
 });
@@ -250,7 +250,7 @@ describe('rules of Services that nothing jumps to', () => {
 
   test.each(['192.168.10.11:30938', '10.98.154.163:80', '12.12.12.12:80'])('%s says so', async (to) => {
     const text = await trace(dump, '198.51.100.9', to);
-    expect(text).toContain(`chain KUBE-SERVICES has rules for it, and nothing in PREROUTING jumps there: ${why}`);
+    expect(text).toContain(`chain KUBE-SERVICES has rules for it, but nothing in PREROUTING jumps there: ${why}`);
     expect(text).not.toContain('nodePortAddresses');
   });
 

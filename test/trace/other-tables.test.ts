@@ -38,9 +38,9 @@ describe.concurrent('a firewall of the family inet', () => {
     ['192.0.2.9', '10.244.1.2:80', 'left to routing', 'how'],
     ['203.0.113.5', '192.168.10.11:22', 'dropped', 'firewall input rule 6'],
     ['192.0.2.9', '192.168.10.11:22', 'reaches the node itself', 'firewall input rule 7'],
-    ['192.0.2.9', '192.168.10.11:80', 'dropped', 'no rule decides, and the policy of the chain is drop'],
+    ['192.0.2.9', '192.168.10.11:80', 'dropped', 'no rule decides, so the policy of the chain drops it'],
     ['2001:db8:1::9', '[2001:db8:1::11]:80', 'reaches the node itself', 'firewall input rule'],
-    ['2001:db8:1::9', '[2001:db8:1::11]:81', 'dropped', 'no rule decides, and the policy of the chain is drop'],
+    ['2001:db8:1::9', '[2001:db8:1::11]:81', 'dropped', 'no rule decides, so the policy of the chain drops it'],
   ] as const)('%s to %s is %s', async ([from, to, verdict, why]) => {
     const answer = await ask(dump, from, to);
     expect(answer.split('\n')[1]).toContain(verdict);

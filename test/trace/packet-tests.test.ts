@@ -318,20 +318,20 @@ tests:
     '15:55 10.244.2.10:8080 cannot be "half" -> write a share of connections, from 0 to 1',
     '19:13 source needs a packet that is delivered -> expect delivered, or endpoints',
     '21:12 node and nodes mean the same -> keep one of them',
-    '22:5 a test has no expect -> write expect: it needs from, to and expect',
-    '22:5 a test has no to -> write to: it needs from, to and expect',
+    '22:5 a test has no expect -> add expect: a test needs from, to and expect',
+    '22:5 a test has no to -> add to: a test needs from, to and expect',
     '23:5 tests[5] cannot be "hello" -> write a mapping of fields',
   ]);
 });
 
 test.each([
-  ['a bundle', 'mode: ipvs', 'mode: the input is a bundle of iptables, and only manifests can be compiled for another'],
+  ['a bundle', 'mode: ipvs', 'mode: the input is a bundle of iptables, but only manifests can be compiled for another'],
   [
     'a bundle',
     'release: "1.36"',
-    'release: the input is a bundle of 1.37, and only manifests can be compiled for another',
+    'release: the input is a bundle of 1.37, but only manifests can be compiled for another',
   ],
-  ['a bundle', 'node: other', 'node: the input is a bundle of node1, and only manifests can be compiled for another'],
+  ['a bundle', 'node: other', 'node: the input is a bundle of node1, but only manifests can be compiled for another'],
 ])('%s has one node, mode and release: %s', async (_, setting, text) => {
   const bundle = mkdtempSync(join(scratch, 'bundle-'));
   await runKpc(['compile', ...input, '--proxy-mode', 'iptables', '-o', join(bundle, 'b')], { cwd: packets });

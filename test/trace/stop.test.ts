@@ -116,7 +116,7 @@ describe('of a dump', () => {
     const one = nftables.replace(/dnat ip to numgen random mod 3 map \{[^}]*\}/, 'dnat to 10.244.2.4:80');
     const dump = write('far.txt', one);
     expect(await summary(dump, '--from', '10.244.2.4', '--to', '10.98.154.163:80')).toContain(
-      'the endpoint is the sender itself, which gets a packet from its own address and cannot answer',
+      'the endpoint is the sender itself, which cannot answer a packet from its own address',
     );
   });
 });

@@ -48,7 +48,7 @@ async function trace(file: string, to: string, ...flags: string[]): Promise<stri
 
 test('what masquerades is taken to be as kube-proxy makes it, and said', async () => {
   const { stdout } = await runKpc(['trace', '-q', 'nat.txt', '--from', '192.0.2.7', '--to', '10.96.7.7:80'], { cwd });
-  expect(stdout).toContain('unknown: the dump lacks chain KUBE-MARK-MASQ of table nat, to which a rule goes');
+  expect(stdout).toContain('unknown: a rule goes to chain KUBE-MARK-MASQ of table nat, which the dump lacks');
   expect(stdout).toContain(
     'if KUBE-MARK-MASQ is as kube-proxy makes it, POSTROUTING jumps to KUBE-POSTROUTING and what is not shown lets it pass unchanged: delivered to 2 endpoints:',
   );
@@ -90,7 +90,7 @@ describe('a part of the rules of iptables', () => {
 
   test('without the chain that the jump leads to, there is no answer', async () => {
     const answer = await trace('no-services.txt', '10.96.7.7:80');
-    expect(answer).toContain('unknown: the dump lacks chain KUBE-SERVICES of table nat, to which a rule goes');
+    expect(answer).toContain('unknown: a rule goes to chain KUBE-SERVICES of table nat, which the dump lacks');
     expect(answer).not.toContain('left to routing');
   });
 
@@ -111,7 +111,7 @@ describe('a part of the rules of iptables', () => {
 
 test('a whole table nat shows that the jump is lost, also without table filter', async () => {
   expect(await trace('whole-nat.txt', '10.96.7.7:80')).toContain(
-    "chain KUBE-SERVICES has rules for it, and nothing in PREROUTING jumps there: something removed kube-proxy's jump",
+    "chain KUBE-SERVICES has rules for it, but nothing in PREROUTING jumps there: something removed kube-proxy's jump",
   );
 });
 
@@ -138,7 +138,7 @@ describe('nftables mode', () => {
   test('a whole table shows that it is lost', async () => {
     const answer = await trace('lost.nft', '10.98.154.163:80');
     expect(answer).toContain(
-      "chain services has rules for it, and nothing in nat-prerouting jumps there: something removed kube-proxy's jump; restart kube-proxy",
+      "chain services has rules for it, but nothing in nat-prerouting jumps there: something removed kube-proxy's jump; restart kube-proxy",
     );
     expect((await runKpc(['describe', 'lost.nft'], { cwd })).stderr).toContain(
       'note: nothing in nat-prerouting jumps to services, so no packet from there reaches a Service',

@@ -262,9 +262,9 @@ function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDes
   const { condition, nodeHints = [], zoneHints = [] } = endpoint;
   const words: { readonly [K in NonNullable<typeof kind>]: string } = {
     ready: 'used',
-    'last-resort': 'used: terminating but still serving, because no endpoint is ready',
+    'last-resort': 'used: terminating but still serving, and no endpoint is ready',
     'not-ready': `not used: ${condition}`,
-    terminating: 'not used: terminating, while other endpoints are ready',
+    terminating: 'not used: terminating, and other endpoints are ready',
     'other-node-hinted': `not used: its hints are for ${nodeHints.join(', ')}`,
     'other-zone-hinted': `not used: its hints are for zone ${zoneHints.join(', ')}`,
     'other-node': 'not used: it runs on another node',

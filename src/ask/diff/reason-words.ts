@@ -42,7 +42,7 @@ export function reasonWords(reason: ServiceReason, write: WriteValue = String): 
     case 'behaviour': {
       const { from, to, pullRequests, samePackets } = reason;
       const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
-      const effect = samePackets ? '; packets are treated the same' : '';
+      const effect = samePackets ? '; packets meet the same' : '';
       return `kube-proxy ${from.release} ${from.does}; ${to.release} ${to.does}${effect} (${pulls})`;
     }
     case 'facts':

@@ -259,7 +259,7 @@ describe('what makes no sense', () => {
     [['--all-nodes', '--jobs', '0', '-o', 'x'], 'number from 1 to 64'],
     [['--all-nodes', '--jobs', '2', '--check', 'x'], "cannot be used with option '--check"],
     [['--all-nodes', '--shard', '3/3', '-o', 'x'], 'I counts from 0'],
-    [['--shard', '0/3', '-o', 'x'], 'with --all-nodes'],
+    [['--shard', '0/3', '-o', 'x'], 'and --all-nodes'],
     [['--prune', '-o', 'x'], '--prune needs --all-nodes'],
     [['--node', 'node-1', '--node', '../node-2', '-o', 'x'], '--node cannot be'],
     [['--node', 'node-1', '--node', 'node-2', '--prune', '-o', 'x'], '--prune needs --all-nodes'],

@@ -61,7 +61,7 @@ describe('a dump of a node in userspace mode', () => {
     );
     const { stdout } = await runKpc(['describe', dump, 'shop/web']);
     expect(stdout).toMatch(
-      /endpoints: unknown, because kube-proxy itself takes connections, at port 6\d{4}, and chooses one/,
+      /endpoints: unknown, because kube-proxy itself accepts connections, at port 6\d{4}, and chooses one/,
     );
   });
 
@@ -100,7 +100,7 @@ describe('manifests in userspace mode', () => {
     const path = join(scratch, 'none.yaml');
     writeFileSync(path, readFileSync(manifests, 'utf8').replace('nodeName: n1', 'conditions: { ready: false }'));
     const { stdout } = await runKpc(['trace', path, ...asked.slice(1), '--from', 'external', '--to', '10.96.0.10:80']);
-    expect(stdout).toContain('refused: the connection is taken, and closed at once');
+    expect(stdout).toContain('refused: the connection is accepted, then closed at once');
     expect(stdout).not.toContain('192.0.0.8');
   });
 });
