@@ -279,6 +279,24 @@ export interface LabelRequirement {
   readonly values: readonly string[];
 }
 
+/** In kubectl's syntax. */
+export function requirementWords({ key, operator, values }: LabelRequirement): string {
+  switch (operator) {
+    case 'Exists':
+      return key;
+    case 'DoesNotExist':
+      return `!${key}`;
+    case 'Gt':
+      return `${key}>${values.join()}`;
+    case 'Lt':
+      return `${key}<${values.join()}`;
+    case 'NotIn':
+      return `${key} notin (${values.join()})`;
+    default:
+      return values.length === 1 ? `${key}=${values[0]}` : `${key} in (${values.join()})`;
+  }
+}
+
 /** Undefined for an unknown operator. */
 export function meetsRequirement(
   { key, operator, values }: LabelRequirement,

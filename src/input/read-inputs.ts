@@ -93,6 +93,14 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
   };
 }
 
+/** Whether it holds any object that kpc reads, or such facts. */
+export function hasObjects(inputs: Inputs): boolean {
+  const { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, autoscalers, configs, facts } = inputs;
+  const { ingresses, gateways, referenceGrants, policies, namespaces } = inputs;
+  const lists = [services, slices, endpoints, nodes, serviceCidrs, pods, workloads, autoscalers, configs, facts];
+  return [...lists, ingresses, gateways, referenceGrants, policies, namespaces].some(({ length }) => length > 0);
+}
+
 /** Applies autoscalers. A workload with 0 replicas is off on purpose, and they leave it so. */
 function scaleWorkloads({ workloads, autoscalers }: CollectedObjects): Inputs['workloads'] {
   if (autoscalers.length === 0) return workloads;

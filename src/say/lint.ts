@@ -49,7 +49,7 @@ function numberOf(findings: readonly SaidFinding[], severity: Severity): number 
 }
 
 /** "3 errors, 1 warning in 2 files; 1 ignored; 5 nodes, iptables mode". */
-function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun }: LintReport): string {
+function summaryWords({ findings, ignored, files, nodes, unserved, mode, namesMode, hasRun }: LintReport): string {
   const counts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
     const number = numberOf(findings, severity);
     return number === 0 ? [] : [count(number, severity)];
@@ -64,18 +64,20 @@ function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun
   if (!hasRun)
     return `${found}${accepted}; the rules of kpc lint run once the errors are fixed (or with --skip-invalid)`;
   const how = `${modeFacts[mode].title}${namesMode ? '' : ` ${unnamedMode}`}`;
-  return `${found}${accepted}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
+  const open = unserved === 0 ? '' : `; endpoints of ${count(unserved, 'Service')} not given`;
+  return `${found}${accepted}${open}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
 }
 
 /** What `--output json` prints beside the findings. */
 export function lintJson(report: LintReport): Shaped<typeof linted> {
-  const { findings, ignored, files, nodes, hasRun } = report;
+  const { findings, ignored, files, unserved, nodes, hasRun } = report;
   return {
     errors: numberOf(findings, 'error'),
     warnings: numberOf(findings, 'warning'),
     notes: numberOf(findings, 'note'),
     ignored: ignored.length,
     files: files.length,
+    unserved,
     nodes,
     hasRun,
     ignoredFindings: ignored,

@@ -42,6 +42,7 @@ export function testAnswer(results: readonly PacketResult[], isColoured: boolean
     markdown: () => resultsToMarkdown(results),
     findings: () => failuresOf(results),
     snapshots,
+    lacks: () => ({ notCompared: [], unknown: 0, reasons: [], beside: allBeside(results) }),
     suite: 'kpc test',
     cases: () => results.map(caseOf),
   };
@@ -57,7 +58,7 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
     ...alike.slice(0, 1).flatMap(explain),
   ]);
   const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
-  const beside = [...new Set(results.flatMap(besideOf))].map((each) => line('plain', 0, each));
+  const beside = allBeside(results).map((each) => line('plain', 0, each));
   const end = [line(role, 0, summaryWords(results)), ...(assumed === undefined ? [] : [line('dim', 0, assumed)])];
   return formatDescription([...blocks, [...end, ...beside]], isColoured);
 }
@@ -77,7 +78,7 @@ function resultsToMarkdown(results: readonly PacketResult[]): string {
   return [
     findingsMarkdown(summaryWords(results), failuresOf(results)),
     ...alike.map(([first]) => foldCode(`Trace: ${first.title}`, '', explainLines(first))),
-    ...[...new Set(results.flatMap(besideOf))].map((each) => `${escapeMarkdown(each)}\n`),
+    ...allBeside(results).map((each) => `${escapeMarkdown(each)}\n`),
     ...(assumed === undefined ? [] : [`${escapeMarkdown(assumed)}\n`]),
   ].join('\n');
 }
@@ -110,6 +111,10 @@ function besideOf({ title, trace, scene, faults }: PacketResult): readonly strin
   const open = isUndecided ? [`it is not known whether the connection works: ${reason}`] : [];
   const notes = faults.length > 0 ? [] : [...open, ...policyNotes(trace, scene)].map((note) => `${title}: ${note}`);
   return [...notes, ...describeSkipped(scene.side.doubts)];
+}
+
+function allBeside(results: readonly PacketResult[]): readonly string[] {
+  return [...new Set(results.flatMap(besideOf))];
 }
 
 /** Where packets were sent: the nodes, modes and releases, as far as the inputs say them. */

@@ -3,7 +3,7 @@ import { mayBeUnseen } from '../base/findings/services.ts';
 import { count, joinWords } from '../base/printable.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
 import type { PortFault, Snapshot } from './snapshot.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { families, familyNames, type Family } from '../kernel/family.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { findMissingJumps, type MissingJump } from '../kube-proxy/missing-jumps.ts';
@@ -19,6 +19,8 @@ export function faultsOf(port: ShownPort, side: Snapshot): readonly PortFault[] 
       case 'no-node-fits':
       case 'no-ready-endpoint':
         return true;
+      case 'family-without-endpoints':
+        return details.family === port.family;
       case 'unknown-port':
         return details.port === port.port && details.protocol === port.protocol;
       case 'undeclared-port':
@@ -41,6 +43,10 @@ export function faultWords(fault: PortFault): string {
       return `no Node has ${fault.arguments.wanted}, as ${fault.arguments.owner} asks`;
     case 'no-ready-endpoint':
       return unreadyWords(fault.arguments);
+    case 'family-without-endpoints': {
+      const { family, other } = fault.arguments;
+      return `its endpoints have only ${familyNames[other]} addresses, none ${familyNames[family]}`;
+    }
     case 'unknown-port': {
       const { owner, protocol, name, found } = fault.arguments;
       const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${name}`;
@@ -62,6 +68,8 @@ export function faultInShort(fault: PortFault): string | undefined {
       return `no Node has ${fault.arguments.wanted}`;
     case 'no-ready-endpoint':
       return unreadyInShort(fault.arguments);
+    case 'family-without-endpoints':
+      return `no ${familyNames[fault.arguments.family]} endpoints`;
     case 'unknown-port':
       return fault.arguments.name === '' ? undefined : `no port named ${fault.arguments.name}`;
     case 'undeclared-port':

@@ -66,6 +66,7 @@ const portFaultCodes = [
   'selects-nothing',
   'no-node-fits',
   'no-ready-endpoint',
+  'family-without-endpoints',
   'unknown-port',
   'undeclared-port',
 ] as const;

@@ -22,6 +22,8 @@ writeFolder(cwd, {
   'unknown.yaml': unknown,
   'both.yaml': unknown + known,
   'node.yaml': known + node,
+  'policy.yaml':
+    'apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: { name: deny }\nspec: { podSelector: {} }\n',
 });
 
 const run = async (words: string) => {
@@ -67,5 +69,24 @@ describe('a comparison', () => {
     );
     expect(shards.map(({ status }) => status).toSorted()).toEqual([0, 2]);
     expect(shards.find(({ status }) => status === 2)).toMatchObject({ stdout: '', codes: ['bad-call'] });
+  });
+});
+
+describe('an input with a NetworkPolicy alone', () => {
+  test('removes all Services of the other side, which diff shows', async () => {
+    const { status, stdout, codes } = await run('diff both.yaml policy.yaml');
+    expect(status).toBe(1);
+    expect(stdout).toContain('- default/web');
+    expect(codes).toContain('nothing-programmed');
+  });
+
+  test('has no Service to describe, which JSON says too', async () => {
+    const { status, stdout } = await run('describe policy.yaml --output json');
+    expect(status).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ result: { services: [] } });
+  });
+
+  test('has no problem', async () => {
+    expect((await run('lint policy.yaml')).status).toBe(0);
   });
 });

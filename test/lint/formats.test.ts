@@ -145,7 +145,9 @@ test('what points into an object is a finding, a note too', async () => {
       findings: [{ code: 'no-such-service', place: { line: 3 } }],
     });
     const { stderr, stdout } = await runKpc(['lint', 'in.yaml', '--ignore', 'no-such-service'], { cwd });
-    expect(stderr + stdout).toBe('no problems in 1 file; 1 ignored; IPVS mode (nothing names a mode)\n');
+    expect(stderr + stdout).toBe(
+      'no problems in 1 file; 1 ignored; endpoints of 1 Service not given; IPVS mode (nothing names a mode)\n',
+    );
   });
 });
 

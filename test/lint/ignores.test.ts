@@ -34,7 +34,7 @@ describe('--ignore', () => {
     const run = await lint({ 'in.yaml': web + api }, '--ignore', 'external-ips');
     expect(run.status).toBe(0);
     expect(told(run)).toEqual([]);
-    expect(summary(run)).toBe('no problems in 1 file; 2 ignored; iptables mode');
+    expect(summary(run)).toBe('no problems in 1 file; 2 ignored; endpoints of 2 Services not given; iptables mode');
   });
 
   test('takes several codes with commas, as the annotation does', async () => {
@@ -72,7 +72,7 @@ describe('the annotation', () => {
   test('of a Service is about this Service alone', async () => {
     const run = await lint({ 'in.yaml': annotated(web, 'external-ips') + api });
     expect(told(run)).toEqual(['warning external-ips default/api']);
-    expect(summary(run)).toBe('1 warning in 1 file; 1 ignored; iptables mode');
+    expect(summary(run)).toBe('1 warning in 1 file; 1 ignored; endpoints of 2 Services not given; iptables mode');
   });
 
   test('may hold several codes; one that matches nothing is said at its place, and one that is none is a warning', async () => {

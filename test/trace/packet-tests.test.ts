@@ -365,7 +365,7 @@ test('a packet that comes as expected, and that a policy would refuse, is not pa
   ];
   writeFileSync(join(folder, 'a.yaml'), objects.join('\n---\n'));
   writeFileSync(join(folder, 't.yaml'), 'inputs: a.yaml\ntests: [{from: 10.244.2.7, to: svc/a, expect: delivered}]\n');
-  for (const output of ['text', 'markdown', 'junit']) {
+  for (const output of ['text', 'markdown', 'junit', 'github', 'gitlab', 'sarif']) {
     const run = await runKpc(['test', '-q', join(folder, 't.yaml'), '--node', 'other', '--output', output]);
     expect(run.status).toBe(0);
     expect(run.stdout).toContain('default/deny');

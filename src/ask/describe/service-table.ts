@@ -139,16 +139,22 @@ function oddities({ service, ports, choices, endpoints }: KnownService, view: Co
     ...(service.skipped === 'no-cluster-ip' ? ['no cluster IP'] : []),
     ...(isUnserved
       ? [service.endpointsGiven === false ? 'endpoints not given' : `no endpoints${lackOf(service, ports, view)}`]
-      : []),
+      : lackedFamily(service, view)),
     ...(lacksLocal ? ['none on this node'] : []),
     ...(isPending ? ['no load balancer address'] : []),
   ];
 }
 
+function lackedFamily(service: ServiceInfo, view: CompiledSnapshot): readonly string[] {
+  const faults = view.faultsOf(fullName(service)).filter(({ code }) => code === 'family-without-endpoints');
+  return faults.flatMap((fault) => faultInShort(fault) ?? []);
+}
+
 /** Why no port has an endpoint, in few words. */
 function lackOf(service: ServiceInfo, ports: readonly ServicePort[], view: CompiledSnapshot): string {
   const isHeadless = service.skipped === 'headless';
-  const [fault] = isHeadless ? view.faultsOf(fullName(service)) : ports.flatMap((port) => faultsOf(port, view));
+  const faults = isHeadless ? view.faultsOf(fullName(service)) : ports.flatMap((port) => faultsOf(port, view));
+  const fault = faults.find(({ code }) => code !== 'family-without-endpoints');
   const words = fault && faultInShort(fault);
   return words === undefined ? '' : `: ${words}`;
 }

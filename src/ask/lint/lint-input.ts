@@ -54,6 +54,8 @@ export interface LintedService extends Sourced<Service> {
   readonly ports: readonly ServicePort[];
   /** Those of the input. */
   readonly slices: readonly Sourced<EndpointSlice>[];
+  /** Whether the input gives it endpoints, or kpc assumes them, even if there are none. */
+  readonly isGiven: boolean;
   /** Whether the input shows all its endpoints: it has slices or Endpoints of it, or the Pods of a cluster. */
   readonly knowsEndpoints: boolean;
   /** The Pods of the input that it selects, and those that workloads would have. */
@@ -136,7 +138,7 @@ function readServices(
     if (!info) return [];
     const ports = portsOf(name);
     const given = slices.get(namespace, short) ?? [];
-    const isGiven = given.length > 0 || withEndpoints.has(name);
+    const hasSlices = given.length > 0 || withEndpoints.has(name);
     const own = written.get(name) ?? object;
     const isOfCluster = isPrinted(own);
     const selected = selections.get(name) ?? [];
@@ -151,7 +153,8 @@ function readServices(
         skipped: info.skipped,
         ports,
         slices: given,
-        knowsEndpoints: isGiven || (isOfPods && info.endpointsGiven !== false),
+        isGiven: info.endpointsGiven !== false,
+        knowsEndpoints: hasSlices || (isOfPods && info.endpointsGiven !== false),
         selected,
         selectedCount: selected.reduce((sum, pod) => sum + (standsFor.get(pod) ?? 1), 0),
         isScaledToZero: selected.length > 0 && selected.every(isIdle),

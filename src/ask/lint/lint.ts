@@ -14,6 +14,7 @@ import type { NodeOptions } from '../../snapshot/open/compile.ts';
 import { isOfCompiling, type FindingCode } from '../../base/findings/codes.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
+import { hasObjects } from '../../input/read-inputs.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
@@ -68,6 +69,8 @@ export interface LintResult {
   readonly mode: ProxyMode;
   /** Whether flags or the input name the mode. */
   readonly namesMode: boolean;
+  /** How many Services have no endpoints in the input, so that nothing of these was looked at. */
+  readonly unserved: number;
   /** How many Nodes the input has. */
   readonly nodes: number;
   /** What was looked at; none if the rules have not run. */
@@ -102,6 +105,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     hasRun: input !== undefined,
     mode: loaded.settings.mode,
     namesMode: namesMode(loaded),
+    unserved: input?.services.filter(({ ports, isGiven }) => ports.length > 0 && !isGiven).length ?? 0,
     nodes: input?.nodes.length ?? 0,
     snapshots: input?.snapshots ?? (() => []),
     files: [...loaded.files.keys()],
@@ -111,13 +115,8 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
 
 /** An error where the input has no object that kpc reads: to look at nothing is not to find nothing. */
 function findNothing({ inputs }: LoadedInputs): readonly Finding[] {
-  const { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = inputs;
-  const { ingresses, gateways, referenceGrants, policies, namespaces, skipped, diagnostics } = inputs;
-  const lists = [services, slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts];
-  const isRead = [...lists, ingresses, gateways, referenceGrants, policies, namespaces].some(
-    ({ length }) => length > 0,
-  );
-  if (isRead || skipped.size === 0 || diagnostics.some(isError)) return [];
+  const { skipped, diagnostics } = inputs;
+  if (hasObjects(inputs) || skipped.size === 0 || diagnostics.some(isError)) return [];
   const kinds = [...skipped].map(([kind, number]) => count(number, kind));
   return [diagnose('no-input', { problem: 'nothing-read', kinds })];
 }

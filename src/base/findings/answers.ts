@@ -16,8 +16,10 @@ const byGolden: Weighing<{ readonly golden: Golden | undefined }> = {
 
 export const answerFindings = {
   'answer-assumes': row<Lists<'of'>>('note'),
-  /** What was not compared, how many classes of packets are unknown on both sides, and why. */
-  'answer-lacks': row<Lists<'notCompared' | 'reasons'> & Numbers<'unknown'>>('note'),
+  /** What was not compared, how many classes of packets are unknown on both sides, and why. `beside`: what else decides, in sentences. */
+  'answer-lacks': row<
+    Lists<'notCompared' | 'reasons'> & Numbers<'unknown'> & { readonly beside?: readonly string[] | undefined }
+  >('note'),
   /** `golden` is undefined when comparing two sides, neither of which is the reference. */
   'service-differs': row<Texts<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
     byGolden,

@@ -36,6 +36,8 @@ export const objectFindings = {
     };
     unrendered: Texts<'field' | 'value'>;
   }>('error'),
+  // `selector`: the part that the Pod labels of the workload do not match, as "app=web".
+  'unmatched-selector': row<Texts<'kind' | 'selector'>>('error'),
   'skipped-kinds': ofCompiling<SkippedKinds>('note'),
   'unknown-kind': row<Texts<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' }>('warning'),
   'no-input': byProblem<{

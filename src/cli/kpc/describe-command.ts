@@ -93,9 +93,10 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const modeFrom = loaded ? modeFromWords(loaded) : '';
     const description = describeSnapshot(side, what, { ...options, ...style, modeFrom });
     await call.print(description.findings, new Map());
-    if (!description.isFound) return call.fail(exitStatus.negative);
+    const { isFound, result } = description;
+    if (!isFound && result === undefined) return call.fail(exitStatus.negative);
     await call.out(formatDescribed(side, description, call.said));
-    return exitStatus.ok;
+    return isFound ? exitStatus.ok : exitStatus.negative;
   },
 });
 

@@ -1,6 +1,7 @@
 // Nodes and addresses for assumed Pods.
 import {
   meetsRequirement,
+  requirementWords,
   type LabelRequirement,
   type Node,
   type NodeRequirement,
@@ -42,24 +43,6 @@ export function describeUnmet(
   });
   const words = terms.map((term) => term.map(requirementWords).join(','));
   return { words: [...new Set(words)].join(' or '), first: terms[0]?.[0] };
-}
-
-/** In kubectl's syntax. */
-function requirementWords({ key, operator, values }: LabelRequirement): string {
-  switch (operator) {
-    case 'Exists':
-      return key;
-    case 'DoesNotExist':
-      return `!${key}`;
-    case 'Gt':
-      return `${key}>${values.join()}`;
-    case 'Lt':
-      return `${key}<${values.join()}`;
-    case 'NotIn':
-      return `${key} notin (${values.join()})`;
-    default:
-      return values.length === 1 ? `${key}=${values[0]}` : `${key} in (${values.join()})`;
-  }
 }
 
 export function admitsPods({ taints }: Pick<Node, 'taints'>, tolerations: readonly Toleration[]): boolean {

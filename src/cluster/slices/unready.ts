@@ -3,6 +3,7 @@ import type { Unready, Unused } from '../../base/findings/lint.ts';
 import { serviceName, type ServicePort } from '../model.ts';
 import { groupBy } from '../grouping.ts';
 import type { ServiceWithSlices } from '../endpoints.ts';
+import type { Family } from '../../kernel/family.ts';
 import { fullName, type EndpointSlice, type Pod, type Service, type Sourced } from '../objects.ts';
 import { isEndpoint } from './make-slices.ts';
 import { selectPods } from './select-pods.ts';
@@ -17,7 +18,10 @@ interface Unserved {
   readonly isScaledToZero: boolean;
 }
 
-/** Why it has none; undefined where ports that do not fit or a selector are the reason, which have messages of their own. */
+/**
+ * Why it has none; undefined where ports that do not fit, a selector or Nodes are the reason, which have messages of their own. Without
+ * slices in the input, kpc makes them of the Pods: one that can be an endpoint is missing for such a reason.
+ */
 export function whyUnready({ spec, ports, slices, selected, isScaledToZero }: Unserved): Unready | undefined {
   const endpoints = Math.max(...ports.map((port) => port.endpoints.length));
   const publishes = spec.publishNotReadyAddresses;
@@ -25,10 +29,28 @@ export function whyUnready({ spec, ports, slices, selected, isScaledToZero }: Un
   const filled = slices.filter(({ object }) => object.endpoints.length > 0);
   const unused = filled.length > 0 ? whyUnused(spec, ports, filled) : undefined;
   const [pod] = selected;
-  const isOfPorts = pod === undefined || selected.some(({ object }) => isEndpoint(object));
-  if (filled.length > 0 ? !unused : slices.length === 0 && isOfPorts) return undefined;
+  const isMade = slices.length === 0;
+  if (filled.length > 0 ? !unused : isMade && (!pod || selected.some((own) => fits(own, ports)))) return undefined;
   const owner = pod && nameOfSelected(pod.object);
   return { endpoints, publishes, owner, isScaledToZero, unused, pods: unused ? undefined : stateOf(selected) };
+}
+
+function fits({ object }: Sourced<Pod>, ports: Unserved['ports']): boolean {
+  const addresses = isEndpoint(object) ? (object.status?.addresses ?? []) : [];
+  return addresses.some((address) => ports.some(({ family }) => family === address.family));
+}
+
+/** The ports of a family without endpoints, and the family whose endpoints there are. */
+export function findLackingFamily(
+  ports: readonly ServicePort[],
+): { readonly port: ServicePort; readonly other: Family } | undefined {
+  const lacking = ports.find((port) => !ports.some((own) => own.family === port.family && hasEndpoints(own)));
+  const other = ports.find(hasEndpoints)?.family;
+  return lacking && other && { port: lacking, other };
+}
+
+function hasEndpoints({ endpoints }: ServicePort): boolean {
+  return endpoints.length > 0;
 }
 
 /** Why kube-proxy skips all of these slices; undefined if their ports have other names. */
@@ -52,19 +74,36 @@ function stateOf(pods: readonly Sourced<Pod>[]): Unready['pods'] {
   return others.length === 0 && state ? state : undefined;
 }
 
-/** The Services that the input shows to have no endpoints at all, and why. */
+/** The Services that the input shows to have no endpoints, or none of a family, and why. */
 export function findUnready(
   services: readonly ServiceWithSlices[],
   pods: readonly Sourced<Pod>[],
   servicePorts: readonly ServicePort[],
 ): readonly Finding[] {
   const byService = groupBy(servicePorts, serviceName);
-  const unserved = services.flatMap((service) => {
-    const ports = byService.get(fullName(service.object.metadata)) ?? [];
-    return service.isServed && ports.length > 0 && ports.every((port) => port.endpoints.length === 0)
-      ? [{ service, ports }]
-      : [];
+  const served = services.flatMap((service) => {
+    const ports = byService.get(fullName(service.object.metadata));
+    return service.isServed && ports ? [{ service, ports }] : [];
   });
+  return [
+    ...served.flatMap(({ service: { object, source }, ports }) => {
+      const found = findLackingFamily(ports);
+      if (!found) return [];
+      const { port, other } = found;
+      const details = { service: fullName(object.metadata), address: port.clusterIP.text, family: port.family, other };
+      return [diagnose('family-without-endpoints', details, source.place(['spec', 'ipFamilies']))];
+    }),
+    ...explainUnserved(
+      served.filter(({ ports }) => !ports.some(hasEndpoints)),
+      pods,
+    ),
+  ];
+}
+
+function explainUnserved(
+  unserved: readonly { readonly service: ServiceWithSlices; readonly ports: readonly ServicePort[] }[],
+  pods: readonly Sourced<Pod>[],
+): readonly Finding[] {
   if (unserved.length === 0) return [];
   const real = pods.filter(({ object }) => object.status !== undefined);
   const selecting = selectPods(

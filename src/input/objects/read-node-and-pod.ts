@@ -1,21 +1,24 @@
 import { isLabelValue } from '../../base/names.ts';
 import { zoneLabel } from '../../cluster/node-context.ts';
-import type {
-  Autoscaler,
-  ContainerPort,
-  FieldPath,
-  HostPort,
-  Namespace,
-  Node,
-  NodeRequirement,
-  ObjectMeta,
-  Owner,
-  Pod,
-  PodSpec,
-  PodStatus,
-  Taint,
-  Workload,
-  WorkloadKind,
+import {
+  meetsRequirement,
+  requirementWords,
+  type Autoscaler,
+  type ContainerPort,
+  type FieldPath,
+  type HostPort,
+  type Labels,
+  type Namespace,
+  type Node,
+  type NodeRequirement,
+  type ObjectMeta,
+  type Owner,
+  type Pod,
+  type PodSpec,
+  type PodStatus,
+  type Taint,
+  type Workload,
+  type WorkloadKind,
 } from '../../cluster/objects.ts';
 import { foundOf, nameForms, oneOfEachFamily } from '../../base/findings/fields.ts';
 import {
@@ -244,6 +247,7 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
   const spec = raw.spec ?? {};
   const podSpec = readPodSpec(spec.template ?? {}, ['spec', 'template'], report, names);
   const labels = readTexts(spec.template?.metadata?.labels);
+  if (spec.template) checkSelector(kind, spec, labels, report);
   const isStateful = kind === 'StatefulSet';
   return {
     kind,
@@ -257,6 +261,17 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
       spec: isStateful ? { ...podSpec, subdomain: podSpec.subdomain || (spec.serviceName ?? '') } : podSpec,
     },
   };
+}
+
+/** The API server makes the selector of a Job; that of the others has to match their Pods. */
+function checkSelector(kind: WorkloadKind, { selector }: RawSpec, labels: Labels, report: Report): void {
+  if (kind === 'Job' || kind === 'ReplicationController' || !selector) return;
+  const { matchLabels, matchExpressions } = selector;
+  const wanted = readSelector({ matchLabels: readTexts(matchLabels), matchExpressions: matchExpressions ?? none });
+  const unmet = wanted.filter((each) => !meetsRequirement(each, labels));
+  if (unmet.length === 0) return;
+  const details = { kind, selector: unmet.map(requirementWords).join() };
+  report.add(['spec', 'selector'], 'unmatched-selector', details);
 }
 
 /** Reads the bounds on the number of Pods. */

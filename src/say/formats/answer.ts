@@ -57,16 +57,18 @@ function formatForCi(
 ): string {
   const of = snapshots ? assumedWithMode(snapshots()) : [];
   const assumes = of.length > 0;
-  const { notCompared, unknown, reasons } = findLacks?.() ?? { notCompared: [], unknown: 0, reasons: [] };
-  const lacks = notCompared.length > 0 || unknown > 0;
+  const open: ArgumentsOf<'answer-lacks'> = findLacks?.() ?? { notCompared: [], unknown: 0, reasons: [] };
+  const { notCompared, unknown, reasons, beside = [] } = open;
+  const lacks = notCompared.length + unknown + beside.length > 0;
   const properties = {
     ...(assumes ? { assumed: of.join(', ') } : {}),
     ...(notCompared.length > 0 ? { notCompared: notCompared.join(', ') } : {}),
     ...(unknown > 0 ? { unknown: unknownWords(unknown, reasons) } : {}),
+    ...(beside.length > 0 && output === 'sarif' ? { beside: beside.join('; ') } : {}),
   };
   const notes = sayFindings([
     ...(assumes ? [diagnose('answer-assumes', { of })] : []),
-    ...(lacks ? [diagnose('answer-lacks', { notCompared, unknown, reasons })] : []),
+    ...(lacks ? [diagnose('answer-lacks', open)] : []),
   ]);
   const findings = assumes ? find().filter(({ code }) => !saysAssumed.has(code)) : find();
   switch (output) {

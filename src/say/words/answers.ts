@@ -27,10 +27,11 @@ export function unknownWords(unknown: number, reasons: readonly string[]): strin
 
 export const answerWords: WordsOf<typeof answerFindings> = {
   'answer-assumes': ({ of }) => `assumed: ${of.join(', ')}`,
-  'answer-lacks': ({ notCompared, unknown, reasons }) =>
+  'answer-lacks': ({ notCompared, unknown, reasons, beside = [] }) =>
     [
       ...(notCompared.length > 0 ? [`not compared: ${notCompared.join(', ')}`] : []),
       ...(unknown > 0 ? [unknownWords(unknown, reasons)] : []),
+      ...(beside.length > 0 ? [parts(beside)] : []),
     ].join('; '),
   'service-differs': ({ servicePort, change, what, more, golden }) => [
     `${servicePort} ${change}${onNode(golden)}${what.length === 0 ? '' : `: ${parts(what, more)}`}`,

@@ -1,4 +1,4 @@
-import { count, nameSome, quote, pluralOf } from '../../base/printable.ts';
+import { count, nameSome, printable, quote, pluralOf } from '../../base/printable.ts';
 import type { Found } from '../../base/findings/fields.ts';
 import { describeFound } from './fields.ts';
 import { byCase, type Words, type WordsOf } from './rows.ts';
@@ -85,6 +85,10 @@ export const objectWords: WordsOf<typeof objectFindings> = {
       'render the template first, as with helm template, kubectl kustomize or envsubst',
     ],
   }),
+  'unmatched-selector': ({ kind, selector }) => [
+    `the API server refuses this ${kind}: its selector (${printable(selector)}) does not match the labels of its template`,
+    'give spec.template.metadata.labels the labels of spec.selector',
+  ],
   'skipped-kinds': describeSkipped,
   'unknown-kind': (details) => [
     `${details.field} is ${quote(details.value)}, so kpc ignores this object`,

@@ -9,7 +9,14 @@ import {
   type ConfigFile,
   type GateOptions,
 } from '../../input/configuration/read-settings.ts';
-import { collectInputs, keyOfObject, type Inputs, type ReadOptions, readsManifests } from '../../input/read-inputs.ts';
+import {
+  collectInputs,
+  hasObjects,
+  keyOfObject,
+  type Inputs,
+  type ReadOptions,
+  readsManifests,
+} from '../../input/read-inputs.ts';
 import type { UnreadLists } from '../../input/objects/kinds.ts';
 import { type Node, fullName } from '../../cluster/objects.ts';
 import {
@@ -311,11 +318,7 @@ function describeEmptiness(
     const lacking = prepared.cluster.services.filter(({ skipped: why }) => why === 'no-cluster-ip').map(fullName);
     return [diagnose('nothing-programmed', { services: prepared.services.length, lacking, isRefused })];
   }
-  const { slices, endpoints, serviceCidrs, configs, facts, autoscalers } = inputs;
-  const { policies, ingresses, gateways, referenceGrants, namespaces } = inputs;
-  const ofTraffic = [policies, ingresses, gateways, referenceGrants, namespaces];
-  const others = [nodes, pods, workloads, autoscalers, slices, endpoints, serviceCidrs, configs, facts, ...ofTraffic];
-  const holdsObjects = skipped.size > 0 || others.some(({ length }) => length > 0);
+  const holdsObjects = skipped.size > 0 || hasObjects(inputs);
   const unbuilt = findOutermost([...inputs.files.keys()]);
   if (skipped.has('Kustomization') || (unbuilt !== undefined && !holdsObjects)) {
     const build = `kubectl kustomize ${unbuilt ?? 'FOLDER'} | ${into ?? readsManifests}`;

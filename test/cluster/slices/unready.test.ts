@@ -1,6 +1,8 @@
 // One place says why a Service has no endpoints, for lint and for all that asks about packets.
 import { expect, test } from 'vitest';
+import { summarizeServices } from '../../../src/ask/describe/service-table.ts';
 import { lint, open } from '../../../src/library/index.ts';
+import { faultsOf } from '../../../src/snapshot/faults.ts';
 
 const service =
   'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.10, selector: { app: web }, ports: [{ port: 80 }] }\n---\n';
@@ -55,4 +57,30 @@ test('nothing of a Service that another Pod serves', () => {
     { proxyMode: 'nftables' },
   ).snapshots;
   expect(side?.kind === 'manifests' && side.faultsOf('default/web')).toEqual([]);
+});
+
+test('a port that no container names is the only reason, in slices made from Pods', () => {
+  const named = service.replace('port: 80', 'port: 80, targetPort: htp');
+  const manifests = { 'in.yaml': named + pod('a', running) };
+  const [side] = open(manifests, { proxyMode: 'nftables', node: 'n1' }).snapshots;
+  const faults = side?.kind === 'manifests' ? side.faultsOf('default/web') : [];
+  expect(faults.map(({ code }) => code)).toEqual(['unknown-port']);
+  expect(lint({ manifests }).findings.map(({ code }) => code)).toEqual(['unknown-port']);
+});
+
+test('a family without endpoints is the reason of its ports alone', () => {
+  const dual = service.replace(
+    'clusterIP: 10.96.0.10',
+    "clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10, 'fd00::10'], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack",
+  );
+  const [side] = open(
+    { 'in.yaml': dual + pod('a', `${running}, conditions: [{ type: Ready, status: 'True' }]`) },
+    { proxyMode: 'nftables', node: 'n1' },
+  ).snapshots;
+  if (side?.kind !== 'manifests') throw new Error('manifests');
+  expect(side.ports.map((port) => [port.family, faultsOf(port, side).map(({ code }) => code)])).toEqual([
+    ['ipv4', []],
+    ['ipv6', ['family-without-endpoints']],
+  ]);
+  expect(summarizeServices(side).map(({ notes }) => notes)).toEqual([['no IPv6 endpoints']]);
 });

@@ -92,8 +92,8 @@ export const workloadSchema = openObject({
     suspend: flag,
     serviceName: text,
     ordinals: openObject({ start: amount }),
-    /** Only its presence counts. */
-    selector: anything,
+    /** That of a ReplicationController has labels only, and of it only the presence counts. */
+    selector: openObject({ matchLabels: textMap, matchExpressions: requirements }),
     template: openObject({ metadata, spec: podSpecSchema }),
   }),
   status: openObject({ conditions }),

@@ -1,13 +1,13 @@
 import type { Rule } from '../../rule.ts';
 
 /**
- * Services of what a cluster seems to have printed, since nothing of it lacks an address, that have no slices where others have
- * some. In a cluster, each Service with a selector has one.
+ * Services of what a cluster seems to have printed, since it holds Nodes or slices and nothing of it lacks an address, that have no slices.
+ * In a cluster, each Service with a selector has one.
  */
 export const noEndpointsGiven: Rule<'no-endpoints-given'> = {
   check: ({ services, nodes, loaded: { inputs } }) => {
     const { workloads, pods, slices, endpoints } = inputs;
-    if (workloads.length > 0 || pods.length > 0 || slices.length + endpoints.length === 0) return [];
+    if (workloads.length + pods.length > 0 || slices.length + endpoints.length + nodes.length === 0) return [];
     if (services.some(({ written, ports }) => ports.length > 0 && written.spec.clusterIP === '')) return [];
     return (
       services
