@@ -52,12 +52,7 @@ test('a container with a /run of its own is kept out by the state folder that it
 
 test.each([
   ['EACCES: permission denied, mkdir', 'EACCES', '/run/', 'run it as root'],
-  [
-    'EEXIST: file already exists, mkdir',
-    'EEXIST',
-    '/run/',
-    'remove the file that blocks /run/kpc-apply/4026531840',
-  ],
+  ['EEXIST: file already exists, mkdir', 'EEXIST', '/run/', 'remove the file that blocks /run/kpc-apply/4026531840'],
   ['it is not a folder', 'ENOTDIR', '/var/lib/kpc', 'remove the file that blocks /var/lib/kpc/lock'],
   ['ENOSPC: no space left on device', 'ENOSPC', '/var/lib/kpc', 'free some space'],
 ])('says what to do where a claim cannot be laid down: %s', async (message, code, place, advice) => {
