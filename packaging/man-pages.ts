@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { version } from '../src/base/version.ts';
-import { examplesOf, notesOf } from '../src/cli/shared/run-commands.ts';
+import { examplesOf, notesOfCommand } from '../src/cli/shared/run-commands.ts';
 import { readPrograms, type ProgramCommands } from './programs.ts';
 
 /** Commands of users are in section 1, those of the administrator in section 8. */
@@ -83,7 +83,7 @@ function commandPage(each: ProgramCommands, command: Command, date: string): str
         .flatMap((argument) => entry(help.argumentTerm(argument), '', help.argumentDescription(argument))),
     ),
     ...optionSection(command),
-    ...heading('NOTES', paragraphs(notesOf(each.name, command.name()))),
+    ...heading('NOTES', paragraphs(notesOfCommand(each.name, command.name()))),
     ...exampleSection(examplesOf(each.name, command.name())),
     ...seeAlso([`${each.name}(${section})`]),
   ]);

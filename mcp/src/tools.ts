@@ -25,7 +25,7 @@ import { migrateFlags, nodeFlag, traceFlags } from '../../src/library/command-fl
 import { changeFlags, flagRow, openFlags, upgradeFlag, type Flag } from '../../src/library/options.ts';
 import { packetProtocols, readsNoNames } from '../../src/library/trace.ts';
 import { inOptions } from '../../src/library/words.ts';
-import type { Answer } from '../../src/say/formats/json.ts';
+import type { CommandAnswer } from '../../src/say/formats/json.ts';
 import { compiled, equivalence as compared } from '../../src/say/outputs/compile-and-compare.ts';
 import { describe as described } from '../../src/say/outputs/describe.ts';
 import { linted } from '../../src/say/outputs/lint.ts';
@@ -48,7 +48,7 @@ export interface Tool {
   readonly answer: (input: Readonly<Record<string, unknown>>, files: TextsBelow) => ToolAnswer;
 }
 
-export type ToolAnswer = Omit<Answer<unknown>, 'command'>;
+export type ToolAnswer = Omit<CommandAnswer<unknown>, 'command'>;
 
 /** Types a tool by its arguments. */
 function tool<const Input extends Readonly<Record<string, z.ZodType>>>(

@@ -12,7 +12,7 @@ import {
   type Release,
   isModeOf,
   modeHistories,
-  rangeOf,
+  releasesOfMode,
 } from '../../src/kube-proxy/releases.ts';
 
 /** docs/releases.md: all that the table of releases holds. */
@@ -27,7 +27,7 @@ kpc follows the kube-proxy of Kubernetes ${releaseRange}. \`--kubernetes-version
 
 kpc follows the source of the versions below. Tests compared its output with what each of them programs, except v1.31.14. kpc follows
 nftables mode from ${modeHistories.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3, v1.37.2 and v1.38.0-beta.0. Of Kubernetes
-${rangeOf('userspace')}, it follows userspace mode alone: no later release has it.
+${releasesOfMode('userspace')}, it follows userspace mode alone: no later release has it.
 
 ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}

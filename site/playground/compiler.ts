@@ -12,14 +12,14 @@ import { joinHostPort } from '../../src/kernel/address.ts';
 import { modeFacts } from '../../src/kube-proxy/modes.ts';
 import { mainFile, printNames, summarizeSide } from '../../src/say/bundle-text.ts';
 import { formatDescription } from '../../src/say/formats/description.ts';
-import { describeFound, formatDump } from '../../src/say/dump-text.ts';
+import { describeFoundPorts, formatDump } from '../../src/say/dump-text.ts';
 import { answerTrace, formatMatrix } from '../../src/say/trace-answer.ts';
 import { drawWays } from '../../src/say/draw-way.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import { senderKinds } from '../../src/ask/trace/question.ts';
 import type { Scene } from '../../src/ask/trace/scene.ts';
 import { describeTrace } from '../../src/ask/trace/trace-words.ts';
-import { wayOf } from '../../src/ask/trace/way.ts';
+import { describeWay } from '../../src/ask/trace/way.ts';
 import { compare } from './compare.ts';
 import {
   allServices,
@@ -155,7 +155,7 @@ function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readon
     const found = asked.map((sender) => row.find(({ from }) => from === sender)).find((cell) => cell !== undefined);
     // Nothing of a Service is on such a way.
     if (!found || found.fate.verdict === 'local') return [];
-    return [{ kind, way: wayOf(found, describeTrace(found, scene), scene) }];
+    return [{ kind, way: describeWay(found, describeTrace(found, scene), scene) }];
   });
 }
 
@@ -170,7 +170,7 @@ function tableOf(shown: Shown, width: number): string {
 
 function describePorts(name: string, { read }: Shown & { readonly kind: 'dump' }) {
   const ports = [...read.dump.shown.ports, ...read.dump.shown.leftovers.ports].filter(({ label }) => label === name);
-  return describeFound(ports, [], read, limit);
+  return describeFoundPorts(ports, [], read, limit);
 }
 
 function describeOne(name: string, shown: Shown & { readonly kind: 'manifests' }) {

@@ -1,7 +1,7 @@
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
-import type { Way } from '../../src/ask/trace/way.ts';
+import type { WayInWords } from '../../src/ask/trace/way.ts';
 import type { SaidFinding } from '../../src/say/words/said.ts';
 
 /** What is looked at: manifests, and how they are compiled; or what a node printed. */
@@ -79,5 +79,5 @@ export interface Output {
 /** The way to an address of a Service, with what kind of address it is: "cluster IP". */
 export interface NamedWay {
   readonly kind: string;
-  readonly way: Way;
+  readonly way: WayInWords;
 }

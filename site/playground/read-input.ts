@@ -1,5 +1,5 @@
 import { compileLoaded } from '../../src/snapshot/open/compile.ts';
-import { loadTexts, type InputOptions, type LoadedInputs } from '../../src/snapshot/open/load-texts.ts';
+import { loadTexts, type LoadOptions, type LoadedInputs } from '../../src/snapshot/open/load-texts.ts';
 import { readDumped, type DumpReading } from '../../src/ask/describe/read-dumped.ts';
 import { isError } from '../../src/base/findings/finding.ts';
 import { holdsOutput } from '../../src/dumps/split-outputs.ts';
@@ -47,11 +47,11 @@ export function readInput(input: Input): Loaded {
   return isDump(text) ? readDumpText({ ...input, text }) : readManifests({ ...input, text });
 }
 
-function optionsOf({ mode, release, assume }: Input): InputOptions {
+function optionsOf({ mode, release, assume }: Input): LoadOptions {
   return { proxyMode: mode, kubernetesVersion: release, assume, traffic: true, ipFamily: 'auto' };
 }
 
-function load({ name, text }: Pick<Input, 'name' | 'text'>, options: InputOptions): LoadedInputs {
+function load({ name, text }: Pick<Input, 'name' | 'text'>, options: LoadOptions): LoadedInputs {
   const manifests = { files: [new TextFile(name, text)], diagnostics: [] };
   return loadTexts({ manifests, config: undefined, hostAddresses: undefined }, options);
 }

@@ -139,7 +139,7 @@ export function walkPath(path: string, from?: { readonly held: HeldPath; readonl
     names = rest;
     if (isLink) {
       held.close();
-      const target = targetOf(at);
+      const target = readLinkTarget(at);
       links++;
       names = [...(target?.split('/') ?? [name]), ...rest];
       if (target === undefined || !isAbsolute(target)) continue;
@@ -163,7 +163,7 @@ function holdLevel(path: string): HeldPath | undefined {
 }
 
 /** A link's target; undefined if something has replaced it. */
-function targetOf(path: string): string | undefined {
+function readLinkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch (error) {

@@ -146,13 +146,13 @@ export function fitRows(rows: readonly (readonly string[])[], form: TableForm): 
   const wanted = rows[0]?.map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0)) ?? [];
   const least = wanted.map((_, i) => {
     if (!lists.includes(i)) return leastWidth * (form.weights[i] ?? 1);
-    return rows.reduce((most, row) => Math.max(most, cutList(row[i] ?? '', 0).length), 0);
+    return rows.reduce((most, row) => Math.max(most, shortenCell(row[i] ?? '', 0).length), 0);
   });
   const widths =
     width === undefined ? wanted.map((each) => Math.min(mostAligned, each)) : fitColumns(wanted, form, least, width);
   const cut = (cell: string, room: number, i: number): string => {
     if (width === undefined || cell.length <= room) return cell;
-    if (lists.includes(i)) return cutList(cell, room);
+    if (lists.includes(i)) return shortenCell(cell, room);
     return i === names ? `…${cell.slice(1 - room)}` : `${cell.slice(0, room - 1)}…`;
   };
   return rows.map((row) => row.map((cell, i) => cut(cell, widths[i] ?? 0, i).padEnd(widths[i] ?? 0)));
@@ -163,7 +163,7 @@ export function joinCells(cells: readonly string[]): string {
 }
 
 /** The first items that fit, at least one, and the number of others. */
-function cutList(cell: string, room: number): string {
+function shortenCell(cell: string, room: number): string {
   const items = cell.split(', ');
   for (let shown = items.length; shown > 1; shown--) {
     const text = shortList(items, shown);

@@ -34,7 +34,7 @@ export function describeUnread(error: unknown): string {
  */
 export function readRegularFile(path: string, most: number = largestFile, check?: (found: string) => void): Buffer {
   const { file, size } = openRegularFile(path, (held) => {
-    if (held.stats.size > most) throw tooLarge(path, most);
+    if (held.stats.size > most) throw fileTooLarge(path, most);
     check?.(held.realPath());
   });
   try {
@@ -124,7 +124,7 @@ function nameKind(found: Stats): string {
   return found.isSocket() ? 'a socket' : 'a device';
 }
 
-function tooLarge(path: string, most: number): UnreadableFile {
+function fileTooLarge(path: string, most: number): UnreadableFile {
   return new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
 }
 
@@ -143,7 +143,7 @@ function readAll(file: number, path: string, size: number, most: number): Buffer
     if (count === 0) break;
     used += count;
     total += count;
-    if (total > most) throw tooLarge(path, most);
+    if (total > most) throw fileTooLarge(path, most);
   }
   const last = piece.subarray(0, used);
   return full.length === 0 ? last : Buffer.concat([...full, last], total);

@@ -181,9 +181,9 @@ function compareFiles(name: string, found: string | undefined, fresh: string | u
   const strange = extra.length > 0 || missing ? extra : [{ line: lines[moved] ?? '', number: moved + 1 }];
   const more = others.length > 0 ? ` and ${others.length} more` : '';
   return [
-    ...strange.map(({ line, number }) => `${name}:${number}: not what kpc writes: ${quoteLine(line)}`),
+    ...strange.map(({ line, number }) => `${name}:${number}: not what kpc writes: ${printableLine(line)}`),
     ...(missing
-      ? [`${name}:${missing.number}: what services.json calls for is missing: ${quoteLine(missing.line)}${more}`]
+      ? [`${name}:${missing.number}: what services.json calls for is missing: ${printableLine(missing.line)}${more}`]
       : []),
   ];
 }
@@ -193,7 +193,7 @@ function splitLines(text: string): readonly string[] {
   return text.split(/(?<=\n)/);
 }
 
-function quoteLine(line: string): string {
+function printableLine(line: string): string {
   return quotePrintable(line.replace(/\n$/, ''));
 }
 

@@ -49,7 +49,7 @@ export async function replaceFolder<Text extends FileText>(
 
 async function findProblem(target: string, files: ReadonlyMap<string, FileText>): Promise<FolderFault | undefined> {
   if (await isFile(target)) return { kind: 'is-a-file' };
-  const present = await listFolder(target);
+  const present = await listEntries(target);
   const strangers = findStrangers(target, present);
   if (strangers.length > 0) return { kind: 'not-a-bundle', strangers };
   // One wrong flag must not change the form of what git keeps.
@@ -97,12 +97,12 @@ export function isRemainOf(name: string, entry: string): boolean {
 
 /** The entries that kpc did not write: such a folder is not replaced. Empty for a missing folder. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
-  return findStrangers(folder, await listFolder(folder));
+  return findStrangers(folder, await listEntries(folder));
 }
 
 /** Whether the folder holds a golden, not a bundle. A fleet's node may be a folder named golden.json. */
 export async function holdsGolden(folder: string): Promise<boolean> {
-  return hasFile(await listFolder(folder), isGoldenHead);
+  return hasFile(await listEntries(folder), isGoldenHead);
 }
 
 const isGoldenHead = (name: string): boolean => name === goldenHead;
@@ -200,7 +200,7 @@ function readStart(path: string): string {
   }
 }
 
-async function listFolder(folder: string): Promise<readonly Dirent[]> {
+async function listEntries(folder: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(folder, { withFileTypes: true });
   } catch (error) {

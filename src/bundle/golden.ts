@@ -19,8 +19,8 @@ import {
   type BundleFiles,
   type Compile,
 } from './make-bundle.ts';
-import { formatVersion, writeNode, writeSettings, type Manifest } from './manifest.ts';
-import { findBroken, findConflicts, findTooLong, readServiceRanges, type BundleReading } from './read-bundle.ts';
+import { formatVersion, writeManifestNode, writeSettings, type Manifest } from './manifest.ts';
+import { findBroken, findMergeConflicts, findTooLong, readServiceRanges, type BundleReading } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 import { filesToRead } from './state-files.ts';
 
@@ -65,7 +65,9 @@ export function makeGolden(content: BundleContent, compile: Compile): BundleFile
   const { serviceCidrs } = content.cluster;
   const base = partOf(indexCluster({ services: [], servicePorts: [], healthChecks: [], serviceCidrs }));
   const baseTexts = filesToRead.map((name) => [name, formatFile(name, base) ?? ''] as const);
-  const known = new Map(baseTexts.map(([name, text]) => [name, new Set(placeLines(text).map(({ place }) => place))]));
+  const known = new Map(
+    baseTexts.map(([name, text]) => [name, new Set(placeStateLines(text).map(({ place }) => place))]),
+  );
   const files = new Map<string, string>([
     [goldenHead, formatHead(content)],
     [goldenNodeFile, formatSections(baseTexts)],
@@ -81,7 +83,7 @@ export function makeGolden(content: BundleContent, compile: Compile): BundleFile
       [assignedSection, formatLines(chosen ? [chosen] : [])],
       [assumedSection, formatLines(pods)],
       ...filesToRead.map(
-        (name) => [name, cutLines(formatFile(name, part) ?? '', known.get(name) ?? new Set())] as const,
+        (name) => [name, dropKnownLines(formatFile(name, part) ?? '', known.get(name) ?? new Set())] as const,
       ),
     ] as const;
     files.set(goldenServiceFile(service.namespace, service.name), formatSections(sections));
@@ -94,7 +96,7 @@ const opens = (line: string): boolean => line.startsWith('*') || line.endsWith('
 const closes = (line: string): boolean => line === 'COMMIT' || line.trim() === '}';
 
 /** The lines of a tool's file, each with the lines before it that open its block. */
-function placeLines(text: string): readonly { readonly line: string; readonly place: string }[] {
+function placeStateLines(text: string): readonly { readonly line: string; readonly place: string }[] {
   const inside: string[] = [];
   const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
   return lines.map((line) => {
@@ -106,9 +108,9 @@ function placeLines(text: string): readonly { readonly line: string; readonly pl
 }
 
 /** The lines of a tool's file that `known` lacks at that place, inside the lines of their table; '' if none. */
-function cutLines(text: string, known: ReadonlySet<string>): string {
+function dropKnownLines(text: string, known: ReadonlySet<string>): string {
   const kept: string[] = [];
-  for (const { line, place } of placeLines(text)) {
+  for (const { line, place } of placeStateLines(text)) {
     // A table with nothing of its own in it is left out.
     if (closes(line) && opens(kept.at(-1) ?? '')) kept.pop();
     else if (opens(line) || closes(line) || !known.has(place)) kept.push(line);
@@ -155,7 +157,7 @@ function formatHead(content: BundleContent): string {
     goldenVersion,
     kubernetesVersion: settings.release,
     mode: settings.mode,
-    node: writeNode(node),
+    node: writeManifestNode(node),
     families,
     serviceCidrs: writeServiceRanges(content),
     settings: omitDefaults(writeSettings(settings).settings, usualSettings),
@@ -191,11 +193,13 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string): BundleReading {
   const unfit = findBroken([
     ...findTooLong(files),
-    ...findConflicts(files, 'write it again with kpc compile --golden'),
+    ...findMergeConflicts(files, 'write it again with kpc compile --golden'),
   ]);
   if (unfit) return unfit;
   const manifest = readHead(files.get(goldenHead), kpcVersion);
-  const parts = [...files].filter(([name]) => isGoldenServiceFile(name)).map(([name, text]) => readPart(name, text));
+  const parts = [...files]
+    .filter(([name]) => isGoldenServiceFile(name))
+    .map(([name, text]) => readGoldenPart(name, text));
   const broken = [manifest, ...parts].filter((part) => typeof part === 'string');
   if (typeof manifest === 'string' || broken.length > 0) return { kind: 'broken', problems: broken };
   const good = parts
@@ -221,7 +225,7 @@ interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
 }
 
 /** A string is the problem. */
-function readPart(file: string, text: string): GoldenPart | string {
+function readGoldenPart(file: string, text: string): GoldenPart | string {
   const sections = parseSections(text);
   const reading = readServices(sections.get('services.json') ?? '');
   if ('problems' in reading) return `${file}: its ${reading.problems[0] ?? ''}`;
@@ -234,15 +238,15 @@ function readPart(file: string, text: string): GoldenPart | string {
   if (!service || services.length > 1 || owners.some((name) => name !== file)) {
     return `${file}: it is not the file of one Service of this name`;
   }
-  const assigned = readLines(sections, assignedSection, assignedLines);
-  const assumed = readLines(sections, assumedSection, assumedLines);
+  const assigned = readSectionLines(sections, assignedSection, assignedLines);
+  const assumed = readSectionLines(sections, assumedSection, assumedLines);
   if (typeof assigned === 'string') return `${file}: ${assigned}`;
   if (typeof assumed === 'string') return `${file}: ${assumed}`;
   return { service, servicePorts, healthChecks, assigned, assumed };
 }
 
 /** Values of a section with one per line; a string is the problem. */
-function readLines<T>(
+function readSectionLines<T>(
   sections: ReadonlyMap<string, string>,
   name: string,
   check: Check<readonly T[]>,

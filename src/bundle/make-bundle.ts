@@ -3,7 +3,7 @@ import { networkFile } from '../base/names.ts';
 import { joinText, type FileText } from '../base/chunks.ts';
 import type { Cluster, ServicePort, NodeContext } from '../cluster/model.ts';
 import {
-  writeNode,
+  writeManifestNode,
   formatVersion,
   nodeOfBundle,
   settingsOf,
@@ -73,7 +73,7 @@ export const freshTexts: BundleTexts = {
 
 /** Shares texts and checksums among the bundles of many nodes, which are the same without it. */
 export class BundleMemo implements BundleTexts {
-  readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
+  readonly writeServices: (cluster: Cluster) => string = memoize(writeServices);
   readonly #parts = new Map<unknown, (part: never) => string>();
   readonly #last = new Map<BundleFileName, { readonly text: FileText; readonly digest: string }>();
 
@@ -81,7 +81,7 @@ export class BundleMemo implements BundleTexts {
     // Kept for a function, so of that function's type.
     const known = this.#parts.get(format) as ((part: Part) => string) | undefined;
     if (known) return known;
-    const remembered = remember(format);
+    const remembered = memoize(format);
     this.#parts.set(format, remembered);
     return remembered;
   }
@@ -110,7 +110,7 @@ export function countServices(cluster: Cluster): { readonly services: number; re
   return { services, servicePorts };
 }
 
-function remember<T extends object, R>(make: (item: T) => R): (item: T) => R {
+function memoize<T extends object, R>(make: (item: T) => R): (item: T) => R {
   const known = new WeakMap<T, { readonly made: R }>();
   return (item) => {
     let entry = known.get(item);
@@ -178,7 +178,7 @@ function makeManifest(
     kubeProxyVersion,
     mode: settings.mode,
     dumped: content.dumped,
-    node: writeNode(node),
+    node: writeManifestNode(node),
     families: content.families,
     settings: written,
     serviceCidrs: writeServiceRanges(content),

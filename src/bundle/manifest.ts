@@ -21,7 +21,7 @@ export function readAddress(value: string): Address {
 }
 
 /** Throws a TypeError if malformed. */
-export function readNetwork(value: string): Network {
+export function requireNetwork(value: string): Network {
   const parsed = parseNetwork(value);
   if (!parsed) throw new TypeError(`"${value}" is not a network`);
   return parsed;
@@ -31,13 +31,13 @@ export function nodeOfBundle({ node }: Pick<Manifest, 'node'>): NodeContext {
   return {
     name: node.name,
     zone: node.zone,
-    podCIDRs: node.podCIDRs.map(readNetwork),
+    podCIDRs: node.podCIDRs.map(requireNetwork),
     nodeIPs: { ipv4: readAddress(node.nodeIPs.ipv4), ipv6: readAddress(node.nodeIPs.ipv6) },
     hostAddresses: node.hostAddresses.map(readAddress),
   };
 }
 
-export function writeNode(node: NodeContext): Manifest['node'] {
+export function writeManifestNode(node: NodeContext): Manifest['node'] {
   return {
     name: node.name,
     zone: node.zone,

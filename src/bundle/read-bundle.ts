@@ -8,7 +8,7 @@ import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { goldenHead } from '../base/names.ts';
 import type { BundleFiles } from './make-bundle.ts';
-import { formatVersion, readNetwork, type Manifest } from './manifest.ts';
+import { formatVersion, requireNetwork, type Manifest } from './manifest.ts';
 import { readServices } from './services-file.ts';
 import { bundleFileNames, readStateFile, stateFileNames } from './state-files.ts';
 import { hashHex } from '#hash';
@@ -44,14 +44,14 @@ export function findBroken(problems: readonly string[], manifest?: Manifest): Br
 export function readBundle(files: BundleFiles): BundleReading {
   const meaning = readBundleMeaning(files);
   if ('kind' in meaning) return meaning;
-  const { state, problems } = readState(meaning.manifest, files);
+  const { state, problems } = readKernelState(meaning.manifest, files);
   return findBroken(problems) ?? { kind: 'bundle', bundle: { ...meaning, state } };
 }
 
 /** Reads manifest.json and services.json, from which the rest follows; checks format version and checksums. */
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [golden] };
-  const unfit = findBroken([...findTooLong(files), ...findConflicts(files, 'compile the bundle again')]);
+  const unfit = findBroken([...findTooLong(files), ...findMergeConflicts(files, 'compile the bundle again')]);
   if (unfit) return unfit;
   const manifest = readManifest(files.get('manifest.json'));
   if ('version' in manifest) return { kind: 'broken', problems: [manifest.version] };
@@ -70,7 +70,7 @@ export function findTooLong(files: BundleFiles): readonly string[] {
 }
 
 /** Files with merge conflicts, a line each; `remedy`: what to do instead of merging. */
-export function findConflicts(files: BundleFiles, remedy: string): readonly string[] {
+export function findMergeConflicts(files: BundleFiles, remedy: string): readonly string[] {
   return [...files].flatMap(([file, text]) => {
     const line = findConflict(text);
     return line === undefined ? [] : [`${file}:${line}: ${conflictText}, or ${remedy}`];
@@ -87,7 +87,7 @@ function readServicesOf(files: BundleFiles): ReturnType<typeof readServices> {
 }
 
 export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'serviceCidrs'>): Cluster['serviceCidrs'] {
-  return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: readNetwork(cidr), from })));
+  return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: requireNetwork(cidr), from })));
 }
 
 /** `version`: another format's. */
@@ -115,7 +115,7 @@ function checkFiles(manifest: Manifest, files: BundleFiles): readonly string[] {
   });
 }
 
-function readState(
+function readKernelState(
   manifest: Manifest,
   files: BundleFiles,
 ): { readonly state: KernelState; readonly problems: readonly string[] } {

@@ -9,7 +9,7 @@ import {
 } from '../cluster/model.ts';
 import { services as servicesCheck } from '#checks';
 import type { EndpointStatus } from '../cluster/objects.ts';
-import { readAddress, readNetwork } from './manifest.ts';
+import { readAddress, requireNetwork } from './manifest.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { parseFile } from '../base/json/check.ts';
 import { StatusSharing } from '../cluster/endpoints.ts';
@@ -41,7 +41,7 @@ export function writeServicePieces(cluster: Cluster): readonly string[] {
   out.add(',\n"servicePorts": ');
   addList(out, openRecords(ports.map(servicePortRecord)), (record, i) => {
     out.add(record);
-    addEndpoints(out, ports[i]?.endpoints ?? [], tailOf);
+    writeEndpoints(out, ports[i]?.endpoints ?? [], tailOf);
   });
   out.add(',\n"healthChecks": ');
   addList(out, openRecords(cluster.healthChecks.map(healthCheckRecord)), (record) => out.add(`${record}}`));
@@ -75,7 +75,7 @@ function addList<T>(out: LongText, items: readonly T[], add: (item: T, index: nu
 }
 
 /** The last field of a Service port, and its record's end. */
-function addEndpoints(out: LongText, endpoints: readonly Endpoint[], tailOf: (endpoint: Endpoint) => Tail): void {
+function writeEndpoints(out: LongText, endpoints: readonly Endpoint[], tailOf: (endpoint: Endpoint) => Tail): void {
   if (endpoints.length === 0) return out.add(',"endpoints":[]}');
   out.add(',"endpoints":[\n {"address":"');
   const last = endpoints.length - 1;
@@ -125,10 +125,10 @@ export function servicePortRecord(port: ServicePort): Omit<ServicePortRecord, 'e
     clusterIP: port.clusterIP.text,
     number: port.port,
     nodePort: port.nodePort || undefined,
-    externalIPs: textsOf(port.externalIPs),
+    externalIPs: textsIfAny(port.externalIPs),
     hasIgnoredExternalIPs,
-    loadBalancerIPs: textsOf(port.loadBalancerIPs),
-    sourceRanges: textsOf(port.sourceRanges),
+    loadBalancerIPs: textsIfAny(port.loadBalancerIPs),
+    sourceRanges: textsIfAny(port.sourceRanges),
     affinitySeconds: port.affinitySeconds || undefined,
     internalTrafficPolicy: port.internalPolicyLocal ? 'Local' : undefined,
     externalTrafficPolicy: port.externalPolicyLocal ? 'Local' : undefined,
@@ -154,7 +154,7 @@ function endpointTail(port: number, status: EndpointStatus): string {
 }
 
 /** Undefined for none. */
-function textsOf(list: readonly (Address | Network)[]): readonly string[] | undefined {
+function textsIfAny(list: readonly (Address | Network)[]): readonly string[] | undefined {
   return list.length > 0 ? list.map((each) => each.text) : undefined;
 }
 
@@ -183,18 +183,18 @@ export function readServicePort(record: ServicePortRecord, statuses = new Status
     externalIPs: (record.externalIPs ?? []).map(readAddress),
     hasIgnoredExternalIPs: record.hasIgnoredExternalIPs,
     loadBalancerIPs: (record.loadBalancerIPs ?? []).map(readAddress),
-    sourceRanges: (record.sourceRanges ?? []).map(readNetwork),
+    sourceRanges: (record.sourceRanges ?? []).map(requireNetwork),
     affinitySeconds: record.affinitySeconds ?? 0,
     internalPolicyLocal: record.internalTrafficPolicy === 'Local',
     externalPolicyLocal: record.externalTrafficPolicy === 'Local',
     healthCheckNodePort: record.healthCheckNodePort ?? 0,
     scheduler: record.scheduler ?? '',
     forwarding: record.forwarding ?? 'masquerade',
-    endpoints: record.endpoints.map((endpoint) => readEndpoint(endpoint, statuses)),
+    endpoints: record.endpoints.map((endpoint) => readEndpointRecord(endpoint, statuses)),
   };
 }
 
-function readEndpoint(record: EndpointRecord, statuses: StatusSharing): Endpoint {
+function readEndpointRecord(record: EndpointRecord, statuses: StatusSharing): Endpoint {
   const address = readAddress(record.address);
   return {
     address,

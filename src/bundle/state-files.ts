@@ -2,7 +2,7 @@ import type { FileText } from '../base/chunks.ts';
 import { networkFile } from '../base/names.ts';
 import { formatBalancer, parseBalancer } from '../kernel/balancer/balancer.ts';
 import { formatSets, parseIpsetSave } from '../kernel/ipset/ipset.ts';
-import { formatAppends, writeTables } from '../kernel/iptables/iptables.ts';
+import { formatAppends, writeIptablesTables } from '../kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
 import { formatVirtualServer, parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
 import type { Family } from '../kernel/family.ts';
@@ -10,7 +10,7 @@ import type { ObjectKind, KernelState } from '../kernel/state.ts';
 import { formatLinks, parseIpBatch } from '../kernel/link/link.ts';
 import { joinPieces, type UnreadLine } from '../kernel/lines.ts';
 import { formatModules, parseModules, formatSysctls, parseSysctls } from '../kernel/sysctls-and-modules.ts';
-import { formatChain, writeTables as writeNftTables } from '../kernel/nftables/format.ts';
+import { formatChain, writeNftTables } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 
 export interface PartTexts {
@@ -122,7 +122,8 @@ function rulesFile<Print extends string>(family: Family, print: Print, title: st
     kind: 'iptables',
     print,
     title,
-    format: ({ iptables }, texts) => iptables[family] && writeTables(iptables[family], texts.each(formatAppends)),
+    format: ({ iptables }, texts) =>
+      iptables[family] && writeIptablesTables(iptables[family], texts.each(formatAppends)),
     read: (text, { iptables }) => {
       const { tables, unread } = parseIptablesSave(text, { isInput: true });
       return { iptables: { ...iptables, [family]: tables }, unread };

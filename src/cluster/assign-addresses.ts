@@ -56,12 +56,12 @@ export interface Assignment {
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
-  const pending = describePending(services.filter(({ object }) => !wantsLoadBalancer(object, ranges)));
+  const pending = findPendingBalancers(services.filter(({ object }) => !wantsLoadBalancer(object, ranges)));
   const familied = services.map((service) => withFamilies(service, ranges));
   if (lacking.length === 0) return { services: familied, assigned: [], diagnostics: pending };
   const assigner = new Assigner(services, ranges);
   const results = new Map<Sourced<Service>, Service>();
-  for (const service of lacking.toSorted(compareServices)) results.set(service, assigner.assign(service));
+  for (const service of lacking.toSorted(compareFullNames)) results.set(service, assigner.assign(service));
   return {
     services: services.map((service, i) => {
       const object = results.get(service);
@@ -73,10 +73,10 @@ export function assignAddresses(services: readonly Sourced<Service>[], ranges: A
 }
 
 /** One note for all load balancers without an address, because most have none in git. */
-function describePending(services: readonly Sourced<Service>[]): readonly Finding[] {
+function findPendingBalancers(services: readonly Sourced<Service>[]): readonly Finding[] {
   const pending = services
     .filter(({ object }) => lacksLoadBalancer(object) && skipReason(object) !== 'headless' && !isLeftToOther(object))
-    .sort(compareServices);
+    .sort(compareFullNames);
   const [first] = pending;
   if (!first) return [];
   const names = pending.map(({ object }) => fullName(object.metadata));
@@ -84,7 +84,7 @@ function describePending(services: readonly Sourced<Service>[]): readonly Findin
   return [diagnose('no-load-balancer-ip', { services: names }, place)];
 }
 
-function compareServices(a: Sourced<Service>, b: Sourced<Service>): number {
+function compareFullNames(a: Sourced<Service>, b: Sourced<Service>): number {
   return compareText(fullName(a.object.metadata), fullName(b.object.metadata));
 }
 
@@ -103,14 +103,17 @@ function lacksClusterIP({ clusterIP, clusterIPs, ipFamilies, ipFamilyPolicy }: S
 function withFamilies(service: Sourced<Service>, ranges: AssignmentRanges): Sourced<Service> {
   const { spec } = service.object;
   if (spec.clusterIP !== 'None' || spec.ipFamilies.length > 0 || ranges.clusterIPs.length === 0) return service;
-  return { ...service, object: { ...service.object, spec: { ...spec, ipFamilies: familiesOf(spec, ranges) } } };
+  return {
+    ...service,
+    object: { ...service.object, spec: { ...spec, ipFamilies: chooseServiceFamilies(spec, ranges) } },
+  };
 }
 
 /**
  * As the API server (initIPFamilyFields): PreferDualStack adds a second family if possible; RequireDualStack always, as does a headless
  * Service without a selector unless it says SingleStack.
  */
-function familiesOf(
+function chooseServiceFamilies(
   { clusterIPs, ipFamilies, ipFamilyPolicy, clusterIP, selector = {} }: Service['spec'],
   ranges: AssignmentRanges,
 ): Service['spec']['ipFamilies'] {
@@ -149,7 +152,7 @@ export function lacksLoadBalancer({ spec, ingress }: Service): boolean {
   return spec.type === 'LoadBalancer' && ingress.length === 0;
 }
 
-function addressesOf({ spec, ingress }: Pick<Service, 'spec' | 'ingress'>): readonly string[] {
+function addressesInService({ spec, ingress }: Pick<Service, 'spec' | 'ingress'>): readonly string[] {
   return [spec.clusterIP, ...spec.clusterIPs, ...spec.externalIPs, ...ingress.map(({ ip }) => ip ?? '')];
 }
 
@@ -157,7 +160,9 @@ function addressesOf({ spec, ingress }: Pick<Service, 'spec' | 'ingress'>): read
 function takesFrom(service: Service, other: Service): boolean {
   const asked = parseAddress(other.spec.loadBalancerIP ?? '')?.text;
   const isAsked = (text: string | undefined): boolean => parseAddress(text ?? '')?.text === asked;
-  return addressesOf(service).some(isAsked) || (sharesPort(service, other) && isAsked(service.spec.loadBalancerIP));
+  return (
+    addressesInService(service).some(isAsked) || (sharesPort(service, other) && isAsked(service.spec.loadBalancerIP))
+  );
 }
 
 export function sharesPort(a: Pick<Service, 'spec'>, b: Pick<Service, 'spec'>): boolean {
@@ -180,7 +185,7 @@ class Assigner {
     this.#services = services;
     this.#ranges = ranges;
     for (const { object } of services) this.#markUsed(object);
-    for (const { object } of services.toSorted(compareServices)) this.#reserve(object);
+    for (const { object } of services.toSorted(compareFullNames)) this.#reserve(object);
     for (const { text } of this.#reserved.values()) this.#usedAddresses.add(text);
   }
 
@@ -198,7 +203,7 @@ class Assigner {
   }
 
   #markUsed({ spec, ingress }: Service): void {
-    for (const text of addressesOf({ spec, ingress })) this.#usedAddresses.add(parseAddress(text)?.text ?? text);
+    for (const text of addressesInService({ spec, ingress })) this.#usedAddresses.add(parseAddress(text)?.text ?? text);
     for (const { nodePort } of spec.ports) this.#usedPorts.add(nodePort);
     this.#usedPorts.add(spec.healthCheckNodePort);
   }
@@ -245,7 +250,7 @@ class Assigner {
       }
       return undefined;
     }
-    const ipFamilies = familiesOf(spec, this.#ranges);
+    const ipFamilies = chooseServiceFamilies(spec, this.#ranges);
     if (ipFamilies.length === spec.clusterIPs.length) return undefined;
     const clusterIPs = [...spec.clusterIPs];
     for (const ipFamily of ipFamilies.slice(clusterIPs.length)) {

@@ -13,7 +13,7 @@ import {
 } from './endpoints.ts';
 import { indexCluster } from './address-index.ts';
 import { compareText } from '../kernel/compare.ts';
-import { isLocal } from './endpoint-choice.ts';
+import { runsOnNode } from './endpoint-choice.ts';
 import { readForwardingMethod, readScheduler } from './annotations.ts';
 import {
   servicePortLabel,
@@ -27,7 +27,7 @@ import {
   type ServiceRange,
 } from './model.ts';
 import type { Place } from '../kernel/place.ts';
-import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
+import type { EndpointSlice, Service, ServicePortSpec, ObjectSource, Sourced } from './objects.ts';
 
 /** Builds the cluster that all modes compile from, in any input order. Skips what cannot be parsed. */
 export function buildCluster(
@@ -40,7 +40,7 @@ export function buildCluster(
   const servicePorts: ServicePort[] = [];
   const healthChecks: ServiceHealthCheck[] = [];
   ours.forEach((service) => {
-    const info = describeService(service);
+    const info = makeServiceInfo(service);
     described.push(info);
     if (info.skipped !== undefined) return;
     addServicePorts(service, behaviours, servicePorts);
@@ -66,7 +66,7 @@ export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>,
   if (behaviours.has('running-endpoint-first')) return cluster;
   let changed = false;
   const servicePorts = cluster.servicePorts.map((port) => {
-    const endpoints = pickFromRivals(port.endpoints, (endpoint) => isLocal(endpoint, node));
+    const endpoints = pickFromRivals(port.endpoints, (endpoint) => runsOnNode(endpoint, node));
     if (endpoints === port.endpoints) return port;
     changed = true;
     return { ...port, endpoints };
@@ -102,7 +102,7 @@ export function skipReason(service: Service): ServiceInfo['skipped'] {
   return undefined;
 }
 
-function describeService({ object: service, source, slices, isServed }: ServiceWithSlices): ServiceInfo {
+function makeServiceInfo({ object: service, source, slices, isServed }: ServiceWithSlices): ServiceInfo {
   const skipped = skipReason(service);
   const { namespace, name } = service.metadata;
   return {
@@ -141,16 +141,16 @@ function addServicePorts(
   into: ServicePort[],
 ): void {
   const { namespace, name } = service.metadata;
-  const hints = readHints(service, behaviours);
-  const policies = policiesOf(service, behaviours);
+  const hints = chooseHints(service, behaviours);
+  const policies = readPolicies(service, behaviours);
   for (const family of families) {
     const clusterIP = clusterIPOf(service, family);
     if (!clusterIP) continue;
     const endpoints = endpointsByPort(slices, family, behaviours, hints);
-    const all = addressesOf(service, family, behaviours);
+    const all = indexServiceAddresses(service, family, behaviours);
     const ignored = !behaviours.has('external-ips') && all.externalIPs.length > 0;
     const addresses = ignored ? { ...all, externalIPs: [] } : all;
-    indexPorts(service).forEach(({ index, port }) => {
+    distinctPorts(service).forEach(({ index, port }) => {
       into.push({
         namespace,
         service: name,
@@ -182,7 +182,7 @@ function addServicePorts(
 const hintAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
 
 /** Which hints of the Service's endpoints count (canUseTopology in pkg/proxy/topology.go, up to v1.32). */
-function readHints({ metadata: { annotations } }: Service, behaviours: Behaviours): HintReading {
+function chooseHints({ metadata: { annotations } }: Service, behaviours: Behaviours): HintReading {
   const always = behaviours.has('zone-hints-without-annotation');
   return {
     zones: behaviours.has('zone-hints') && (always || asksForZoneHints(annotations)),
@@ -201,13 +201,13 @@ interface IndexedPort {
 }
 
 /** Of two ports with the same name and protocol, the later wins, as in kube-proxy's map. */
-function indexPorts({ spec }: Service): readonly IndexedPort[] {
+function distinctPorts({ spec }: Service): readonly IndexedPort[] {
   const ports = spec.ports.map((port, index) => ({ index, port }));
   if (ports.length < 2) return ports;
   return [...new Map(ports.map((indexed) => [`${indexed.port.name}/${indexed.port.protocol}`, indexed])).values()];
 }
 
-function policiesOf(service: Service, behaviours: Behaviours) {
+function readPolicies(service: Service, behaviours: Behaviours) {
   const { spec } = service;
   const follows = behaviours.has('traffic-policies');
   const external = follows && (spec.type !== 'ClusterIP' || spec.externalIPs.length > 0);
@@ -242,7 +242,7 @@ const noAddresses: ServiceAddresses = {
   rangeIndexes: [],
 };
 
-function addressesOf(service: Service, family: Family, behaviours: Behaviours): ServiceAddresses {
+function indexServiceAddresses(service: Service, family: Family, behaviours: Behaviours): ServiceAddresses {
   // Most Services have none.
   const { externalIPs: external, loadBalancerSourceRanges } = service.spec;
   if (external.length + service.ingress.length + loadBalancerSourceRanges.length === 0) return noAddresses;
@@ -294,11 +294,11 @@ const paths = {
 } as const;
 
 class FieldPlaces implements ServicePortPlaces {
-  readonly #source: Source;
+  readonly #source: ObjectSource;
   readonly #index: number;
   readonly #at: ServiceAddresses;
 
-  constructor(source: Source, index: number, at: ServiceAddresses) {
+  constructor(source: ObjectSource, index: number, at: ServiceAddresses) {
     this.#source = source;
     this.#index = index;
     this.#at = at;

@@ -51,7 +51,7 @@ interface ClaimedSocket {
 }
 
 /** Warns of Service ports with the same address, port and protocol. kube-proxy serves the one programmed last, kpc the first by name. */
-export function findConflicts({ servicePorts }: Cluster): readonly Finding[] {
+export function findPortConflicts({ servicePorts }: Cluster): readonly Finding[] {
   const holders = new Map<string, { readonly port: ServicePort; readonly isAllocated: boolean }>();
   const diagnostics = new Map<string, Finding>();
   for (const port of servicePorts) {
@@ -91,7 +91,7 @@ interface Size {
 }
 
 /** Refuses inputs too large to compile: ports, endpoints, addresses and source ranges multiply. `nodeAddresses`: for node ports. */
-export function checkSize(
+export function checkTotalSize(
   services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],
   nodeAddresses: number,
@@ -99,7 +99,7 @@ export function checkSize(
   let lines = 0;
   let largest: Size | undefined;
   for (const service of services) {
-    const size = measure(service, nodeAddresses);
+    const size = measureService(service, nodeAddresses);
     lines += size.lines;
     if (!largest || size.lines > largest.lines) largest = size;
   }
@@ -113,7 +113,7 @@ export function checkSize(
   return lines <= limit ? [] : [describeSize(largest, lines, limit)];
 }
 
-function measure(service: ServiceWithSlices, nodeAddresses: number): Size {
+function measureService(service: ServiceWithSlices, nodeAddresses: number): Size {
   const { spec, ingress } = service.object;
   let pairs = 0;
   service.slices.forEach(({ object }) => {

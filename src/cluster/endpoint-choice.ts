@@ -24,10 +24,10 @@ export function chooseEndpoints(port: ServicePort, node: NodeIdentity): Endpoint
   const cluster = usesClusterEndpoints(port) ? clusterEndpoints(port.endpoints, topology, node) : [];
   if (!usesLocalEndpoints(port)) return { cluster, local: [], reachable: cluster, hasAny: cluster.length > 0 };
 
-  const usable = port.endpoints.filter((endpoint) => isReady(endpoint) || servesWhileTerminating(endpoint));
+  const usable = port.endpoints.filter((endpoint) => isReadyEndpoint(endpoint) || servesWhileTerminating(endpoint));
   const hasAny = usable.length > 0;
-  const onNode = usable.filter((endpoint) => isLocal(endpoint, node));
-  const ready = onNode.filter(isReady);
+  const onNode = usable.filter((endpoint) => runsOnNode(endpoint, node));
+  const ready = onNode.filter(isReadyEndpoint);
   const local = ready.length > 0 ? ready : onNode;
   if (!usesClusterEndpoints(port)) return { cluster, local, reachable: local, hasAny };
 
@@ -35,7 +35,7 @@ export function chooseEndpoints(port: ServicePort, node: NodeIdentity): Endpoint
 }
 
 /** False for every endpoint if the node has no name. */
-export function isLocal(endpoint: Endpoint, node: Pick<NodeContext, 'name'>): boolean {
+export function runsOnNode(endpoint: Endpoint, node: Pick<NodeContext, 'name'>): boolean {
   return isLocalNode(endpoint.status.nodeName, node);
 }
 
@@ -85,7 +85,7 @@ export type UnboundHints =
 
 /** Why a node uses ready endpoints regardless of zone hints; undefined if hints apply, or if there are none. */
 export function explainUnboundHints(port: ServicePort, node: NodeIdentity): UnboundHints | undefined {
-  const ready = port.endpoints.filter(isReady);
+  const ready = port.endpoints.filter(isReadyEndpoint);
   if (!usesClusterEndpoints(port) || ready.every(({ status }) => status.zoneHints.length === 0)) return undefined;
   if (chooseTopology(port.endpoints, node) !== 'everywhere') return undefined;
   const bare = ready.find(({ status }) => status.zoneHints.length === 0);
@@ -95,14 +95,16 @@ export function explainUnboundHints(port: ServicePort, node: NodeIdentity): Unbo
 
 function clusterEndpoints(endpoints: readonly Endpoint[], topology: Topology, node: NodeIdentity): readonly Endpoint[] {
   const isUsable =
-    topology === 'everywhere' ? isReady : (endpoint: Endpoint) => isReady(endpoint) && isNear(endpoint, topology, node);
+    topology === 'everywhere'
+      ? isReadyEndpoint
+      : (endpoint: Endpoint) => isReadyEndpoint(endpoint) && isNear(endpoint, topology, node);
   // Usually all are usable, so no new list is needed.
   if (endpoints.every(isUsable)) return endpoints;
   const ready = endpoints.filter(isUsable);
   return ready.length > 0 ? ready : endpoints.filter(servesWhileTerminating);
 }
 
-function isReady({ status }: Endpoint): boolean {
+function isReadyEndpoint({ status }: Endpoint): boolean {
   return status.ready;
 }
 
@@ -150,7 +152,7 @@ export interface EndpointUse {
   readonly local: EndpointReason | undefined;
 }
 
-export function isUsed(reason: EndpointReason | undefined): boolean {
+export function isUsedFor(reason: EndpointReason | undefined): boolean {
   return reason?.kind === 'ready' || reason?.kind === 'last-resort';
 }
 
@@ -176,5 +178,5 @@ function explainCluster(endpoint: Endpoint, used: boolean, topology: Topology): 
 function explainLocal(endpoint: Endpoint, used: boolean, node: NodeIdentity): EndpointReason {
   if (used) return { kind: endpoint.status.ready ? 'ready' : 'last-resort' };
   if (!endpoint.status.ready && !servesWhileTerminating(endpoint)) return { kind: 'not-ready' };
-  return { kind: isLocal(endpoint, node) ? 'terminating' : 'other-node' };
+  return { kind: runsOnNode(endpoint, node) ? 'terminating' : 'other-node' };
 }

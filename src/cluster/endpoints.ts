@@ -14,14 +14,14 @@ export class StatusSharing {
   /** Returns the node's last status if it is equal, else the given one. */
   share(status: EndpointStatus): EndpointStatus {
     const last = this.#last.get(status.nodeName);
-    if (last && areSame(last, status)) return last;
+    if (last && areSameStatuses(last, status)) return last;
     this.#last.set(status.nodeName, status);
     return status;
   }
 }
 
 /** False if either has hints: comparing lists is not worth it, because few endpoints have hints. */
-function areSame(a: EndpointStatus, b: EndpointStatus): boolean {
+function areSameStatuses(a: EndpointStatus, b: EndpointStatus): boolean {
   return (
     a.zone === b.zone &&
     a.ready === b.ready &&
@@ -92,7 +92,7 @@ export function sliceFamily(slice: EndpointSlice): Family | undefined {
 }
 
 /** "name/protocol", which matches slice ports with Service ports. */
-export type PortKey = `${string}/${string}`;
+export type EndpointPortKey = `${string}/${string}`;
 
 export interface HintReading {
   readonly zones: boolean;
@@ -108,19 +108,19 @@ export function endpointsByPort(
   family: Family,
   behaviours: Behaviours,
   hints: HintReading,
-): ReadonlyMap<PortKey, readonly Endpoint[]> {
-  const byPort = new Map<PortKey, SlicedEndpoint[]>();
+): ReadonlyMap<EndpointPortKey, readonly Endpoint[]> {
+  const byPort = new Map<EndpointPortKey, SlicedEndpoint[]>();
   for (const sourced of slices) {
     const slice = sourced.object;
     if (sliceFamily(slice) !== family || isUnwatched(slice, behaviours)) continue;
     for (let p = 0; p < slice.ports.length; p++) {
       const port = slice.ports[p];
       if (!port?.port) continue;
-      const key: PortKey = `${port.name}/${port.protocol}`;
+      const key: EndpointPortKey = `${port.name}/${port.protocol}`;
       let found = byPort.get(key);
       if (!found) byPort.set(key, (found = []));
       for (const { address, status } of slice.endpoints) {
-        if (address) found.push(new SlicedEndpoint(address, port.port, readHints(status, hints), sourced));
+        if (address) found.push(new SlicedEndpoint(address, port.port, keepHints(status, hints), sourced));
       }
     }
   }
@@ -134,7 +134,9 @@ export function endpointsByPort(
  * As in v1 Endpoints, a Service port takes the endpoints of its name whatever the protocol (BuildPortsToEndpointsMap in
  * pkg/proxy/util/utils.go). An address both ready and not ready is not ready (RepackSubsets in pkg/api/v1/endpoints/util.go).
  */
-function joinProtocols(byPort: ReadonlyMap<PortKey, SlicedEndpoint[]>): ReadonlyMap<PortKey, readonly Endpoint[]> {
+function joinProtocols(
+  byPort: ReadonlyMap<EndpointPortKey, SlicedEndpoint[]>,
+): ReadonlyMap<EndpointPortKey, readonly Endpoint[]> {
   const byName = new Map<string, SlicedEndpoint[]>();
   for (const [key, found] of byPort) {
     const name = key.slice(0, key.lastIndexOf('/'));
@@ -146,13 +148,13 @@ function joinProtocols(byPort: ReadonlyMap<PortKey, SlicedEndpoint[]>): Readonly
   return new Map(
     [...byName].flatMap(([name, found]) => {
       const all = sortOnce(found, (known, other) => (known.status.ready ? known : other));
-      return protocols.map((protocol): [PortKey, readonly Endpoint[]] => [`${name}/${protocol}`, all]);
+      return protocols.map((protocol): [EndpointPortKey, readonly Endpoint[]] => [`${name}/${protocol}`, all]);
     }),
   );
 }
 
 /** Drops hints that this kube-proxy does not read. */
-function readHints(status: EndpointStatus, hints: HintReading): EndpointStatus {
+function keepHints(status: EndpointStatus, hints: HintReading): EndpointStatus {
   const readsZones = hints.zones || status.zoneHints.length === 0;
   const readsNodes = hints.nodes || status.nodeHints.length === 0;
   if (readsZones && readsNodes) return status;
@@ -230,16 +232,16 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 
   get file(): string {
-    return placeIn(this.#slice, this.address).file;
+    return placeInSlice(this.#slice, this.address).file;
   }
 
   locate(): Location {
-    return placeIn(this.#slice, this.address).locate();
+    return placeInSlice(this.#slice, this.address).locate();
   }
 }
 
 /** Finds the endpoint by object identity, because two endpoints may have the same address text. */
-function placeIn({ object, source }: Sourced<EndpointSlice>, own: Address): Place {
+function placeInSlice({ object, source }: Sourced<EndpointSlice>, own: Address): Place {
   return source.place(['endpoints', object.endpoints.findIndex(({ address }) => address === own)]);
 }
 

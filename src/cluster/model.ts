@@ -84,7 +84,7 @@ export interface ServicePort<Unknown = never> {
   /** Set if only part of a kernel was shown: there may be more addresses. */
   readonly hidesAddresses?: true | undefined;
   /** Empty if every client is allowed. */
-  readonly sourceRanges: readonly (Network | Printed<Unknown>)[] | Unknown;
+  readonly sourceRanges: readonly (Network | IfPrinted<Unknown>)[] | Unknown;
   /** Set if a kernel shows that there are source ranges, but not which. */
   readonly hidesSourceRanges?: true | undefined;
   /** Seconds of session affinity by client address; 0 for none. */
@@ -106,7 +106,7 @@ export interface ServicePort<Unknown = never> {
 export type ShownPort = ServicePort<undefined>;
 
 /** In a kernel: a range of addresses as its tool prints it. */
-type Printed<Unknown> = Unknown extends undefined ? { readonly text: string } : never;
+type IfPrinted<Unknown> = Unknown extends undefined ? { readonly text: string } : never;
 
 /** Called only when a rule's origin is needed. */
 export interface ServicePortPlaces {

@@ -41,7 +41,7 @@ export function describeNode(
     zone: zoneOf(node),
     podCIDRs: (node?.podCIDRs ?? []).flatMap((cidr) => parseNetwork(cidr) ?? []),
     nodeIPs,
-    hostAddresses: sortedUnique(hostAddresses ?? [...own, ...askedLoopback(settings, nodeIPs)]),
+    hostAddresses: uniqueAddresses(hostAddresses ?? [...own, ...askedLoopback(settings, nodeIPs)]),
   };
 }
 
@@ -68,7 +68,7 @@ export function nodeAddresses(node: Node | undefined): readonly Address[] {
   return [...ofType('InternalIP'), ...ofType('ExternalIP')];
 }
 
-function sortedUnique(addresses: readonly Address[]): readonly Address[] {
+function uniqueAddresses(addresses: readonly Address[]): readonly Address[] {
   return [...new Map(addresses.map((address) => [address.text, address])).values()].toSorted(compareAddresses);
 }
 
@@ -93,7 +93,7 @@ export function nodePortNetworks(
   node: Pick<NodeContext, 'nodeIPs'>,
   family: Family,
 ): NodePortNetworks {
-  const ofFamily = readNetworks(settings.nodePortAddresses, node).filter((network) => network.family === family);
+  const ofFamily = listeningNetworks(settings.nodePortAddresses, node).filter((network) => network.family === family);
   const listed = ofFamily.length > 0 ? ofFamily : [parseNetwork(everything[family])].flatMap((n) => n ?? []);
   const zero = listed.findIndex((network) => network.prefixLength === 0);
   const networks = zero < 0 ? listed : listed.slice(zero, zero + 1);
@@ -168,7 +168,7 @@ export function findCoveredAddresses(
   });
 }
 
-function readNetworks(listed: readonly string[], node: Pick<NodeContext, 'nodeIPs'>): readonly Network[] {
+function listeningNetworks(listed: readonly string[], node: Pick<NodeContext, 'nodeIPs'>): readonly Network[] {
   return listed.flatMap((text) => {
     if (!isNodePortWord(text)) return parseNetwork(text) ?? [];
     switch (text) {

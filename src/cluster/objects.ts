@@ -6,7 +6,7 @@ import type { SettingValues } from '../settings/table.ts';
 /** The path of a field inside an object: ['spec', 'ports', 0, 'port']. */
 export type FieldPath = readonly (string | number)[];
 
-export interface Source {
+export interface ObjectSource {
   /** Finds a field, or the nearest parent field if it is not written. */
   place(path: FieldPath): Place;
   /** Whether a field is reported already, so that nothing follows from it; of an object without errors, none is. */
@@ -16,7 +16,7 @@ export interface Source {
 /** A checked object with the API server's defaults, and its source. */
 export interface Sourced<T> {
   readonly object: T;
-  readonly source: Source;
+  readonly source: ObjectSource;
 }
 
 export type Labels = Readonly<Record<string, string>>;
@@ -408,12 +408,12 @@ export interface Gateway {
   readonly created: string;
   /** For a ListenerSet: "Gateway shop/web"; undefined for a Gateway. */
   readonly of: string | undefined;
-  readonly listeners: readonly Listener[];
+  readonly listeners: readonly GatewayListener[];
   /** For a Gateway: which namespaces' ListenerSets it accepts. */
-  readonly sets: Listener['from'];
+  readonly sets: GatewayListener['from'];
 }
 
-export interface Listener {
+export interface GatewayListener {
   readonly name: string;
   /** '' for any host. */
   readonly host: string;

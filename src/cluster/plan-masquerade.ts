@@ -61,11 +61,14 @@ export function planMasquerade(
   return {
     mark: 2 ** settings.masqueradeBit,
     localTraffic,
-    toClusterIPs: masqueradedClients(settings.masqueradeAll, localTraffic),
+    toClusterIPs: planMasqueradedClients(settings.masqueradeAll, localTraffic),
   };
 }
 
-function masqueradedClients(masqueradeAll: boolean, pods: LocalTraffic | undefined): MasqueradePlan['toClusterIPs'] {
+function planMasqueradedClients(
+  masqueradeAll: boolean,
+  pods: LocalTraffic | undefined,
+): MasqueradePlan['toClusterIPs'] {
   if (masqueradeAll) return { kind: 'all' };
   return pods ? { kind: 'all-but-pods', pods } : { kind: 'none-known' };
 }

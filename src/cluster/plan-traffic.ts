@@ -1,7 +1,7 @@
 import { contains, type Address, type Network } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import type { Origin, Place } from '../kernel/place.ts';
-import { chooseEndpoints, isExternallyAccessible, isLocal, type EndpointChoice } from './endpoint-choice.ts';
+import { chooseEndpoints, isExternallyAccessible, runsOnNode, type EndpointChoice } from './endpoint-choice.ts';
 import type { Endpoint, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
 /**
@@ -18,7 +18,7 @@ export interface TrafficPlan {
   readonly clusterIP: ServiceAddress;
   readonly externalIPs: readonly ServiceAddress[];
   readonly loadBalancerIPs: readonly ServiceAddress[];
-  readonly nodePort: NodePort | undefined;
+  readonly nodePort: PlannedNodePort | undefined;
   /** kube-proxy listens there with or without endpoints. */
   readonly healthCheck: HealthCheckPort | undefined;
 
@@ -46,7 +46,7 @@ export interface ServiceAddress {
 }
 
 /** Source ranges do not apply to it. */
-interface NodePort {
+interface PlannedNodePort {
   readonly protocol: Protocol;
   readonly port: number;
   readonly origin: Origin;
@@ -103,7 +103,7 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
   const loadBalancerIPs = port.loadBalancerIPs.map((address, index) =>
     serviceAddress(port, address, port.places?.ingress(index)),
   );
-  const onNode = port.endpoints.filter((endpoint) => isLocal(endpoint, node));
+  const onNode = port.endpoints.filter((endpoint) => runsOnNode(endpoint, node));
   return {
     port,
     hasEndpoints: choice.hasAny,
@@ -155,7 +155,7 @@ function serviceAddress(port: ServicePort, address: Address, place: Place | unde
   return { address, protocol: port.protocol, port: port.port, origin: originOf(port, place) };
 }
 
-function planNodePort(port: ServicePort): NodePort | undefined {
+function planNodePort(port: ServicePort): PlannedNodePort | undefined {
   if (port.nodePort === 0) return undefined;
   return { protocol: port.protocol, port: port.nodePort, origin: originOf(port, port.places?.nodePort) };
 }

@@ -11,7 +11,7 @@ export function serviceRanges(
   objects: readonly Sourced<ServiceCidr>[],
   flag: readonly Network[],
 ): readonly ServiceRange[] {
-  const declared = objects.toSorted(compareNames).flatMap(({ object, source }) =>
+  const declared = objects.toSorted(compareServiceCidrs).flatMap(({ object, source }) =>
     object.cidrs.map((network, i): ServiceRange => {
       return { network, from: 'ServiceCIDR', place: source.place(['spec', 'cidrs', i]) };
     }),
@@ -29,7 +29,7 @@ export function sortRanges(ranges: readonly ServiceRange[]): readonly ServiceRan
 
 /** At most one per family. The API server's own ServiceCIDR comes first: it decides the family by default. */
 export function assignableNetworks(objects: readonly Sourced<ServiceCidr>[]): readonly Network[] {
-  const networks = objects.toSorted(compareNames).flatMap(({ object }) => object.cidrs);
+  const networks = objects.toSorted(compareServiceCidrs).flatMap(({ object }) => object.cidrs);
   return networks.filter(({ family }, i) => networks.findIndex((other) => other.family === family) === i);
 }
 
@@ -37,6 +37,6 @@ export function isDefaultCidr({ metadata }: ServiceCidr): boolean {
   return metadata.name === defaultName;
 }
 
-function compareNames({ object: a }: Sourced<ServiceCidr>, { object: b }: Sourced<ServiceCidr>): number {
+function compareServiceCidrs({ object: a }: Sourced<ServiceCidr>, { object: b }: Sourced<ServiceCidr>): number {
   return Number(isDefaultCidr(b)) - Number(isDefaultCidr(a)) || compareText(a.metadata.name, b.metadata.name);
 }

@@ -11,7 +11,7 @@ export interface StaleFlow {
 }
 
 /** Without a change, no port is known to be gone. */
-export interface ServedPorts {
+export interface PresentPorts {
   readonly ports: readonly ShownPort[];
   readonly gone?: readonly ShownPort[];
 }
@@ -39,11 +39,11 @@ export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'wi
  * (ServicePortMap.Update in servicechangetracker.go). A new number or address does not count.
  */
 export function findGonePorts(before: readonly ShownPort[], after: readonly ShownPort[]): readonly ShownPort[] {
-  const staying = new Set(after.map(portKey));
-  return before.filter((port) => !staying.has(portKey(port)));
+  const staying = new Set(after.map(servicePortKey));
+  return before.filter((port) => !staying.has(servicePortKey(port)));
 }
 
-function portKey({ namespace, service, portName, protocol, family }: ShownPort): string {
+function servicePortKey({ namespace, service, portName, protocol, family }: ShownPort): string {
   return [namespace, service, portName, protocol, family].join(' ');
 }
 
@@ -54,7 +54,7 @@ function portKey({ namespace, service, portName, protocol, family }: ShownPort):
  */
 export function findStaleFlows(
   flows: readonly TrackedFlow[],
-  served: ServedPorts,
+  served: PresentPorts,
   rules: StaleFlowRules,
 ): readonly StaleFlow[] {
   const find = staleFlowFinder(served, rules);
@@ -63,11 +63,11 @@ export function findStaleFlows(
 
 /** Like findStaleFlows, for one flow at a time: all of them may be too many to hold. */
 export function staleFlowFinder(
-  { ports, gone = [] }: ServedPorts,
+  { ports, gone = [] }: PresentPorts,
   { withoutEndpoints, ofGone, isToNode }: StaleFlowRules,
 ): (flow: TrackedFlow) => StaleFlow | undefined {
   const fronts = indexFronts(ports, withoutEndpoints);
-  if (ofGone === 'to-addresses') addGone(gone, new Set(ports.filter(isUdp).flatMap(frontsOf)), fronts);
+  if (ofGone === 'to-addresses') addGone(gone, new Set(ports.filter(isUdp).flatMap(frontSockets)), fronts);
   const goneIPs = new Map(
     ofGone === 'to-cluster-ip' ? gone.filter(isUdp).map((port) => [port.clusterIP?.text, port]) : [],
   );
@@ -104,14 +104,14 @@ function indexFronts(ports: readonly ShownPort[], withoutEndpoints: boolean): Ma
     const serving = port.endpoints.filter(({ status }) => status === undefined || status.serving);
     const front = { port, endpoints: new Set(serving.map(({ label }) => label)) };
     if (serving.length === 0 && !withoutEndpoints) continue;
-    for (const at of frontsOf(port)) fronts.set(at, front);
+    for (const at of frontSockets(port)) fronts.set(at, front);
     // Without endpoints, every flow to that number would be stale, even flows to other hosts.
     if (port.nodePort && serving.length > 0) fronts.set(`${port.family} ${port.nodePort}`, front);
   }
   return fronts;
 }
 
-function frontsOf(port: ShownPort): readonly string[] {
+function frontSockets(port: ShownPort): readonly string[] {
   const { port: number } = port;
   return number === undefined ? [] : portAddresses(port).map(({ address }) => joinHostPort(address.text, number));
 }
@@ -119,7 +119,7 @@ function frontsOf(port: ShownPort): readonly string[] {
 /** Adds the addresses of removed ports that no UDP port has now: nothing serves there. */
 function addGone(gone: readonly ShownPort[], live: ReadonlySet<string>, fronts: Map<string, FrontEnd>): void {
   for (const port of gone.filter(isUdp)) {
-    for (const at of frontsOf(port)) if (!live.has(at)) fronts.set(at, { port, endpoints: new Set() });
+    for (const at of frontSockets(port)) if (!live.has(at)) fronts.set(at, { port, endpoints: new Set() });
   }
 }
 

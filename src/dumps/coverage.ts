@@ -17,7 +17,7 @@ export interface Shown extends Readonly<Record<WholeKind, boolean>> {
 }
 
 /** A table's place in a listing of nftables; within one listing, later tables were created later. */
-export interface ListedTable {
+export interface TableListing {
   readonly listing: string;
   readonly place: number;
 }
@@ -29,7 +29,7 @@ export interface Coverage extends Shown {
   /** Families whose rules were deliberately printed in part: that part can be examined. */
   readonly excerpts?: readonly Family[] | undefined;
   /** The places of nftables tables in listings, by family and name ("ipv4 kube-proxy"), in order of creation. */
-  readonly listed?: ReadonlyMap<string, ListedTable> | undefined;
+  readonly listed?: ReadonlyMap<string, TableListing> | undefined;
   /** In a dump with the command of ip addr: the families whose addresses that command printed in full. */
   readonly allAddresses?: readonly Family[] | undefined;
   /** Whether nft was asked for some tables only, or its listing is cut off at either end. */

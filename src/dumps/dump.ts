@@ -19,7 +19,7 @@ import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/lines.ts';
 import { ProxyLog } from './kube-proxy-log.ts';
 import { DraftedRoutes, type KnownRoutes, type RoutingKind } from './read-ip.ts';
-import type { Coverage, ListedTable } from './coverage.ts';
+import type { Coverage, TableListing } from './coverage.ts';
 import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import { RuleListings } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
@@ -79,12 +79,12 @@ export interface OtherTable {
   readonly hooked: readonly HookedInterfaces[];
 }
 
-export function isForeign(doubt: Doubt): doubt is ForeignDoubt {
+export function isForeignDoubt(doubt: Doubt): doubt is ForeignDoubt {
   return doubt.kind === 'other-table' || doubt.kind === 'other-variant' || doubt.kind === 'legacy-tables';
 }
 
 /** A sentence for each unused output, from another node or time than the first of its kind. */
-export function describeSkipped(doubts: readonly Doubt[]): readonly string[] {
+export function describeSkippedListings(doubts: readonly Doubt[]): readonly string[] {
   return doubts.flatMap((doubt) =>
     doubt.kind === 'second-listing'
       ? [
@@ -157,7 +157,7 @@ export class DumpDraft {
   readonly #nftables = new Map<string, NftTable>();
   readonly #otherTables = new Map<string, OtherTable>();
   #isRuleset = false;
-  readonly #listed = new Map<string, ListedTable>();
+  readonly #listed = new Map<string, TableListing>();
   readonly #files: Dump['files'][number][] = [];
   /** By text, so that the same fault in a file is reported once. */
   readonly #faults = new Map<string, DumpFault>();

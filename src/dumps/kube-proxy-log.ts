@@ -3,7 +3,7 @@ import { parseDuration } from '../base/duration.ts';
 import { fields as fieldsCheck } from '#checks';
 import { parseChecked } from '../base/json/check.ts';
 import { linesOf } from '../kernel/lines.ts';
-import { findKnownLine, type Fact, type KnownProblem } from '../kube-proxy/log-lines.ts';
+import { findKnownLine, type LogFact, type KnownProblem } from '../kube-proxy/log-lines.ts';
 
 export interface LogFinding {
   readonly problem: KnownProblem;
@@ -19,7 +19,7 @@ interface LogPlace {
 }
 
 /** A klog line without its header, or a JSON line in the same form. */
-interface Entry {
+interface LogEntry {
   readonly severity: string;
   readonly time: string;
   readonly message: string;
@@ -38,23 +38,23 @@ const wrapper =
 
 /** A line without such a prefix, and the pod or node that the prefix names. */
 function unwrap(line: string): { readonly text: string; readonly from: string | undefined } {
-  const inside = line.startsWith('{"log":"') ? readJson(line)?.['log'] : undefined;
+  const inside = line.startsWith('{"log":"') ? readJsonFields(line)?.['log'] : undefined;
   const text = typeof inside === 'string' ? inside.trimEnd() : line;
   const [whole = '', pod, host] = wrapper.exec(text) ?? [];
   return { text: text.slice(whole.length), from: pod ?? host };
 }
 
-function sourceOf({ source }: RegExp): string {
+function patternText({ source }: RegExp): string {
   return source.replace(/\((?!\?)/g, '(?:').slice(1);
 }
 
 /** Matches a trimmed line of klog, or of the JSON that Kubernetes components write. */
 export const startsLogLine = new RegExp(
-  `^${sourceOf(wrapper)}(?:${sourceOf(klogHeader)}|\\{"ts":[\\d.]+,"caller":"|\\{"log":"[IWEF]\\d{4} )`,
+  `^${patternText(wrapper)}(?:${patternText(klogHeader)}|\\{"ts":[\\d.]+,"caller":"|\\{"log":"[IWEF]\\d{4} )`,
 );
 
 /** Matches a continuation line: an error may quote a command, or rules. */
-export const continuesLogLine = new RegExp(`^${sourceOf(wrapper)}[ \\t]`);
+export const continuesLogLine = new RegExp(`^${patternText(wrapper)}[ \\t]`);
 
 const podOfFile = /kube-system-(kube-proxy-[^/]{1,253}?)(?:-previous)?$/;
 
@@ -68,7 +68,7 @@ export class ProxyLog {
   /** By code, in order of first appearance. */
   readonly problems = new Map<string, LogFinding>();
   /** Values from the last line of each kind. */
-  readonly facts = new Map<Fact, readonly string[]>();
+  readonly facts = new Map<LogFact, readonly string[]>();
   /** Flag values that it logs at start. */
   readonly flags = new Map<string, string>();
   readonly sysctls = new Map<string, string>();
@@ -84,7 +84,7 @@ export class ProxyLog {
 
   /** Reads lines of the first line's pod or node, numbered from `firstLine`. Returns the first line of another. */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
-    let entry: Entry | undefined;
+    let entry: LogEntry | undefined;
     let foreign: { readonly line: number; readonly from: string } | undefined;
     const [, pod] = podOfFile.exec(file) ?? [];
     let number = firstLine - 1;
@@ -104,7 +104,7 @@ export class ProxyLog {
     return foreign;
   }
 
-  #take(file: string, { severity, time, message, detail, line, isStructured }: Entry): void {
+  #take(file: string, { severity, time, message, detail, line, isStructured }: LogEntry): void {
     const at = { file, line };
     this.lines++;
     this.firstTime ??= time;
@@ -133,7 +133,7 @@ export class ProxyLog {
     }
   }
 
-  #takeFact(fact: Fact, values: readonly string[], at: LogPlace): void {
+  #takeFact(fact: LogFact, values: readonly string[], at: LogPlace): void {
     const [name = '', value = ''] = values;
     this.facts.set(fact, values);
     if (fact === 'flag') this.flags.set(name, value);
@@ -156,7 +156,7 @@ const ownSelector = /(?:!|%21)service\.kubernetes\.io(?:\/|%2F)(?:headless|servi
 const sharedProblems: ReadonlySet<string> = new Set(['ended', 'watch']);
 
 /** Undefined unless the line begins an entry. */
-function readEntry(line: string, number: number): Entry | undefined {
+function readEntry(line: string, number: number): LogEntry | undefined {
   const [header, severity, time] = klogHeader.exec(line) ?? [];
   if (header === undefined || severity === undefined || time === undefined) return readJsonEntry(line, number);
   const rest = line.slice(header.length);
@@ -167,8 +167,8 @@ function readEntry(line: string, number: number): Entry | undefined {
   return { ...at, message: rest.slice(1, end - 1), detail: rest.slice(end + 1), isStructured: true };
 }
 
-function readJsonEntry(line: string, number: number): Entry | undefined {
-  const values = line.startsWith('{"ts":') ? readJson(line) : undefined;
+function readJsonEntry(line: string, number: number): LogEntry | undefined {
+  const values = line.startsWith('{"ts":') ? readJsonFields(line) : undefined;
   const { ts, msg, caller: _caller, v: _verbosity, ...others } = values ?? {};
   if (typeof ts !== 'number' || typeof msg !== 'string') return undefined;
   const moment = new Date(ts < 1e11 ? ts * 1000 : ts);
@@ -178,7 +178,7 @@ function readJsonEntry(line: string, number: number): Entry | undefined {
   return { severity, time, message: msg, detail: detail.join(' '), line: number, isStructured: true };
 }
 
-function readJson(text: string): Readonly<Record<string, unknown>> | undefined {
+function readJsonFields(text: string): Readonly<Record<string, unknown>> | undefined {
   const read = parseChecked(fieldsCheck, text);
   return 'value' in read ? read.value : undefined;
 }

@@ -22,12 +22,12 @@ interface Recogniser {
 const anyLine = /^/;
 
 /** An output that lacks what kpc needs or that kpc cannot read. Ends where another begins. */
-function refuse(refusal: string, ...starts: readonly RegExp[]): Recogniser {
+function refuseOutput(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }
 
 /** A route line with this after its destination (^); neighbour lists have such addresses and links too. */
-function route(rest: RegExp): RegExp {
+function routePattern(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
   return new RegExp(
@@ -40,19 +40,19 @@ const forbidden = /^(?:throw|unreachable|prohibit|blackhole) (?:default|[\da-fA-
 const listInstead = 'print ipvsadm -Ln or ipvsadm -Sn instead';
 
 const refused = {
-  'ipvsadm with other columns': refuse(
+  'ipvsadm with other columns': refuseOutput(
     `leaves out schedulers, weights or how real servers are reached: ${listInstead}`,
     /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*(?:InPkts|InPPS|Uthreshold|PersistConn)/,
   ),
-  'ipvsadm -Lc': refuse(`lists connections, not virtual servers: ${listInstead}`, /^IPVS connection entries/),
-  ifconfig: refuse('leaves out addresses: print ip addr instead', /^\S+: flags=\d+</, /^\S+[ \t]+Link encap:/),
-  'ip link': refuse(
+  'ipvsadm -Lc': refuseOutput(`lists connections, not virtual servers: ${listInstead}`, /^IPVS connection entries/),
+  ifconfig: refuseOutput('leaves out addresses: print ip addr instead', /^\S+: flags=\d+</, /^\S+[ \t]+Link encap:/),
+  'ip link': refuseOutput(
     'shows no addresses: print ip addr instead',
     /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)[ \t]+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/,
   ),
-  'ipset list -o xml': refuse('is XML, which kpc does not read: print ipset save instead', /^<ipsets>\n/),
-  'nft -j': refuse('is JSON, which kpc does not read: print nft list ruleset instead', /^\{\s*"nftables"\s*:/),
-  'a part of nft list ruleset': refuse(
+  'ipset list -o xml': refuseOutput('is XML, which kpc does not read: print ipset save instead', /^<ipsets>\n/),
+  'nft -j': refuseOutput('is JSON, which kpc does not read: print nft list ruleset instead', /^\{\s*"nftables"\s*:/),
+  'a part of nft list ruleset': refuseOutput(
     'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
     /^(?:chain|set|map) \S+ \{\n/,
     /^type (?:nat|filter|route) hook /,
@@ -120,8 +120,8 @@ const readable = {
   },
   'ip route': {
     starts: [
-      route(/^(?:from \S+ )?(?:nhid \d+ )?(?:via (?:inet6? )?[\da-fA-F.:]+ )?dev \S/),
-      route(/^[^\n]{0,300}\n[ \t]{0,40}nexthop (?:via|dev) /),
+      routePattern(/^(?:from \S+ )?(?:nhid \d+ )?(?:via (?:inet6? )?[\da-fA-F.:]+ )?dev \S/),
+      routePattern(/^[^\n]{0,300}\n[ \t]{0,40}nexthop (?:via|dev) /),
       forbidden,
     ],
     continues: /^\s*(?:nexthop |cache\b)/,

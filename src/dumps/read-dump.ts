@@ -12,7 +12,7 @@ import { countLines, linesOf, type UnreadLine } from '../kernel/lines.ts';
 import { parseSysctls } from '../kernel/sysctls-and-modules.ts';
 import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
 import { readNftTable } from './read-nftables.ts';
-import { readRuleList, familyOf, noteHidden, readRules, rulesKind } from './read-rules.ts';
+import { readRuleList, familyOfFile, noteHidden, readRules, rulesKind } from './read-rules.ts';
 
 const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^(ip6t|(?=.*tables).*?[-_.](ipv6|v6)\b)/i, 'ip6tables-save'],
@@ -114,7 +114,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
   }
   if (kind === 'iptables-save' || kind === 'ip6tables-save') {
     noteHidden(draft, file, kind, text);
-    draft.addRules(familyOf(kind), {}, tableNames, undefined, { file, line: 1, kind });
+    draft.addRules(familyOfFile(kind), {}, tableNames, undefined, { file, line: 1, kind });
   } else if (kind === 'nft list ruleset') draft.addNftables([], true);
   else draft[kind === 'ipset save' ? 'sets' : 'virtualServers'].add([], true);
   draft.file(file, kind);

@@ -15,7 +15,7 @@ import {
 import type { ReadableKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
-interface DraftLink {
+interface PrintedLink {
   readonly name: string;
   kind?: string;
   master?: string;
@@ -31,12 +31,12 @@ export function parseIpAddrText(text: string): {
   readonly links: readonly Link[];
   readonly unread: readonly UnreadLine[];
 } {
-  const links = new Map<string, DraftLink>();
+  const links = new Map<string, PrintedLink>();
   const unread = new UnreadLines();
   let number = 0;
-  let current: DraftLink | undefined;
+  let current: PrintedLink | undefined;
   /** "eth0@if7" is eth0, one end of a pair. */
-  const linkOf = (printed: string): DraftLink => {
+  const linkOf = (printed: string): PrintedLink => {
     const [name = printed] = printed.split('@', 1);
     const link = links.get(name) ?? { name, traits: {}, addresses: [] };
     links.set(name, link);
@@ -47,7 +47,7 @@ export function parseIpAddrText(text: string): {
     const line = raw.trim();
     if (line === '') continue;
     const refuse = (reason: string) => unread.add(number, () => raw, reason);
-    const add = (link: DraftLink, word: string, scope: string | undefined, isDeprecated = false): void => {
+    const add = (link: PrintedLink, word: string, scope: string | undefined, isDeprecated = false): void => {
       const [address = '', length = ''] = word.split('/', 2);
       const made = /^\d{1,3}$/.test(length) ? makeLinkAddress(address, Number(length), scope) : undefined;
       if (made) link.addresses.push(isDeprecated ? { ...made, isDeprecated } : made);

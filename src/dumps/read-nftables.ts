@@ -27,8 +27,8 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   draft.isNftPart ||= command?.tool === 'nft' && command.isPart;
   // For tables that were printed one by one, the order of creation is unknown.
   draft.place(
-    familiesOf(family),
-    nameOf(family, name),
+    familiesOfTable(family),
+    qualifyTableName(family, name),
     command?.tool === 'nft' && command.isPart ? `${file} ${firstLine}` : file,
   );
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
@@ -49,13 +49,13 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     draft.refuse(file, firstLine, nftList, reason);
     const tables = readOwnTable(text, isCutOff).tables.map(withoutHooks);
     draft.addOtherTable({ table, tables, hooked: [] });
-    for (const each of isCutOff ? [] : familiesOf(family)) draft.dormant.add(each);
+    for (const each of isCutOff ? [] : familiesOfTable(family)) draft.dormant.add(each);
     return draft.addNftables([], isRuleset);
   }
   const { tables, unread } = readOwnTable(text, isCutOff);
   draft.unread(file, nftList, unread, firstLine - 1);
   if (isCutOff || unread.some(({ reason }) => reason === notOfNft || reason === unreadElement)) {
-    for (const each of familiesOf(family)) draft.nftParts.add(each);
+    for (const each of familiesOfTable(family)) draft.nftParts.add(each);
   }
   const lack = tables.map(findLack).find((each) => each !== undefined);
   if (lack) {
@@ -136,11 +136,11 @@ function findLack({ chains, sets }: NftTable): { readonly output: string; readon
 const nftFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
 
 /** A table's name within a packet family: "ip filter" and "inet filter" are two tables. */
-function nameOf(family: string, name: string): string {
+function qualifyTableName(family: string, name: string): string {
   return family === 'inet' || family === 'netdev' ? `${family} ${name}` : name;
 }
 
-function familiesOf(family: string): readonly Family[] {
+function familiesOfTable(family: string): readonly Family[] {
   return family === 'inet' ? families : families.filter((each) => nftFamily[each] === family);
 }
 
@@ -154,12 +154,14 @@ function readOtherTable(
 ): { readonly tables: readonly NftTable[] | undefined; readonly unread: readonly UnreadLine[] } {
   if (dormantFlag.test(text)) return { tables: [], unread: [] };
   const whole = isOfIptables.test(text) ? text.replaceAll(lostTarget, '$1 xt target "lost"') : text;
-  const seen = family === 'netdev' ? families : familiesOf(family);
+  const seen = family === 'netdev' ? families : familiesOfTable(family);
   const read = seen.map((each) => parseNftText(markElided(textAs(whole, nftFamily[each]))));
   // Both families read the same lines.
   const unread = (read[0]?.unread ?? []).filter((line) => !isHarmless(line.text, line.reason));
   if (unread.length > 0) return { tables: undefined, unread };
-  const tables = read.flatMap((each) => each.tables.map((table) => ({ ...table, name: nameOf(family, table.name) })));
+  const tables = read.flatMap((each) =>
+    each.tables.map((table) => ({ ...table, name: qualifyTableName(family, table.name) })),
+  );
   return { tables, unread };
 }
 

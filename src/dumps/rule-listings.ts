@@ -17,13 +17,13 @@ interface ListedTable {
   isWhole: boolean;
 }
 
-interface Given {
+interface GivenListing {
   readonly variant: IptablesVariant | undefined;
   readonly chains: ReadonlyMap<string, Chain>;
   readonly isWhole: boolean;
 }
 
-interface Match {
+interface MatchedListing {
   readonly known: ListedTable;
   readonly differences: readonly string[];
 }
@@ -57,7 +57,7 @@ export class RuleListings {
    * The table that a listing repeats or completes, and the differences. If only one names its variant, both count as it, unless it is
    * legacy and they differ: whoever prints iptables-legacy by name also has iptables-nft.
    */
-  #match(name: TableName, given: Given): Partial<Match> {
+  #match(name: TableName, given: GivenListing): Partial<MatchedListing> {
     const listed = (this.#listed.get(name) ?? []).map((known) => {
       return { known, differences: differencesOf(name, known, given) };
     });
@@ -69,7 +69,7 @@ export class RuleListings {
     return ofOne.find(({ differences }) => differences.length === 0) ?? ofOne[0] ?? {};
   }
 
-  #take(name: TableName, given: Given, known: ListedTable | undefined): void {
+  #take(name: TableName, given: GivenListing, known: ListedTable | undefined): void {
     if (!known) {
       const listed = this.#listed.get(name) ?? [];
       this.#listed.set(name, [...listed, { ...given, chains: new Map(given.chains) }]);
@@ -87,14 +87,14 @@ export class RuleListings {
 
   /** Tables of the variant that has kube-proxy's rules. */
   get tables(): Tables {
-    return tablesOf([...this.#listed].flatMap(([name, listed]) => nameTable(name, mainOf(name, listed))));
+    return tablesFromListings([...this.#listed].flatMap(([name, listed]) => withTableName(name, mainOf(name, listed))));
   }
 
   get others(): Tables {
-    return tablesOf(
+    return tablesFromListings(
       [...this.#listed].flatMap(([name, listed]) => {
         const main = mainOf(name, listed);
-        return listed.filter((each) => each !== main).flatMap((each) => nameTable(name, each));
+        return listed.filter((each) => each !== main).flatMap((each) => withTableName(name, each));
       }),
     );
   }
@@ -135,11 +135,14 @@ export class RuleListings {
   }
 }
 
-function nameTable(name: TableName, table: ListedTable | undefined): readonly (readonly [TableName, ListedTable])[] {
+function withTableName(
+  name: TableName,
+  table: ListedTable | undefined,
+): readonly (readonly [TableName, ListedTable])[] {
   return table ? [[name, table]] : [];
 }
 
-function tablesOf(listed: readonly (readonly [TableName, ListedTable])[]): Tables {
+function tablesFromListings(listed: readonly (readonly [TableName, ListedTable])[]): Tables {
   return Object.fromEntries(listed.map(([name, { chains }]) => [name, chains]));
 }
 
@@ -149,16 +152,16 @@ function mainOf(name: TableName, listed: readonly ListedTable[]): ListedTable | 
 }
 
 /** The chains in which two listings of a table differ; a part differs if it has something that the whole lacks. */
-function differencesOf(name: TableName, known: Given, given: Given): readonly string[] {
+function differencesOf(name: TableName, known: GivenListing, given: GivenListing): readonly string[] {
   if (!known.isWhole && !given.isWhole) return [];
   const chains = new Set([...known.chains.keys(), ...given.chains.keys()]);
   return [...chains]
-    .filter((chain) => !fits(known, given, chain) || !fits(given, known, chain))
+    .filter((chain) => !fitsListing(known, given, chain) || !fitsListing(given, known, chain))
     .map((chain) => `chain ${chain} (${name})`);
 }
 
 /** Whether everything one listing shows of a chain may be in the other. */
-function fits(one: Given, other: Given, name: string): boolean {
+function fitsListing(one: GivenListing, other: GivenListing, name: string): boolean {
   const chain = one.chains.get(name);
   if (!chain || !other.isWhole) return true;
   const whole = other.chains.get(name);
@@ -177,16 +180,16 @@ function mergeParts(known: Chain | undefined, part: Chain): Chain {
   return { ...known, rules: [...known.rules, ...part.rules.filter((rule) => !rules.has(ruleMeaning(rule)))] };
 }
 
-export function isOwnChain(table: TableName, chain: string): boolean {
+export function isProxyChain(table: TableName, chain: string): boolean {
   const kind = classifyChain(table, chain);
   return kind === 'service' || kind === 'fixed';
 }
 
 function hasOwnChains(table: TableName, chains: ReadonlyMap<string, Chain> | undefined): boolean {
-  return [...(chains?.keys() ?? [])].some((name) => isOwnChain(table, name));
+  return [...(chains?.keys() ?? [])].some((name) => isProxyChain(table, name));
 }
 
 /** Whether or not these are present. */
 export function jumpsToOwn(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
-  return [...chains.values()].some(({ rules }) => rules.some((rule) => isOwnChain(table, jumpChain(rule) ?? '')));
+  return [...chains.values()].some(({ rules }) => rules.some((rule) => isProxyChain(table, jumpChain(rule) ?? '')));
 }

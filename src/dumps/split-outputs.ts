@@ -2,12 +2,12 @@ import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName, type IptablesVariant } from '../kernel/iptables/iptables.ts';
 import { savedLines } from '../kernel/iptables/parse-rule.ts';
 import type { RoutesAsked } from '../kernel/route/parse-routes.ts';
-import { nameTable } from '../kernel/route/route.ts';
+import { nameRoutingTable } from '../kernel/route/route.ts';
 import { countLines, LineList } from '../kernel/lines.ts';
 import { isReadable, mayContinue, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
 
 /** A command, typed at a prompt or written above its output as a title. */
-interface Command {
+interface PrintedCommand {
   readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
   readonly table: TableName | undefined;
   /** For iptables: its variant, if the command's name says so. */
@@ -27,7 +27,7 @@ export interface ToolOutput {
   readonly firstLine: number;
   /** Its lines without their prefixes, numbered as in the text. */
   readonly text: string;
-  readonly command: Command | undefined;
+  readonly command: PrintedCommand | undefined;
   /** Whether lines were omitted, or only a part was asked for. */
   readonly isPart: boolean;
   /** For bracketed output: whether it ends before its last bracket. */
@@ -87,7 +87,7 @@ class Splitter {
   readonly #text: string;
   #start = 0;
   #current: DraftOutput | undefined;
-  #command: Command | undefined;
+  #command: PrintedCommand | undefined;
 
   constructor(text: string) {
     this.#text = text;
@@ -96,14 +96,14 @@ class Splitter {
   /** Returns whether there is any output. */
   run(isFirstOnly = false): boolean {
     let [at, next] = [0, 0];
-    for (const raw of savedLines(this.#text, plain)) {
+    for (const raw of savedLines(this.#text, withoutEscapes)) {
       for (; at < next; at++) this.#start = this.#text.indexOf('\n', this.#start) + 1;
       next += countLines(raw);
       const line = raw.trim();
       if (this.drafts.length === 0 && isManifest(line)) return false;
       if (isFirstOnly && this.drafts.length > 0) return true;
       if (!this.#takeBracketed(raw, at)) {
-        if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) take(this.#current, line);
+        if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) takeLine(this.#current, line);
         else if (line === '') this.#current?.lines.push('');
         else if (!this.#takeStart(line, at)) this.#takeOther(line, raw, at);
       }
@@ -116,7 +116,7 @@ class Splitter {
     return this.#text
       .slice(this.#start, this.#start + longestAhead)
       .split('\n', count)
-      .map(plain);
+      .map(withoutEscapes);
   }
 
   #begin(kind: OutputKind, at: number): DraftOutput {
@@ -153,12 +153,12 @@ class Splitter {
   }
 
   #takeStart(line: string, at: number): boolean {
-    const kind = startOf(line, this.#ahead(2)[1]?.trim() ?? '', this.#current);
+    const kind = recogniseStart(line, this.#ahead(2)[1]?.trim() ?? '', this.#current);
     if (kind === undefined) return false;
     const single = recognisers[kind].once?.exec(line)?.[0];
     const known = this.#current && goesOn(this.#current, kind, line, single) ? this.#current : undefined;
     const draft = known ?? this.#begin(kind, at);
-    take(draft, line);
+    takeLine(draft, line);
     if (single !== undefined) draft.once.add(single);
     return true;
   }
@@ -181,7 +181,7 @@ class Splitter {
       this.#command = typed;
       this.#current = undefined;
     } else if (isChatter(line)) current?.lines.push('');
-    else if (current && (isBare || continues(raw) || current.table === 'open')) take(current, line);
+    else if (current && (isBare || continues(raw) || current.table === 'open')) takeLine(current, line);
     else {
       this.strays.push(at + 1);
       if (current && recognisers[current.kind].words) current.lines.push('');
@@ -200,7 +200,7 @@ function isManifest(line: string): boolean {
 }
 
 /** The kind of output that a line begins or continues, taken by itself. */
-function startOf(line: string, next: string, current: DraftOutput | undefined): OutputKind | undefined {
+function recogniseStart(line: string, next: string, current: DraftOutput | undefined): OutputKind | undefined {
   const text = `${line}\n${next.slice(0, longestStart)}`;
   const starts = (kind: OutputKind): boolean => recognisers[kind].starts.some((pattern) => pattern.test(text));
   const isTitle = titleOfList.test(line);
@@ -236,7 +236,7 @@ function keep(current: DraftOutput, line: string): void {
   current.hasOther ||= line !== '' && !line.startsWith('-P ');
 }
 
-function take(current: DraftOutput, line: string): void {
+function takeLine(current: DraftOutput, line: string): void {
   keep(current, line);
   if (current.kind !== 'rules') return;
   if (line.startsWith('*')) current.table = 'open';
@@ -291,7 +291,7 @@ function unboxed(line: string): string {
   return inside.startsWith('│') ? inside.slice(inside[1] === ' ' ? 2 : 1) : inside;
 }
 
-function plain(line: string): string {
+function withoutEscapes(line: string): string {
   const ended = unboxed(line.endsWith('\r') ? line.slice(0, -1) : line);
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
@@ -330,7 +330,7 @@ const hostInPrompt =
 const remote =
   /(?:^| )(?:ssh (?:[\w.-]{1,64}@)?([A-Za-z][\w-]{0,62})|(?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) )/;
 
-function readHost(line: string): string | undefined {
+function hostOfPrompt(line: string): string | undefined {
   const elsewhere = remote.exec(line);
   if (elsewhere) return elsewhere[1];
   const [, inPrompt, inTitle] = hostInPrompt.exec(line) ?? [];
@@ -340,14 +340,14 @@ function readHost(line: string): string | undefined {
 /** iptables-save's own comments, and a warning of iptables-nft-save. */
 const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 
-const unknownCommand: Command = { tool: 'other', table: undefined, isPart: false, host: undefined };
+const unknownCommand: PrintedCommand = { tool: 'other', table: undefined, isPart: false, host: undefined };
 
 /** After a prompt or in a title, or Ansible's for a host; undefined for any other line. */
-function readCommand(line: string, above: Command | undefined): Command | undefined {
+function readCommand(line: string, above: PrintedCommand | undefined): PrintedCommand | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
-  if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: readHost(line) };
+  if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: hostOfPrompt(line) };
   for (const { 0: whole, 1: rules, 2: variant, 3: other, index } of line.matchAll(toolName)) {
-    const tool = (rules ?? other ?? '').toLowerCase() as Command['tool'];
+    const tool = (rules ?? other ?? '').toLowerCase() as PrintedCommand['tool'];
     const rest = line.slice(index + whole.length);
     const { follows, part } = tools[tool] ?? {};
     if (follows?.test(rest) === false) continue;
@@ -360,10 +360,10 @@ function readCommand(line: string, above: Command | undefined): Command | undefi
       isPart,
       allAddresses: tool === 'ip' && !isPart ? readAllAddresses(rest) : undefined,
       routing: tool === 'ip' ? readRoutesAsked(rest) : undefined,
-      host: readHost(line),
+      host: hostOfPrompt(line),
     };
   }
-  return prompt.test(line) ? { ...unknownCommand, host: readHost(line) } : undefined;
+  return prompt.test(line) ? { ...unknownCommand, host: hostOfPrompt(line) } : undefined;
 }
 
 /** Matches "ip addr" with options for format or family, also as a title. "ip addr show eth0" prints one link. */
@@ -386,7 +386,7 @@ function readRoutesAsked(rest: string): RoutesAsked | undefined {
   // `ip route get X` with an IPv6 address needs no option.
   const isSaid = !/ get /.test(rest);
   const family = / -(?:6|f(?:amily)? inet6)\b/.test(options) ? 'ipv6' : isSaid ? 'ipv4' : undefined;
-  return { family, table: table === undefined || table === 'all' ? undefined : nameTable(table) };
+  return { family, table: table === undefined || table === 'all' ? undefined : nameRoutingTable(table) };
 }
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;

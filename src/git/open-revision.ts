@@ -1,5 +1,5 @@
 import type { FileProblem } from '../base/findings/files.ts';
-import { listTree, readBlobs, failureWords, runGit, type GitObject } from './run-git.ts';
+import { listTree, readBlobs, gitFailureWords, runGit, type GitObject } from './run-git.ts';
 import { join, relative, resolve } from 'node:path';
 import { largestFile, UnreadableFile } from '../base/read-file.ts';
 import { withSlashes } from '../base/system-paths.ts';
@@ -10,7 +10,7 @@ export function openRevision(revision: string): RevisionTree | FileProblem {
   if ('problem' in where) {
     return where.problem === 'no-program'
       ? { problem: 'no-git' }
-      : { problem: 'no-repository', said: failureWords(where) };
+      : { problem: 'no-repository', said: gitFailureWords(where) };
   }
   const [isInside, prefix = ''] = where.toString('utf8').split('\n');
   if (isInside !== 'true') return { problem: 'no-repository', said: 'this is no working tree' };
@@ -20,7 +20,7 @@ export function openRevision(revision: string): RevisionTree | FileProblem {
     return { problem: 'no-revision', revision, near };
   }
   const objects = listTree(tree);
-  if ('problem' in objects) return { problem: 'git-failed', said: failureWords(objects) };
+  if ('problem' in objects) return { problem: 'git-failed', said: gitFailureWords(objects) };
   return new RevisionTree(revision, prefix.replace(/\/$/, ''), objects);
 }
 
@@ -138,7 +138,7 @@ export class RevisionTree implements FileTree {
   /** The path from the top, with its links. Begins with ".." if it leads out. */
   #fromTop(path: string): string {
     const written = this.#afterRevision(path);
-    return normalize(/^\.\.?(?:\/|$)/.test(written) ? `${this.#prefix}/${written}` : written);
+    return normalizePath(/^\.\.?(?:\/|$)/.test(written) ? `${this.#prefix}/${written}` : written);
   }
 
   #get(path: string): { readonly path: string; readonly object: GitObject } {
@@ -166,7 +166,7 @@ export class RevisionTree implements FileTree {
       if (target === 'too-large') return 'missing';
       const text = target.toString('utf8');
       if (text.startsWith('/')) return 'link-outside';
-      rest = normalize(`${link.path}/../${text}/${rest.slice(link.path.length + 1)}`);
+      rest = normalizePath(`${link.path}/../${text}/${rest.slice(link.path.length + 1)}`);
     }
     return 'link-loop';
   }
@@ -193,7 +193,7 @@ export class RevisionTree implements FileTree {
       if (!link || bytes === 'too-large') return undefined;
       const text = bytes.toString('utf8');
       if (text.startsWith('/')) return undefined;
-      rest = normalize(`${link.path}/../${text}/${rest.slice(link.path.length + 1)}`);
+      rest = normalizePath(`${link.path}/../${text}/${rest.slice(link.path.length + 1)}`);
     }
     return undefined;
   }
@@ -202,7 +202,7 @@ export class RevisionTree implements FileTree {
     const unread = objects.filter(({ id }) => !this.#bytes.has(id));
     if (unread.length > 0) {
       const read = readBlobs(unread.map(({ id }) => id));
-      if ('problem' in read) throw new UnreadableFile(`${this.#revision}:`, failureWords(read));
+      if ('problem' in read) throw new UnreadableFile(`${this.#revision}:`, gitFailureWords(read));
       for (const [id, bytes] of read) this.#bytes.set(id, bytes);
     }
     return ({ id }) => this.#bytes.get(id) ?? 'too-large';
@@ -218,7 +218,7 @@ const reasons = {
 } as const;
 
 /** A path without "." and ".."; one that leads out begins with "..". */
-function normalize(path: string): string {
+function normalizePath(path: string): string {
   const normal = join('.', path).replace(/\/$/, '');
   return normal === '.' ? '' : normal;
 }

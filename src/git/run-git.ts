@@ -36,7 +36,7 @@ export function runGit(words: readonly string[], input = ''): Buffer | GitFailur
   return { problem, said: said.replace(/^(?:fatal|error): /, '') };
 }
 
-export function failureWords({ problem, said }: GitFailure): string {
+export function gitFailureWords({ problem, said }: GitFailure): string {
   const words: Readonly<Record<ProgramProblem, string>> = {
     'no-program': 'the program git is not installed',
     'too-large': 'the revision holds more than kpc reads of one',
@@ -52,7 +52,7 @@ export interface GitObject {
   readonly id: string;
 }
 
-function kindOf(mode: string): GitObject['kind'] {
+function kindOfMode(mode: string): GitObject['kind'] {
   if (mode.startsWith('100')) return 'file';
   if (mode === '120000') return 'link';
   return mode === '040000' ? 'folder' : 'other';
@@ -78,7 +78,7 @@ export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFail
     const [, mode = '', id = '', path] = /^(\d{6}) [a-z]+ ([0-9a-f]+)\t(.*)$/s.exec(line) ?? [];
     if (path === undefined) continue;
     if (path.length > 2 * mostLevels && path.split('/').length > mostLevels) return { problem: 'too-large', said: '' };
-    objects.set(path, { kind: kindOf(mode), id });
+    objects.set(path, { kind: kindOfMode(mode), id });
     if (objects.size > mostEntries) return { problem: 'too-large', said: '' };
   }
   return objects;
@@ -88,7 +88,7 @@ const largestBatch = 2 ** 29;
 
 /** A blob larger than kpc reads has none. */
 export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 'too-large'> | GitFailure {
-  const sizes = runGit(['cat-file', '--batch-check=%(objectname) %(objectsize)'], linesOf(ids));
+  const sizes = runGit(['cat-file', '--batch-check=%(objectname) %(objectsize)'], joinLines(ids));
   if (!Buffer.isBuffer(sizes)) return sizes;
   const found = new Map<string, Buffer | 'too-large'>();
   const wanted: string[] = [];
@@ -105,7 +105,7 @@ export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 
   }
   if (total > largestBatch) return { problem: 'too-large', said: '' };
   if (wanted.length === 0) return found;
-  const printed = runGit(['cat-file', '--batch'], linesOf(wanted));
+  const printed = runGit(['cat-file', '--batch'], joinLines(wanted));
   if (!Buffer.isBuffer(printed)) return printed;
   for (let at = 0; at < printed.length;) {
     const end = printed.indexOf('\n', at);
@@ -117,6 +117,6 @@ export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 
   return found;
 }
 
-function linesOf(ids: readonly string[]): string {
+function joinLines(ids: readonly string[]): string {
   return ids.map((id) => `${id}\n`).join('');
 }

@@ -8,7 +8,7 @@ import type { Place } from '../kernel/place.ts';
 import { placeAt, type InputDocument } from './documents/document.ts';
 import { findDuplicates } from './objects/find-duplicates.ts';
 import {
-  isForeign,
+  isForeignDocument,
   isForeignText,
   describeTemplates,
   findChartTemplate,
@@ -138,7 +138,9 @@ export function collectFiles(
       );
   }
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
-  const patches = isTolerant ? findDuplicates(workloadsOf(collected), origins, kustomizations, 'unread', into) : [];
+  const patches = isTolerant
+    ? findDuplicates(wholeWorkloadsFirst(collected), origins, kustomizations, 'unread', into)
+    : [];
   removeObjects(collected, patches);
   const duplicates = findDuplicates(collected, origins, kustomizations, skipInvalid ? 'left-out' : 'refused', into);
   const templates = describeTemplates(
@@ -166,7 +168,7 @@ export function collectFiles(
     ...(excess ? [diagnoseFault(tooLong(excess.of, excess.most), placeAt(excess.at, 0))] : []),
     // Duplicate Services and duplicate workloads have the same cause.
     ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic }) => diagnostic)),
-    ...(skipInvalid ? describeLeftOut(leftOut) : wrong),
+    ...(skipInvalid ? diagnoseLeftOut(leftOut) : wrong),
     ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),
     ...describeKustomizations(kustomizations, { files: names, ofServices, isShown: isShown || skipInvalid, into }),
   ];
@@ -191,7 +193,7 @@ export function keyOfObject({ file, object }: Place): string | undefined {
 }
 
 /** A kustomize patch looks like the workload that it changes, so patches come last. */
-function workloadsOf({ workloads }: CollectedObjects): CollectedObjects {
+function wholeWorkloadsFirst({ workloads }: CollectedObjects): CollectedObjects {
   const partialLast = workloads.toSorted((a, b) => Number(a.object.isPartial) - Number(b.object.isPartial));
   return { ...emptyCollection(), workloads: partialLast };
 }
@@ -219,7 +221,7 @@ function leftOutOf({ file, found, errors, areApart, template }: FileReading, int
   return error && !template ? [{ error, more: others.length }] : [];
 }
 
-function describeLeftOut(parts: readonly LeftOut[]): readonly Finding[] {
+function diagnoseLeftOut(parts: readonly LeftOut[]): readonly Finding[] {
   if (parts.length === 0) return [];
   const objects = parts.reduce((sum, part) => sum + (part.objects ?? 0), 0);
   const whole = parts.filter((part) => part.objects === undefined && part.of === undefined);
@@ -269,7 +271,7 @@ function createFileReader({
     const tally = new Tally(mostOfCode);
     const take = (document: InputDocument): void => {
       if (isKustomization(document)) kustomizations.push(document);
-      if (isForeign(document)) {
+      if (isForeignDocument(document)) {
         others.push(document);
         return;
       }

@@ -2,7 +2,7 @@ import {
   addressBits,
   compareAddresses,
   hostNetwork,
-  numberOf,
+  addressNumber,
   parseAddress,
   parseNetwork,
   type Address,
@@ -18,17 +18,17 @@ export function parseAddressRange(text: string): AddressRange | undefined {
   return text.includes('/') ? parseNetwork(text) : parseAddress(text);
 }
 
-export function isNetwork(range: AddressRange): range is Network {
+export function isNetworkRange(range: AddressRange): range is Network {
   return 'prefixLength' in range;
 }
 
 export function networkOfRange(range: AddressRange): Network {
-  return isNetwork(range) ? range : hostNetwork(range);
+  return isNetworkRange(range) ? range : hostNetwork(range);
 }
 
 /** Undefined if the range holds more than one. */
 export function singleAddress(range: AddressRange): Address | undefined {
-  if (!isNetwork(range)) return range;
+  if (!isNetworkRange(range)) return range;
   return range.prefixLength === addressBits[range.family] ? range.address : undefined;
 }
 
@@ -38,11 +38,11 @@ export function compareAddressRanges(a: AddressRange, b: AddressRange): number {
 }
 
 function lengthOf(range: AddressRange): number {
-  return isNetwork(range) ? range.prefixLength : 129;
+  return isNetworkRange(range) ? range.prefixLength : 129;
 }
 
 function firstOf(range: AddressRange): Address {
-  return isNetwork(range) ? range.address : range;
+  return isNetworkRange(range) ? range.address : range;
 }
 
 export interface AddressSpan {
@@ -53,7 +53,7 @@ export interface AddressSpan {
 
 export function spanOf(range: AddressRange): AddressSpan {
   const { family } = range;
-  const first = numberOf(isNetwork(range) ? range.address : range);
-  const length = isNetwork(range) ? range.prefixLength : addressBits[family];
+  const first = addressNumber(isNetworkRange(range) ? range.address : range);
+  const length = isNetworkRange(range) ? range.prefixLength : addressBits[family];
   return { family, first, last: first + (1n << BigInt(addressBits[family] - length)) - 1n };
 }

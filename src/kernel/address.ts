@@ -20,7 +20,7 @@ export function parseAddress(text: string): Address | undefined {
   const padded = readSloppyIpv4(text);
   if (padded !== undefined) return ipv4Address(padded);
   const groups = readIpv6(text);
-  return groups && addressOf(groups);
+  return groups && unmapAddress(groups);
 }
 
 export function ipv4Number({ bits }: Extract<Address, { family: 'ipv4' }>): number {
@@ -66,7 +66,7 @@ function undot(text: string): string | undefined {
   return `${text.slice(0, tail)}${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
 }
 
-function addressOf(groups: readonly number[]): Address {
+function unmapAddress(groups: readonly number[]): Address {
   if (groups[5] !== 0xffff || groups.slice(0, 5).some((group) => group !== 0)) return ipv6Address(groups);
   return ipv4Address(((groups[6] ?? 0) << 16) | (groups[7] ?? 0));
 }
@@ -110,25 +110,25 @@ export function parseNetwork(text: string): Network | undefined {
   if (plain !== undefined && prefixLength <= 32 && maskBits(plain, prefixLength) === plain) {
     const isCanonical = length.length === (prefixLength < 10 ? 1 : 2);
     const first = { family: 'ipv4', text: address, bits: plain } as const;
-    return isCanonical ? { family: 'ipv4', text, address: first, prefixLength } : networkOf(first, prefixLength);
+    return isCanonical ? { family: 'ipv4', text, address: first, prefixLength } : makeNetwork(first, prefixLength);
   }
   const bits = readSloppyIpv4(address);
   if (bits !== undefined) {
-    return prefixLength <= 32 ? networkOf(ipv4Address(maskBits(bits, prefixLength)), prefixLength) : undefined;
+    return prefixLength <= 32 ? makeNetwork(ipv4Address(maskBits(bits, prefixLength)), prefixLength) : undefined;
   }
   const groups = readIpv6(address);
   if (!groups || prefixLength > 128) return undefined;
-  const first = addressOf(maskGroups(groups, prefixLength));
-  return networkOf(first, first.family === 'ipv4' ? prefixLength - 96 : prefixLength);
+  const first = unmapAddress(maskGroups(groups, prefixLength));
+  return makeNetwork(first, first.family === 'ipv4' ? prefixLength - 96 : prefixLength);
 }
 
 export const addressBits: { readonly [F in Family]: number } = { ipv4: 32, ipv6: 128 };
 
 export function hostNetwork(address: Address): Network {
-  return networkOf(address, addressBits[address.family]);
+  return makeNetwork(address, addressBits[address.family]);
 }
 
-function networkOf(first: Address, prefixLength: number): Network {
+function makeNetwork(first: Address, prefixLength: number): Network {
   return { family: first.family, text: `${first.text}/${prefixLength}`, address: first, prefixLength };
 }
 
@@ -147,10 +147,10 @@ function maskGroups(groups: readonly number[], prefixLength: number): readonly n
 /** The result must be inside the address space. */
 export function addressAfter(address: Address, offset: number): Address {
   if (address.family === 'ipv4') return ipv4Address((address.bits + offset) | 0);
-  return addressAt('ipv6', numberOf(address) + BigInt(offset));
+  return addressAt('ipv6', addressNumber(address) + BigInt(offset));
 }
 
-export function numberOf(address: Address): bigint {
+export function addressNumber(address: Address): bigint {
   if (address.family === 'ipv4') return BigInt(ipv4Number(address));
   return address.groups.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n);
 }
@@ -218,7 +218,7 @@ export const loopbackAddresses: { readonly [F in Family]: Address } = {
 export const unspecifiedIPv4 = parseAddress('0.0.0.0') as Address;
 
 export const loopbackNetworks: { readonly [F in Family]: Network } = {
-  ipv4: networkOf({ family: 'ipv4', text: '127.0.0.0', bits: 0x7f000000 }, 8),
+  ipv4: makeNetwork({ family: 'ipv4', text: '127.0.0.0', bits: 0x7f000000 }, 8),
   ipv6: hostNetwork(loopbackAddresses.ipv6),
 };
 

@@ -15,7 +15,7 @@ export interface TrackedFlow {
   readonly isReplied: boolean;
 }
 
-type Direction = Map<string, string>;
+type FlowDirection = Map<string, string>;
 
 const endWords: ReadonlySet<string> = new Set(['src', 'dst', 'sport', 'dport']);
 
@@ -31,7 +31,7 @@ export function parseConntrack(text: string): {
   const addresses: Addresses = new Map();
   const unread = readLines(text, [], (line) => {
     if (others.test(line)) return undefined;
-    const read = readFlow(line, addresses);
+    const read = readTrackedFlow(line, addresses);
     if (read === undefined) return 'not a flow, or not all of one';
     if (typeof read === 'object') flows.push(read);
     return undefined;
@@ -43,10 +43,10 @@ export function parseConntrack(text: string): {
 type Addresses = Map<string, Address | undefined>;
 
 /** 'other' without ports; undefined for any other line. */
-export function readFlow(line: string, addresses: Addresses = new Map()): TrackedFlow | 'other' | undefined {
+export function readTrackedFlow(line: string, addresses: Addresses = new Map()): TrackedFlow | 'other' | undefined {
   const words = line.split(/[ \t]+/);
   const protocol = words[/^ipv[46]$/.test(words[0] ?? '') ? 2 : 0] ?? '';
-  const directions: [Direction, Direction] = [new Map(), new Map()];
+  const directions: [FlowDirection, FlowDirection] = [new Map(), new Map()];
   for (const [i, word] of words.entries()) {
     const equals = word.indexOf('=');
     const name = word.slice(0, equals);
@@ -59,14 +59,14 @@ export function readFlow(line: string, addresses: Addresses = new Map()): Tracke
   const [original, reply] = directions;
   if (!reply.has('src') || !reply.has('dst')) return undefined;
   if (!original.has('sport')) return 'other';
-  const end = (direction: Direction, side: 's' | 'd') => endOf(direction, side, addresses);
+  const end = (direction: FlowDirection, side: 's' | 'd') => flowEnd(direction, side, addresses);
   const [source, destination, answers] = [end(original, 's'), end(original, 'd'), end(reply, 's')];
   if (!source || !destination || !answers || !end(reply, 'd')) return undefined;
   const isReplied = !words.includes('[UNREPLIED]');
   return { family: destination.address.family, protocol, source, destination, answers, isReplied };
 }
 
-function endOf(direction: Direction, side: 's' | 'd', addresses: Addresses): SocketAddress | undefined {
+function flowEnd(direction: FlowDirection, side: 's' | 'd', addresses: Addresses): SocketAddress | undefined {
   const text = direction.get(side === 's' ? 'src' : 'dst') ?? '';
   if (!addresses.has(text)) addresses.set(text, parseAddress(text));
   const address = addresses.get(text);

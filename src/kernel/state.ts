@@ -1,4 +1,4 @@
-import { diffSets, splitSetsDelta, type IpSet } from './ipset/ipset.ts';
+import { diffIpSets, splitSetsDelta, type IpSet } from './ipset/ipset.ts';
 import type { IpvsTimeouts, VirtualServer } from './ipvs/ipvs.ts';
 import { diffProxyPorts, type ProxyPort } from './balancer/balancer.ts';
 import { diffLinks, splitLinksDelta, type Link, type LinkAddress } from './link/link.ts';
@@ -59,7 +59,7 @@ const diffByKind = {
   // A table takes over from rules and virtual servers of other modes, or gives way to them, so it comes first.
   nftables: diffNftTables,
   proxyPorts: diffProxyPorts,
-  sets: diffSets,
+  sets: diffIpSets,
   iptables: diffFamilyTables,
   virtualServers: diffVirtualServers,
   links: diffLinks,

@@ -74,11 +74,13 @@ export function diffSysctls(
   const changes = pairUp(before, after, ([name]) => name).map((pair): SysctlChange => {
     return { name: itemOf(pair)[0], from: pair.from?.[1], to: pair.to?.[1] };
   });
-  return changes.filter(({ from, to }) => from === undefined || to === undefined || wordsOf(from) !== wordsOf(to));
+  return changes.filter(
+    ({ from, to }) => from === undefined || to === undefined || normalizeSpaces(from) !== normalizeSpaces(to),
+  );
 }
 
 /** The kernel prints tabs between the numbers of a sysctl with several. */
-function wordsOf(value: string): string {
+function normalizeSpaces(value: string): string {
   return value.trim().split(/\s+/).join(' ');
 }
 

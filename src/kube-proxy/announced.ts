@@ -5,7 +5,7 @@ import type { ProxyMode } from './modes.ts';
 export type Minor = number;
 
 /** Something whose end a KEP announces. The plan may change until the release is out. */
-interface End {
+interface AnnouncedEnd {
   /** The first release that warns of it. */
   readonly deprecatedIn: Minor;
   /** The first release that turns it off, unless a feature gate keeps it. */
@@ -20,7 +20,7 @@ interface End {
 export const announcedEnds = {
   'ipvs-mode': { deprecatedIn: 35, offIn: 40, goneIn: 43, kep: 5495, gate: 'KubeProxyIPVS' },
   'external-ips': { deprecatedIn: 36, offIn: 40, goneIn: 43, kep: 5707, gate: 'AllowServiceExternalIPs' },
-} as const satisfies { readonly [B in Behaviour]?: End };
+} as const satisfies { readonly [B in Behaviour]?: AnnouncedEnd };
 
 /** A kube-proxy without a configured mode uses iptables before this release. */
 export const announcedDefault = { since: 40, mode: 'nftables', kep: 5343 } as const satisfies {
@@ -42,7 +42,7 @@ export function isDeprecated(behaviour: keyof typeof announcedEnds, release: Rel
 }
 
 /** When something ends, as seen from a release: how long a feature gate keeps it, if at all. */
-export function endWords(behaviour: keyof typeof announcedEnds, seenFrom: Minor = 0): string {
+export function announcedEndWords(behaviour: keyof typeof announcedEnds, seenFrom: Minor = 0): string {
   const { offIn, goneIn, kep, gate } = announcedEnds[behaviour];
   const source = `(announced: KEP-${kep}, ${kepLink(kep)})`;
   if (seenFrom >= goneIn) return `gone in 1.${goneIn}, and no feature gate keeps it ${source}`;

@@ -7,7 +7,14 @@ import type { NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { classifyChain, isKnownJump, isNamedByKubeProxy, isLocalnetRule } from './chains.ts';
-import { parseSetName, setType, readServerMarks, socketOf, serviceLink, boundAddresses } from './ipvs-objects.ts';
+import {
+  parseSetName,
+  setType,
+  readServerMarks,
+  formatServerSocket,
+  serviceLink,
+  boundAddresses,
+} from './ipvs-objects.ts';
 import { isFixedNftName, isKubeProxyTable, isNftServiceName, nftTableComment } from './nft-table.ts';
 import { families } from '../kernel/family.ts';
 import type { ProxyMode } from './modes.ts';
@@ -131,7 +138,8 @@ function weighServers(
   { known = [], shows = { sets: true, links: true } }: Context,
 ): (server: VirtualServer) => Evidence {
   const { bound, own, listed, nodePorts } = readServerMarks(state);
-  const isOfService = (server: VirtualServer) => bound.has(server.address.text) || listed.has(socketOf(server));
+  const isOfService = (server: VirtualServer) =>
+    bound.has(server.address.text) || listed.has(formatServerSocket(server));
   // Usually the address is a Service's, which needs neither of the two.
   let found: ServiceMarks | undefined;
   const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)]));

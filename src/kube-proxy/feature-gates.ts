@@ -46,10 +46,10 @@ const firstWithNeeds: Release = '1.35';
 export function gateOf(name: string, release: Release): Gate | undefined {
   // Searches the text: kpc needs few of its hundreds of lines at start.
   const start = /^\w+$/.test(name) ? table.indexOf(`\n${name} `) + 1 : 0;
-  return start === 0 ? undefined : readGate(table.slice(start, table.indexOf('\n', start)), release);
+  return start === 0 ? undefined : readGateLine(table.slice(start, table.indexOf('\n', start)), release);
 }
 
-function readGate(line: string, release: Release): Gate | undefined {
+function readGateLine(line: string, release: Release): Gate | undefined {
   const [name = '', letters = '', needs = ''] = line.split(' ');
   const column = columns.indexOf(release);
   const letter = letters[column] ?? '-';
@@ -69,7 +69,7 @@ function readGate(line: string, release: Release): Gate | undefined {
 
 export function gatesOf(release: Release): readonly Gate[] {
   const [, ...lines] = table.split('\n');
-  return lines.flatMap((line) => readGate(line, release) ?? []);
+  return lines.flatMap((line) => readGateLine(line, release) ?? []);
 }
 
 export function releasesWithGate(name: string): readonly Release[] {

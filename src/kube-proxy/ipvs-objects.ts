@@ -73,7 +73,7 @@ export function setType(set: SetId): SetType {
 }
 
 /** One `dst` for each destination part of an entry: port, address or both. */
-export function destinationOf(id: SetId): readonly 'dst'[] {
+export function setDirections(id: SetId): readonly 'dst'[] {
   const type = setType(id);
   return type === 'bitmap:port' || type === 'hash:ip' ? ['dst'] : ['dst', 'dst'];
 }
@@ -82,7 +82,7 @@ export function destinationOf(id: SetId): readonly 'dst'[] {
 export function setMatch(
   id: SetId,
   family: Family,
-  directions: readonly ('src' | 'dst')[] = destinationOf(id),
+  directions: readonly ('src' | 'dst')[] = setDirections(id),
 ): RuleArg {
   return { kind: 'match-set', set: setName(id, family), directions };
 }
@@ -198,7 +198,7 @@ export function findNodePortServers(
   const onOwn = state.virtualServers.filter(({ address }) => own.has(address.text) && !bound.has(address.text));
   const portsOnOwn = new Set(onOwn.map(({ protocol, port }) => `${protocol} ${port}`));
   return (server) => {
-    if (listed.has(socketOf(server))) return false;
+    if (listed.has(formatServerSocket(server))) return false;
     const port = `${server.protocol} ${server.port}`;
     if (bound.has(server.address.text)) return listed.size > 0 ? nodePorts.has(port) : portsOnOwn.has(port);
     if (nodePorts.has(port)) return true;
@@ -208,6 +208,10 @@ export function findNodePortServers(
 }
 
 /** "10.96.0.1,tcp:80", as in sets. */
-export function socketOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
+export function formatServerSocket({
+  address,
+  protocol,
+  port,
+}: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
   return formatEntry({ address, protocol, port });
 }

@@ -11,9 +11,9 @@ export interface KnownProblem {
   readonly source: string;
 }
 
-type Row = readonly [pattern: RegExp, meaning: string, advice: string, releases?: string];
+type LogLineRow = readonly [pattern: RegExp, meaning: string, advice: string, releases?: string];
 
-function from(source: string, rows: Readonly<Record<string, Row>>): readonly KnownProblem[] {
+function from(source: string, rows: Readonly<Record<string, LogLineRow>>): readonly KnownProblem[] {
   return Object.entries(rows).map(([code, [pattern, meaning, advice, releases = '1.30–1.37']]) => {
     return { code, pattern, meaning, advice, releases, source };
   });
@@ -284,18 +284,18 @@ const facts = {
     /^(?:Starting .{1,60} controller|Waiting for caches|Caches are synced|Golang settings|Starting healthz|WARNING: all flags other than|Unable to write event)/,
 } as const satisfies Readonly<Record<string, RegExp>>;
 
-export type Fact = keyof typeof facts;
+export type LogFact = keyof typeof facts;
 
 type KnownLine =
   | { readonly problem: KnownProblem; readonly fact?: never }
-  | { readonly problem?: never; readonly fact: Fact; readonly values: readonly string[] };
+  | { readonly problem?: never; readonly fact: LogFact; readonly values: readonly string[] };
 
 /** Undefined for a line that kpc does not know. */
 export function findKnownLine(message: string, detail: string): KnownLine | undefined {
   const text = `${message} ${detail}`;
   const problem = problems.find(({ pattern }) => pattern.test(text));
   if (problem) return { problem };
-  for (const [fact, pattern] of Object.entries(facts) as [Fact, RegExp][]) {
+  for (const [fact, pattern] of Object.entries(facts) as [LogFact, RegExp][]) {
     const found = pattern.exec(text);
     if (found) return { fact, values: found.slice(1).filter((value) => value !== undefined) };
   }

@@ -39,17 +39,17 @@ function missingOfTables(tables: Tables, mode: ProxyMode, family: Family): reado
     const chains = tables[table];
     if (!chains || !leadsSomewhere(chains, jumps, table, to)) return [];
     const isMade = [...chains.values()].some((chain) => {
-      return (chain.name === from || !isBuiltInChain(table, chain.name)) && leadsTo(chain, to);
+      return (chain.name === from || !isBuiltInChain(table, chain.name)) && hasJumpTo(chain, to);
     });
-    return isMade ? [] : [{ ...jump, tool: 'iptables', family, hasTarget: hasRules(chains, to) }];
+    return isMade ? [] : [{ ...jump, tool: 'iptables', family, hasTarget: hasRulesIn(chains, to) }];
   });
 }
 
-function leadsTo({ rules }: Chain, to: string): boolean {
+function hasJumpTo({ rules }: Chain, to: string): boolean {
   return rules.some((rule) => jumpChain(rule) === to);
 }
 
-function hasRules(chains: ReadonlyMap<string, Pick<Chain, 'rules'> | NftChain>, name: string): boolean {
+function hasRulesIn(chains: ReadonlyMap<string, Pick<Chain, 'rules'> | NftChain>, name: string): boolean {
   return (chains.get(name)?.rules ?? []).length > 0;
 }
 
@@ -60,8 +60,8 @@ function leadsSomewhere(
   table: TableName,
   name: string,
 ): boolean {
-  if (hasRules(chains, name)) return true;
-  if (jumps.some((jump) => jump.table === table && jump.from === name && hasRules(chains, jump.to))) return true;
+  if (hasRulesIn(chains, name)) return true;
+  if (jumps.some((jump) => jump.table === table && jump.from === name && hasRulesIn(chains, jump.to))) return true;
   return table === 'nat' && name === baseChains.services && [...chains.keys()].some(isServiceChainName);
 }
 
@@ -71,16 +71,16 @@ function missingOfTable({ family, name: table, chains, sets }: NftTable): readon
   const rulesOfOthers = [...chains.values()].filter(({ base }) => !base).flatMap(({ rules }) => rules);
   return hookedChains.flatMap((chain) =>
     chain.rules.flatMap((rule): readonly MissingJump[] => {
-      const [to = ''] = targetsOf(rule);
-      const hasTarget = hasRules(chains, to);
+      const [to = ''] = verdictChains(rule);
+      const hasTarget = hasRulesIn(chains, to);
       if (!hasTarget && !(to === nftChains.services && hasServices)) return [];
       const own = chains.get(chain.name);
-      if ([...(own?.rules ?? []), ...rulesOfOthers].some((each) => targetsOf(each).includes(to))) return [];
+      if ([...(own?.rules ?? []), ...rulesOfOthers].some((each) => verdictChains(each).includes(to))) return [];
       return [{ tool: 'nftables', family, table, from: chain.name, to, chain, rule, hasTarget, hasChain: !!own }];
     }),
   );
 }
 
-function targetsOf({ expressions }: NftRule): readonly string[] {
+function verdictChains({ expressions }: NftRule): readonly string[] {
   return expressions.flatMap(chainsOf);
 }

@@ -35,7 +35,7 @@ export function findNodePortListeners(state: KernelState): FindListeners {
   const tables = { ipv4: nftListeners(state, 'ipv4'), ipv6: nftListeners(state, 'ipv6') };
   const portals = { ipv4: portalListeners(state, 'ipv4'), ipv6: portalListeners(state, 'ipv6') };
   const ofModes: { readonly [M in ProxyMode]: FindListeners } = {
-    ipvs: (nodePort) => listed(servers.get(keyOf(nodePort))),
+    ipvs: (nodePort) => listed(servers.get(nodePortKey(nodePort))),
     iptables: ({ family }) => rules[family],
     nftables: ({ family }) => tables[family],
     // All addresses, whatever the settings.
@@ -47,7 +47,7 @@ export function findNodePortListeners(state: KernelState): FindListeners {
       .reduce(joinListeners);
 }
 
-function keyOf({ family, protocol, port }: NodePort): string {
+function nodePortKey({ family, protocol, port }: NodePort): string {
   return `${family} ${protocol} ${port}`;
 }
 
@@ -67,9 +67,9 @@ function serverListeners(state: KernelState): ReadonlyMap<string, readonly strin
   const found = new Map<string, string[]>();
   for (const server of state.virtualServers) {
     if (!isNodePort(server)) continue;
-    const known = found.get(keyOf(server));
+    const known = found.get(nodePortKey(server));
     if (known) known.push(server.address.text);
-    else found.set(keyOf(server), [server.address.text]);
+    else found.set(nodePortKey(server), [server.address.text]);
   }
   return found;
 }

@@ -36,7 +36,7 @@ export interface SideOwners {
   readonly to: Owners;
 }
 
-type Labels = Map<string, string>;
+type LabelsByKey = Map<string, string>;
 
 /**
  * Decides by origin, else by the same name in any of the states, else by comments, jumps and virtual servers. Replaces labels in `renamed`.
@@ -48,9 +48,9 @@ export function findOwners(
   chains: ChainLabels = indexChains(states),
 ): Owners {
   const entries = once(() => {
-    const labels: Labels = new Map();
+    const labels: LabelsByKey = new Map();
     for (const set of states.flatMap(({ sets }) => sets)) {
-      for (const entry of set.entries) if (entry.origin) remember(labels, keyIn(set, entry), entry.origin.servicePort);
+      for (const entry of set.entries) if (entry.origin) addLabel(labels, keyIn(set, entry), entry.origin.servicePort);
     }
     return labels;
   });
@@ -90,7 +90,7 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value;
 }
 
-function remember(labels: Labels, key: string, label: string | undefined): void {
+function addLabel(labels: LabelsByKey, key: string, label: string | undefined): void {
   if (label !== undefined && !labels.has(key)) labels.set(key, label);
 }
 
@@ -109,23 +109,23 @@ function labelInside(chain: Chain): string | undefined {
 }
 
 interface ChainLabels {
-  readonly origins: () => Labels;
-  readonly jumps: () => Labels;
+  readonly origins: () => LabelsByKey;
+  readonly jumps: () => LabelsByKey;
 }
 
 export function indexChains(states: readonly KernelState[]): ChainLabels {
   const all = once(() => states.flatMap(allChains));
   const origins = once(() => {
-    const labels: Labels = new Map();
-    for (const { name, origin } of all()) remember(labels, name, origin?.servicePort);
+    const labels: LabelsByKey = new Map();
+    for (const { name, origin } of all()) addLabel(labels, name, origin?.servicePort);
     return labels;
   });
   return { origins, jumps: once(() => indexComments(all(), origins())) };
 }
 
 /** Comments name the Service port in iptables mode; for rules without one, in large clusters, jumps lead to it. */
-function indexComments(chains: readonly Chain[], origins: Labels): Labels {
-  const labels: Labels = new Map();
+function indexComments(chains: readonly Chain[], origins: LabelsByKey): LabelsByKey {
+  const labels: LabelsByKey = new Map();
   const own: Chain[] = [];
   for (const chain of chains) {
     const isOwn = isServiceChain(chain.name);
@@ -133,7 +133,7 @@ function indexComments(chains: readonly Chain[], origins: Labels): Labels {
     for (const rule of chain.rules) {
       const label = rule.origin?.servicePort ?? labelInComment(rule);
       if (label === undefined) continue;
-      if (isOwn) remember(labels, chain.name, label);
+      if (isOwn) addLabel(labels, chain.name, label);
       rememberTarget(labels, rule, label);
     }
     if (isOwn) own.push(chain);
@@ -144,20 +144,20 @@ function indexComments(chains: readonly Chain[], origins: Labels): Labels {
   return labels;
 }
 
-function rememberTarget(labels: Labels, rule: Rule, label: string | undefined): void {
+function rememberTarget(labels: LabelsByKey, rule: Rule, label: string | undefined): void {
   const target = jumpChain(rule);
-  if (target !== undefined && isServiceChain(target)) remember(labels, target, label);
+  if (target !== undefined && isServiceChain(target)) addLabel(labels, target, label);
 }
 
 /** IPVS has no names: an address's objects belong to the virtual server there. */
 type ServerLabels = ReturnType<typeof indexServers>;
 
 function indexServers(states: readonly KernelState[]) {
-  const [servers, addresses, nodePorts]: [Labels, Labels, Labels] = [new Map(), new Map(), new Map()];
+  const [servers, addresses, nodePorts]: [LabelsByKey, LabelsByKey, LabelsByKey] = [new Map(), new Map(), new Map()];
   for (const { virtualServers, links } of states) {
-    for (const server of virtualServers) remember(servers, virtualServerKey(server), server.origin?.servicePort);
+    for (const server of virtualServers) addLabel(servers, virtualServerKey(server), server.origin?.servicePort);
     for (const link of links) {
-      for (const { address, origin } of link.addresses) remember(addresses, address.text, origin?.servicePort);
+      for (const { address, origin } of link.addresses) addLabel(addresses, address.text, origin?.servicePort);
     }
   }
   for (const state of states) {
@@ -166,10 +166,10 @@ function indexServers(states: readonly KernelState[]) {
       const { family, protocol, address, port } = server;
       const isNodePort = isNodePortServer(server);
       const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address.text, port)}/${protocol}`;
-      remember(servers, virtualServerKey(server), name);
+      addLabel(servers, virtualServerKey(server), name);
       const label = servers.get(virtualServerKey(server));
-      if (isNodePort) remember(nodePorts, `${family} ${protocol} ${port}`, label);
-      else remember(addresses, address.text, label);
+      if (isNodePort) addLabel(nodePorts, `${family} ${protocol} ${port}`, label);
+      else addLabel(addresses, address.text, label);
     }
   }
   return {
@@ -181,11 +181,11 @@ function indexServers(states: readonly KernelState[]) {
     nodePorts,
     /** By "TCP address port" of an endpoint: the first virtual server that forwards to it. Many, so on demand. */
     endpoints: once(() => {
-      const endpoints: Labels = new Map();
+      const endpoints: LabelsByKey = new Map();
       for (const server of states.flatMap(({ virtualServers }) => virtualServers)) {
         const label = servers.get(virtualServerKey(server));
         for (const { address, port } of server.realServers) {
-          remember(endpoints, `${server.protocol} ${address.text} ${port}`, label);
+          addLabel(endpoints, `${server.protocol} ${address.text} ${port}`, label);
         }
       }
       return endpoints;
@@ -265,23 +265,23 @@ function indexNftables(
   states: readonly KernelState[],
 ): (family: Family, set: string, element: Element) => string | undefined {
   /** Labels by family, set and element key, by family and address, and by family, protocol and endpoint. */
-  const [origins, addresses, endpoints]: [Labels, Labels, Labels] = [new Map(), new Map(), new Map()];
+  const [origins, addresses, endpoints]: [LabelsByKey, LabelsByKey, LabelsByKey] = [new Map(), new Map(), new Map()];
   const labels = new Set<string>();
-  const keepFirst = (known: Labels, key: string, label: string): void => {
+  const keepFirst = (known: LabelsByKey, key: string, label: string): void => {
     if (label < (known.get(key) ?? '\uffff')) known.set(key, label);
   };
   const tables = states.flatMap((state) => state.nftables.filter(({ name }) => isKubeProxyTable(name)));
   for (const { family, chains, sets } of tables) {
     for (const { name, elements } of sets.values()) {
       for (const { key, origin } of elements) {
-        if (origin) remember(origins, `${family} ${name} ${keyMeaning(key)}`, origin.servicePort);
+        if (origin) addLabel(origins, `${family} ${name} ${keyMeaning(key)}`, origin.servicePort);
       }
     }
     for (const chain of chains.values()) {
       const name = parseNftName(chain.name);
       if (!name) continue;
       labels.add(name.label);
-      for (const { address, port } of targetsOf(chain)) {
+      for (const { address, port } of dnatTargets(chain)) {
         keepFirst(endpoints, `${family} ${name.protocol.toLowerCase()} ${address.text} ${port}`, name.label);
       }
     }
@@ -323,7 +323,7 @@ function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): stri
   return others.length === 0 ? (only ?? comment) : comment;
 }
 
-export function targetsOf({ rules }: Pick<NftChain, 'rules'>): readonly SocketAddress[] {
+export function dnatTargets({ rules }: Pick<NftChain, 'rules'>): readonly SocketAddress[] {
   return rules
     .flatMap(({ expressions }) => expressions)
     .flatMap((expression) => {

@@ -263,7 +263,7 @@ export const modeHistories: Readonly<Record<ProxyMode, ModeHistory>> = {
 };
 
 /** The releases whose mode kpc follows: "1.33 to 1.38". */
-export function rangeOf(mode: ProxyMode): string {
+export function releasesOfMode(mode: ProxyMode): string {
   const { since, until = lastRelease } = modeHistories[mode];
   return since === until ? since : `${since} to ${until}`;
 }

@@ -7,7 +7,7 @@ import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { isKubeProxyTable, nftSets } from './nft-table.ts';
 import { formatEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
-import { nodePortProtocol, openSets, parseSetName, setFamily, socketOf, type SetId } from './ipvs-objects.ts';
+import { nodePortProtocol, openSets, parseSetName, setFamily, formatServerSocket, type SetId } from './ipvs-objects.ts';
 import { modeOfState } from './evidence.ts';
 import { programs, type ProxyMode } from './modes.ts';
 import { listJumps } from './chains.ts';
@@ -57,11 +57,11 @@ const addressSets: ReadonlySet<SetId> = new Set(openSets);
 export function findUnlistedServer(state: KernelState, endsBare: boolean): UnlistedServer | undefined {
   const mode = modeOfState(state);
   if (mode === undefined || !programs(mode, 'virtualServers')) return undefined;
-  const sockets = new Set(state.virtualServers.map(socketOf));
+  const sockets = new Set(state.virtualServers.map(formatServerSocket));
   const ports = new Set(state.virtualServers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
   const real = new Set(
     state.virtualServers.flatMap(({ protocol, realServers }) =>
-      realServers.map(({ address, port }) => socketOf({ address, port, protocol })),
+      realServers.map(({ address, port }) => formatServerSocket({ address, port, protocol })),
     ),
   );
   for (const set of state.sets) {
@@ -104,7 +104,7 @@ export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhol
   const rules = [...(nat?.values() ?? [])].flatMap((chain) => chain.rules);
   const isAsked = rules.some((rule) => jumpChain(rule) === baseChains.markMasquerade);
   if (!isAsked || !isUnshown(baseChains.markMasquerade)) return { chains: [], jumps: [] };
-  const value = markOf(nat?.get(baseChains.postrouting)?.rules ?? []) ?? usualMark;
+  const value = markTested(nat?.get(baseChains.postrouting)?.rules ?? []) ?? usualMark;
   const marks: Rule = { args: [{ kind: 'jump', target: { kind: 'mark', operation: 'or', value, mask: value } }] };
   const masquerades: Rule = {
     args: [
@@ -121,7 +121,7 @@ export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhol
   };
 }
 
-function markOf(rules: readonly Rule[]): number | undefined {
+function markTested(rules: readonly Rule[]): number | undefined {
   const [mark] = rules.flatMap(({ args }) => args.flatMap((arg) => (arg.kind === 'mark' ? [arg.value] : [])));
   return mark;
 }

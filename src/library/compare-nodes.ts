@@ -110,7 +110,7 @@ export class NodeComparison {
     };
     // A change of mode is judged by the work it needs; two sides meant to be equal, by any difference.
     const passed = this.#announced ? !needsWork(report) : report.findings.length === 0;
-    return { report, passed, placeOf: (servicePort: string) => placeIn(to, servicePort) };
+    return { report, passed, placeOf: (servicePort: string) => placeOfPort(to, servicePort) };
   }
 }
 
@@ -120,7 +120,7 @@ function beyondOf(from: Snapshot, to: Snapshot): readonly string[] {
   return beyondKernel(from, to, changes).map(beyondWords);
 }
 
-function placeIn({ cluster }: Snapshot, servicePort: string) {
+function placeOfPort({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 

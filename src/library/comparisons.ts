@@ -16,7 +16,7 @@ import { traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openReading, type Opened } from '../snapshot/open/opened.ts';
-import { listOf, type NamedText } from './inputs.ts';
+import { listTexts, type NamedText } from './inputs.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
 /** A mode, a release or kube-proxy configuration to compile the manifests for, or a side read already. */
@@ -104,7 +104,7 @@ function specOf(
 function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: LoadedInputs): Spec {
   const { manifests } = input;
   if (manifests === undefined) throw new TypeError('manifests are missing, which a side is compiled from');
-  const files = listOf(manifests, 'manifests').map((each) => each.name);
+  const files = listTexts(manifests, 'manifests').map((each) => each.name);
   return { name, words: traceWords(files, input), opened: openTexts({ ...input, manifests }, undefined, read) };
 }
 

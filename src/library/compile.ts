@@ -3,7 +3,7 @@ import type { Manifest } from '../bundle/manifest.ts';
 import { checkNodeName } from '../snapshot/open/chosen-nodes.ts';
 import {
   compileLoaded,
-  compileFleet as compileNodes,
+  compileFleetNodes as compileNodes,
   type FleetNode,
   chooseFleet,
   type Hosts,
@@ -13,9 +13,9 @@ import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import {
   pipelineOptions,
-  textsOf,
+  readInputTexts,
   checkOptionNames,
-  mapOf,
+  mapTexts,
   type InputOptions,
   type NamedText,
   type Texts,
@@ -65,7 +65,7 @@ export function compile(options: CompileOptions): CompileResult {
   const { node } = options;
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const request = pipelineOptions(options);
-  const loaded = loadTexts(textsOf(options, options.hostAddresses), request);
+  const loaded = loadTexts(readInputTexts(options, options.hostAddresses), request);
   const { snapshot, gaps, diagnostics } = compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []);
   return {
     bundle: snapshot && bundleOf(snapshot),
@@ -98,10 +98,10 @@ export function compileFleet(options: FleetOptions): FleetResult {
   checkOptionNames(options, [...written, 'nodes', 'shard']);
   const { nodes, shard } = options;
   const request = pipelineOptions(options);
-  const loaded = loadTexts(textsOf(options, undefined), request);
+  const loaded = loadTexts(readInputTexts(options, undefined), request);
   const asked = { ...(nodes ? { node: nodes } : { allNodes: true }), ...(shard === undefined ? {} : { shard }) };
-  const hosts = mapOf(options.hostAddresses ?? {}, 'hostAddresses');
-  const fleet = chooseFleet(asked, loaded, (names) => hostsOf(names, hosts));
+  const hosts = mapTexts(options.hostAddresses ?? {}, 'hostAddresses');
+  const fleet = chooseFleet(asked, loaded, (names) => readHosts(names, hosts));
   const { nodes: compiled, diagnostics } = compileNodes(loaded, fleet, request.ipFamily);
   return { bundles: compiled && nodeBundles(compiled), diagnostics: diagnosticsOf(diagnostics) };
 }
@@ -114,7 +114,7 @@ export function bundleOf(side: CompiledSnapshot, texts?: BundleTexts): CompiledB
   return { ...makeBundle(side, texts), side };
 }
 
-function hostsOf(nodes: readonly string[], texts: ReadonlyMap<string, string>): Hosts {
+function readHosts(nodes: readonly string[], texts: ReadonlyMap<string, string>): Hosts {
   const read = nodes.flatMap((node) => {
     const text = texts.get(node);
     return text === undefined ? [] : [{ node, ...parseHostAddresses({ name: node, text }) }];

@@ -4,14 +4,14 @@ import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { decompiledJson, serviceJson } from '../ask/describe/describe-json.ts';
 import { flowsJson } from '../ask/describe/describe-flows.ts';
 import { describeService } from '../ask/describe/describe-services.ts';
-import { describeServiceInWords, describeSharedInWords, line } from '../ask/describe/describe-words.ts';
+import { describeServiceInWords, describeSharedInWords, descriptionLine } from '../ask/describe/describe-words.ts';
 import { findInDump, findSubject } from '../ask/describe/find-subject.ts';
 import { knowsServices, readDumped, readingJson, remarksJson } from '../ask/describe/read-dumped.ts';
 import { formatRows, serviceRows, summarizeServices, type ServiceSummary } from '../ask/describe/service-table.ts';
 import { summarizeSide } from '../say/bundle-text.ts';
 import { formatDescription } from '../say/formats/description.ts';
-import { describeFound, formatDump, isAmong } from '../say/dump-text.ts';
-import { formatJson, type Said } from '../say/formats/json.ts';
+import { describeFoundPorts, formatDump, isPortAmong } from '../say/dump-text.ts';
+import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import type { describe as described, describedDump } from '../say/outputs/describe.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
@@ -47,7 +47,7 @@ export const usualDomain = 'cluster.local';
 const rowsPerLine = 5;
 
 /** `said`: what programs get beside the result. */
-export function formatDescribed(side: Snapshot, { text, result }: Description, said: Said): string {
+export function formatDescribed(side: Snapshot, { text, result }: Description, said: SaidByCommand): string {
   return result === undefined
     ? text
     : formatJson<typeof described>({ ...said, snapshots: snapshotsJson([side]), result });
@@ -68,7 +68,7 @@ export function describeAsData(side: Snapshot, what: string | undefined, namespa
 /** Without a subject, describes all Services. */
 export function describeSnapshot(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
   if (side.kind === 'dump') return describeDump(side, what?.trim(), style);
-  return what === undefined ? describeAll(side, style) : describeSubject(what, side, style);
+  return what === undefined ? describeAllServices(side, style) : describeSubject(what, side, style);
 }
 
 /** Undefined for the newest release, and for a dump. */
@@ -83,7 +83,10 @@ export function whyNoRules(kind: string, what: string | undefined, output: Descr
   return output === 'json' ? 'always' : undefined;
 }
 
-function describeAll(side: CompiledSnapshot, { output, limit, width, modeFrom }: DescriptionStyle): Description {
+function describeAllServices(
+  side: CompiledSnapshot,
+  { output, limit, width, modeFrom }: DescriptionStyle,
+): Description {
   const rows = serviceRows(side);
   const isFound = rows.length > 0;
   if (output === 'json') return { text: '', result: { services: summarizeServices(side) }, isFound, findings: [] };
@@ -136,8 +139,8 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
     ...(rules ? [] : ['--rules shows what is in the kernel']),
   ];
   const rest = [
-    ...(hidden > 0 ? [[line('dim', 0, `… and ${count(hidden, 'more Service')}`)]] : []),
-    ...(closing.length === 0 ? [] : [[line('dim', 0, closing.join('; '))]]),
+    ...(hidden > 0 ? [[descriptionLine('dim', 0, `… and ${count(hidden, 'more Service')}`)]] : []),
+    ...(closing.length === 0 ? [] : [[descriptionLine('dim', 0, closing.join('; '))]]),
   ];
   return found(formatDescription([...blocks, ...rest], isColoured, width));
 }
@@ -165,13 +168,13 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
   if (subject.kind === 'nothing') return nothing(subject.why, notes);
   const { ports, subjects } = subject;
   if (output === 'text')
-    return found(formatDescription(describeFound(ports, subjects ?? [], read, limit), isColoured, width), notes);
+    return found(formatDescription(describeFoundPorts(ports, subjects ?? [], read, limit), isColoured, width), notes);
   const left = new Set(leftovers.ports);
   const result = {
     ...remarksJson(read),
     servicePorts: ports.filter((port) => !left.has(port)).map(decompiledJson),
     subjects,
-    flows: flows && flowsJson(flows, isAmong(ports)),
+    flows: flows && flowsJson(flows, isPortAmong(ports)),
   };
   return foundAsData(result, notes);
 }

@@ -1,13 +1,13 @@
 import { flowChangeJson } from '../ask/describe/flow-change.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
 import { reportDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
-import { diffSides, isSame, type SideDiff } from '../ask/diff/diff-sides.ts';
+import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeGaps, withLeftOut } from '../ask/diff/not-compared.ts';
 import { painter } from '../say/formats/description.ts';
 import { lacksOf, reportReview, type Review } from '../say/diff-review.ts';
 import { reportFlows } from '../say/dump-text.ts';
 import { answerOutputs, type Answered } from '../say/formats/answer.ts';
-import { formatJson, type Said } from '../say/formats/json.ts';
+import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
 import { diffToJson, makeReview, formatReviewMarkdown, differenceCases, differencesFound } from '../say/differences.ts';
 import { groundsOf, snapshotsJson } from '../say/snapshots.ts';
 import type { difference } from '../say/outputs/compile-and-compare.ts';
@@ -68,7 +68,7 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
 
 /** Refuses sides that have nothing comparable in common. */
 export function isUnchanged({ from, to, diff }: Differences): boolean {
-  if (!isSame(diff)) return false;
+  if (!areSidesSame(diff)) return false;
   if (diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
   refuseNoServices(from, to);
   return true;
@@ -86,7 +86,7 @@ export function diffAnswer(
   const flowBlocks = flows ? reportFlows(flows, limit) : [];
   const blocks = () => [...flowBlocks, ...(review ? reportReview(review, limits) : reportDiff(diff, limits))];
   const snapshots = () => snapshotsJson([from, to]);
-  const grounds = () => (isSame(diff) ? groundsMarkdown(groundsOf(snapshots())) : '');
+  const grounds = () => (areSidesSame(diff) ? groundsMarkdown(groundsOf(snapshots())) : '');
   const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks())) + grounds();
   return {
     text: () => formatText(blocks(), painter(isColoured)),
@@ -105,11 +105,11 @@ export function diffAnswer(
   };
 }
 
-const noneSaid: Said = { command: 'kpc diff', findings: [] };
+const noneSaid: SaidByCommand = { command: 'kpc diff', findings: [] };
 
 interface DiffStyle {
   readonly limit: number;
   readonly isColoured?: boolean;
   readonly taken?: readonly string[] | undefined;
-  readonly said?: Said;
+  readonly said?: SaidByCommand;
 }

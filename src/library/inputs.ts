@@ -1,11 +1,11 @@
 // Checks the texts and options that a program passes.
 import { findNearest } from '../base/names.ts';
 import { ipFamilyChoices, type IpFamilyChoice } from '../snapshot/open/choose-families.ts';
-import type { InputOptions as PipelineOptions, InputTexts } from '../snapshot/open/load-texts.ts';
+import type { LoadOptions as PipelineOptions, InputTexts } from '../snapshot/open/load-texts.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
-import type { OpenOptions } from './options.ts';
+import type { CommonOptions } from './options.ts';
 
 /** `name`: what diagnostics call it, such as a file's path. */
 export interface NamedText {
@@ -32,12 +32,12 @@ export function checkText(value: NamedText, what: string): NamedText {
 }
 
 /** Throws if one is not text. */
-export function mapOf(texts: Texts, what: string): ReadonlyMap<string, string> {
-  return new Map(listOf(texts, what).map(({ name, text }) => [name, text]));
+export function mapTexts(texts: Texts, what: string): ReadonlyMap<string, string> {
+  return new Map(listTexts(texts, what).map(({ name, text }) => [name, text]));
 }
 
 /** Keeps the order. Throws if one is not text. */
-export function listOf(texts: Texts, what: string): readonly NamedText[] {
+export function listTexts(texts: Texts, what: string): readonly NamedText[] {
   if (Array.isArray(texts)) return texts.map((each: NamedText) => checkText(each, `one of ${what}`));
   if (typeof texts !== 'object' || texts === null) {
     throw new TypeError(`${what} is not a Map, an object or an array of texts`);
@@ -53,7 +53,7 @@ export function listOf(texts: Texts, what: string): readonly NamedText[] {
 export { checkFlags, checkValues, type GivenFlags } from '../snapshot/open/compile.ts';
 
 /** What to compile and how: the flags of `kpc compile`, in camel case. */
-export interface InputOptions extends OpenOptions {
+export interface InputOptions extends CommonOptions {
   readonly proxyMode?: ProxyMode | undefined;
   /** Services, EndpointSlices, Endpoints and Nodes, in YAML or JSON. */
   readonly manifests: Texts;
@@ -79,8 +79,8 @@ export interface InputOptions extends OpenOptions {
 }
 
 /** Throws a TypeError for anything but text. */
-export function textsOf({ manifests, config }: InputOptions, hostAddresses: NamedText | undefined): InputTexts {
-  const files = listOf(manifests, 'manifests').map(({ name, text }) => new TextFile(name, text));
+export function readInputTexts({ manifests, config }: InputOptions, hostAddresses: NamedText | undefined): InputTexts {
+  const files = listTexts(manifests, 'manifests').map(({ name, text }) => new TextFile(name, text));
   const configText = config && checkText(config, 'config');
   return {
     manifests: { files, diagnostics: [] },

@@ -1,24 +1,24 @@
 import { endLast, mostForPrograms, isError, type Finding } from '../base/findings/finding.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Ignore } from '../ask/lint/ignores.ts';
-import { loadTexts, type InputOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
+import { loadTexts, type LoadOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';
 import { findingCodes, type FindingCode } from '../base/findings/codes.ts';
-import { lintInputs, type LintResult as Linting } from '../ask/lint/lint.ts';
+import { lintInputs, type LintOutcome as Linting } from '../ask/lint/lint.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
 import { lintJson, type LintReport } from '../say/lint.ts';
 import { findingReporter, type SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { linted } from '../say/outputs/lint.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
-import { shownOptions, textsOf, listOf } from './inputs.ts';
+import { shownOptions, readInputTexts, listTexts } from './inputs.ts';
 import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
 import { traceWords } from './options.ts';
 import { diagnosticsOf } from './words.ts';
 
 export type { Ignore };
 
-export function optionsOfLint<Options extends InputOptions>(options: Options) {
+export function optionsOfLint<Options extends LoadOptions>(options: Options) {
   return { ...options, assume: options.assume ?? 'by-default', traffic: true, mostOfCode: mostForPrograms } as const;
 }
 
@@ -107,8 +107,8 @@ export function lint(options: LintOptions): LintResult {
   const strange = ignores.find(({ code }) => !findingCodes.some((each) => each === code))?.code;
   if (strange !== undefined) throw new TypeError(`ignore: no finding has the code ${strange}`);
   const request = shownOptions(input);
-  const loaded = loadTexts(textsOf(input, input.hostAddresses), optionsOfLint(request));
-  const files = listOf(input.manifests, 'manifests').map(({ name }) => name);
+  const loaded = loadTexts(readInputTexts(input, input.hostAddresses), optionsOfLint(request));
+  const files = listTexts(input.manifests, 'manifests').map(({ name }) => name);
   const { passed, report } = lintLoaded(
     loaded,
     { node: input.node, ipFamily: request.ipFamily },

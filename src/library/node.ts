@@ -23,11 +23,11 @@ import {
   checkSnapshot,
   compileOne,
   findCheckProblem,
-  findMistake,
+  findEmptyInput,
   openToCompile,
   writeSnapshot,
 } from './node/compile.ts';
-import { checkFleet as checkNodes, openFleet, writeFleet as writeNodes } from './node/fleet.ts';
+import { checkFleetFolder as checkNodes, openFleet, writeFleetFolder as writeNodes } from './node/fleet.ts';
 import { looked, openedTexts, type ManifestsOfNodes, type OpenedTexts } from './open.ts';
 import { noProgress } from './progress.ts';
 import { Refusal, refuse } from './refusal.ts';
@@ -99,7 +99,7 @@ export async function compile(paths: Paths, options: CompileOptions = {}): Promi
   const { node, ...asked } = ofFiles(paths, options);
   const named = { ...asked, ...(node === undefined ? {} : { node: [node] }) };
   const opened = await openToCompile(named);
-  const mistake = await findMistake(opened, named);
+  const mistake = await findEmptyInput(opened, named);
   if (mistake) return { bundle: undefined, diagnostics: diagnosticsOf([mistake]) };
   const { snapshot, gaps, diagnostics } = compileOne(opened, named);
   return { bundle: snapshot && bundleOf(snapshot), diagnostics: diagnosticsOf([...gaps(), ...diagnostics]) };

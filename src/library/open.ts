@@ -2,7 +2,7 @@ import { goldenHead } from '../base/names.ts';
 import { findExcess } from '../base/bounds.ts';
 import { loadTexts, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { diagnose, diagnoseFault, isError, placeAtLine, type Finding, keyOfFault } from '../base/findings/finding.ts';
-import { isForeign } from '../dumps/dump.ts';
+import { isForeignDoubt } from '../dumps/dump.ts';
 import { expectDumpFile, readDump } from '../dumps/read-dump.ts';
 import { holdsOutput } from '../dumps/split-outputs.ts';
 import type { SaidFinding } from '../say/words/said.ts';
@@ -17,7 +17,7 @@ import {
 } from '../snapshot/open/stored-side.ts';
 import { sceneOf, type Scene } from '../ask/trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
-import { shownOptions, textsOf, checkOptionNames, checkText, mapOf, type Texts } from './inputs.ts';
+import { shownOptions, readInputTexts, checkOptionNames, checkText, mapTexts, type Texts } from './inputs.ts';
 import { openOptions } from './options.ts';
 import { diagnosticsOf } from './words.ts';
 
@@ -57,7 +57,7 @@ export interface OpenedTexts {
  */
 export function open(inputs: Texts, { name = 'manifests', ...options }: OpenTextsOptions = {}): OpenedTexts {
   checkOptionNames(options, looked);
-  const texts = mapOf(inputs, 'inputs');
+  const texts = mapTexts(inputs, 'inputs');
   const found = recogniseTexts(name, texts);
   const { hostAddresses } = options;
   const host = hostAddresses && checkText(hostAddresses, 'hostAddresses');
@@ -115,7 +115,7 @@ export function openTexts(
 ): Opened & { readonly loaded: LoadedInputs } {
   const request = shownOptions({ ...options, node: options.node });
   const assume = request.assume ?? 'by-default';
-  const texts = textsOf(options, options.hostAddresses);
+  const texts = readInputTexts(options, options.hostAddresses);
   const asked = { ...request, assume, traffic: true } as const;
   const loaded = read ? read.under(asked, texts.config) : loadTexts(texts, asked);
   const named = { node: options.node, ipFamily: request.ipFamily, allNodes };
@@ -130,7 +130,7 @@ export function scenesOf(options: PacketInput): Scenes {
     return { scenes: undefined, diagnostics: [...loaded.diagnostics, ...lack] };
   }
   const readings = nodes.map(at);
-  const diagnostics = new Map(readings.flatMap(diagnosticsOfNode).map((one) => [keyOf(one), one]));
+  const diagnostics = new Map(readings.flatMap(diagnosticsOfNode).map((one) => [keyOfFinding(one), one]));
   const found = [...diagnostics.values()];
   const sides = readings.flatMap(({ side }) => side ?? []);
   const isUsable = sides.length === nodes.length && !found.some(isError);
@@ -139,7 +139,9 @@ export function scenesOf(options: PacketInput): Scenes {
 
 /** Files that may hold more than was read. Leaves out doubts that affect only packets: their verdicts mention those. */
 export function halfReadFiles({ doubts }: Snapshot): ReadonlySet<string> {
-  return new Set(doubts.flatMap((doubt) => (isForeign(doubt) || doubt.kind === 'second-listing' ? [] : [doubt.file])));
+  return new Set(
+    doubts.flatMap((doubt) => (isForeignDoubt(doubt) || doubt.kind === 'second-listing' ? [] : [doubt.file])),
+  );
 }
 
 export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): readonly Finding[] {
@@ -152,6 +154,6 @@ export function withoutDefaultMode<T extends { readonly diagnostics: readonly Fi
 }
 
 /** Equal for diagnostics that say the same about the same place. */
-export function keyOf(finding: Finding): string {
+export function keyOfFinding(finding: Finding): string {
   return JSON.stringify([keyOfFault(finding), finding.place?.locate()]);
 }

@@ -140,7 +140,7 @@ export const changeFlags = {
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
 
 /** The library's options from these flags. `config` and `hostAddresses` are texts there. */
-export type OpenOptions = ProxyFlags &
+export type CommonOptions = ProxyFlags &
   Omit<OptionsOf<(typeof rows)[number]>, (typeof ofFiles)[number] | 'config' | 'hostAddresses'>;
 
 /** Options about compiling. */
@@ -165,13 +165,13 @@ export function traceWords(files: readonly string[], options: object): readonly 
     const value: unknown = given.get(key) ?? undefined;
     const isSwitch = kind === 'on' || kind === 'off';
     if (value === undefined || (isSwitch && value !== (kind === 'on'))) return [];
-    return isSwitch || value === true ? [name] : [name, wordOf(value)];
+    return isSwitch || value === true ? [name] : [name, optionWord(value)];
   });
   return ['kpc', 'trace', ...files.map(pathWord), ...flags];
 }
 
 /** A text becomes the name of its file. */
-function wordOf(value: unknown): string {
+function optionWord(value: unknown): string {
   return typeof value === 'object' && value !== null && 'name' in value
     ? pathWord(String(value.name))
     : [value].flat().join(',');

@@ -14,11 +14,11 @@ import {
   type TestContext,
 } from '../ask/trace/packet-tests.ts';
 import type { Scene } from '../ask/trace/scene.ts';
-import { keyOf, checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
+import { keyOfFinding, checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { tested } from '../say/outputs/trace.ts';
-import { listOf, type Texts } from './inputs.ts';
+import { listTexts, type Texts } from './inputs.ts';
 import { diagnosticsOf } from './words.ts';
 
 export type { SceneSettings };
@@ -34,7 +34,7 @@ export class TestRun {
     this.#tests = files.flatMap((file) => readPacketTests(file, context, this.report));
   }
 
-  readonly report = (each: Finding): void => void this.#found.set(keyOf(each), each);
+  readonly report = (each: Finding): void => void this.#found.set(keyOfFinding(each), each);
 
   /** The distinct inputs that the tests name, in order. */
   get settings(): readonly SceneSettings[] {
@@ -140,7 +140,7 @@ const settingsOfTests = ['proxyMode', 'kubernetesVersion', 'node', 'allNodes', '
 export function testPackets(options: TestOptions): TestResult {
   checkPacketOptions(options, ['tests', 'namespace']);
   const { tests, ...input } = options;
-  const files = listOf(tests, 'tests').map(({ name, text }) => new TextFile(name, text));
+  const files = listTexts(tests, 'tests').map(({ name, text }) => new TextFile(name, text));
   const run = new TestRun(files, { given: givenBy(input), file: undefined, locate: (_, path) => path });
   for (const settings of run.settings) {
     const { file: _, hostAddresses: __, ...own } = settings;

@@ -1,7 +1,7 @@
 import type { Shaped } from '../base/json/schema.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { drawWays } from '../say/draw-way.ts';
-import { formatJson, type Said } from '../say/formats/json.ts';
+import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { traced } from '../say/outputs/trace.ts';
@@ -67,7 +67,7 @@ export const traceOutputs = ['text', 'json', 'svg'] as const;
 interface TraceStyle {
   readonly isColoured: boolean;
   readonly width: number | undefined;
-  readonly said: Said;
+  readonly said: SaidByCommand;
 }
 
 export function formatTrace(

@@ -61,6 +61,6 @@ export function nameOptions(words: string, { option, manifests }: CallerWords): 
 }
 
 /** A clause for a summary, if the user did not name the mode. */
-export function modeFromWords({ modeNote }: Pick<LoadedInputs, 'modeNote'>): string {
+export function modeNoteWords({ modeNote }: Pick<LoadedInputs, 'modeNote'>): string {
   return modeFrom(modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined);
 }

@@ -1,4 +1,4 @@
-import { addressAt, numberOf, parseAddress, type Address } from '../kernel/address.ts';
+import { addressAt, addressNumber, parseAddress, type Address } from '../kernel/address.ts';
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, type Flow, type Turn } from './flow.ts';
 import {
@@ -141,7 +141,7 @@ function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
           sourcePort: undefined,
           input: isOwn ? '' : link,
         };
-        return wayOf(flow, run(flow, visitors), undefined);
+        return makeWay(flow, run(flow, visitors), undefined);
       };
       const ways = explore(walkIt, { chains: 0, sources: new Set<AskedSource>() });
       const [way] = ways;
@@ -220,7 +220,7 @@ const someLinkLocal = parseAddress('fe80::1') as Address;
 
 /** The group that a neighbour solicitation for an address goes to. */
 function solicitedNode(address: Address): Address {
-  return addressAt('ipv6', numberOf(solicitedNodes) | (numberOf(address) & 0xffffffn));
+  return addressAt('ipv6', addressNumber(solicitedNodes) | (addressNumber(address) & 0xffffffn));
 }
 
 const solicitedNodes = parseAddress('ff02::1:ff00:0') as Address;
@@ -250,27 +250,27 @@ function walkAnswer(world: World, first: Flow, choices: Choices): Way<Flow> {
   const passing = passingOf(world, first, choices);
   switch (passing.kind) {
     case 'unseen':
-      return wayOf(passing.flow, 'forwarded', passing.loss);
+      return makeWay(passing.flow, 'forwarded', passing.loss);
     case 'past': {
       const loss = untranslated(first, 'past', first.output);
-      return loss ? wayOf(first, 'forwarded', loss) : walkLater(world, first, choices, true);
+      return loss ? makeWay(first, 'forwarded', loss) : walkLater(world, first, choices, true);
     }
     case 'unlisted': {
       const { destination, source, sender, isOwn } = first;
       const isPast = !isOwn && world.isRemote(destination) === true && world.isPodHere(sender.address) === false;
       const isKept = source.text === sender.address.text;
-      return wayOf(first, 'forwarded', isPast && isKept ? untranslated(first, 'past', undefined) : undefined);
+      return makeWay(first, 'forwarded', isPast && isKept ? untranslated(first, 'past', undefined) : undefined);
     }
     case 'passes': {
       const { flow } = passing;
       const end = passing.run();
       const loss = typeof end === 'object' ? undefined : (lossOf(first, flow, end) ?? passing.beyond);
-      return typeof end === 'object' || loss ? wayOf(flow, end, loss) : walkLater(world, first, choices, false, flow);
+      return typeof end === 'object' || loss ? makeWay(flow, end, loss) : walkLater(world, first, choices, false, flow);
     }
   }
 }
 
-function wayOf(flow: Flow, end: End, loss: Loss | undefined): Way<Flow> {
+function makeWay(flow: Flow, end: End, loss: Loss | undefined): Way<Flow> {
   const verdict = typeof end === 'object' ? 'unknown' : end;
   const reasons = typeof end === 'object' ? [end.reason] : [];
   return {
@@ -336,18 +336,18 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   const isTunnel = output !== undefined && places.isTunnel(output);
   const isElsewhere = hop?.gateway !== undefined || isTunnel;
   // Nothing on the node shows such a host's way: follow both.
-  const goesPast = isElsewhere && (isTranslated(first) || choices.draw([0.5, 0.5]) === 0);
+  const goesPast = isElsewhere && (isRewritten(first) || choices.draw([0.5, 0.5]) === 0);
   if (isSameLink || goesPast) return { kind: 'past' };
-  return enterBy(output, isTranslated(first) ? { kind: 'own-gateway', endpoint } : undefined);
+  return enterBy(output, isRewritten(first) ? { kind: 'own-gateway', endpoint } : undefined);
 }
 
 /** Why an answer that nothing translates back is lost; undefined if nothing needs translating. */
 function untranslated(first: Flow, why: 'past' | 'bridge', link: string | undefined): Loss | undefined {
-  if (!isTranslated(first)) return undefined;
+  if (!isRewritten(first)) return undefined;
   return { kind: 'untranslated', source: first.destination, port: first.port, why, link };
 }
 
-function isTranslated({ asked, destination, port }: Flow): boolean {
+function isRewritten({ asked, destination, port }: Flow): boolean {
   return asked.address.text !== destination.text || (port !== undefined && asked.port !== port);
 }
 
@@ -424,16 +424,16 @@ function walkLater(
   if (answer) flow.written.push(...answer.written.slice(first.written.length));
   if (answer?.connection && flow.connection) flow.connection.mark = answer.connection.mark;
   if (first.protocol === 'icmp' || !first.connection || !first.routing.isListed)
-    return wayOf(answer ?? first, 'forwarded', undefined);
+    return makeWay(answer ?? first, 'forwarded', undefined);
   const end = first.isOwn ? leave(flow, visitors) : first.isBridged ? cross(flow, visitors) : arrive(flow, visitors);
-  if (typeof end === 'object') return wayOf(flow, end, undefined);
+  if (typeof end === 'object') return makeWay(flow, end, undefined);
   const isThere = end === 'local' || end === 'forwarded' || end === 'delivered';
   const loss: Loss | undefined = !isThere
     ? { kind: 'stopped', turn: 'later', steps: flow.steps }
     : flow.destination.text === first.destination.text
       ? otherHop(first, flow)
       : { kind: 'elsewhere', destination: flow.destination };
-  return wayOf(flow, end, loss);
+  return makeWay(flow, end, loss);
 }
 
 /** Finds a later packet with another next hop: nat rules see only the first, and may have set its mark. */

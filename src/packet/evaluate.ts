@@ -8,7 +8,7 @@ import {
   isUnknownOwn,
   sourceText,
   sumChances,
-  type Assumption,
+  type Supposition,
   type Connection,
   type Fate,
   type Packet,
@@ -38,7 +38,7 @@ import { arrive, checkBridge, cross, leave, type End } from './walk.ts';
 export type Evaluator = (packet: Packet) => Fate;
 
 /** Prepares a state for packets. Big chains and sets are hashed when first reached. */
-export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
+export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Evaluator {
   const worlds = {
     ipv4: prepareFamily(state, knowledge, 'ipv4'),
     ipv6: prepareFamily(state, knowledge, 'ipv6'),
@@ -57,7 +57,7 @@ export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
     // With the gaps closed, other questions may come up.
     const open = { ...world, visitors: world.withoutGaps };
     const passed = run(open);
-    const taken = new Map<string, Assumption>();
+    const taken = new Map<string, Supposition>();
     const assumed =
       passed.verdict === 'unknown' ? run({ ...open, assume: assumeOf(packet, knowledge, taken) }) : passed;
     return {
@@ -69,7 +69,7 @@ export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
   };
 }
 
-function assumeOf(packet: Packet, knowledge: Knowledge, taken: Map<string, Assumption>): Flow['assume'] {
+function assumeOf(packet: Packet, knowledge: Knowledge, taken: Map<string, Supposition>): Flow['assume'] {
   const answer = likelyAnswers(packet, knowledge);
   return (reason) => {
     const isSo = answer(reason);
@@ -208,13 +208,13 @@ function bridgeBetween(
 }
 
 /** How the packet ends, unless an unknown decides that. Shows the ways that fit what is known. */
-function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): ReturnType<typeof sumUp> {
-  const fate = sumUp(world, ways);
+function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): ReturnType<typeof sumUpWays> {
+  const fate = sumUpWays(world, ways);
   const doubts = ways.flatMap((way) => world.doubtOfEnd(packet, way) ?? doubtOfRefusal(world, way) ?? []);
   return doubts.length === 0 ? fate : { ...fate, verdict: 'unknown', reasons: eachOnce([...fate.reasons, ...doubts]) };
 }
 
-function sumUp(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' | 'otherwise'> {
+function sumUpWays(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' | 'otherwise'> {
   let connection: Connection | undefined;
   const chances = sumChances(ways, (way) => way.verdict);
   // Counts as delivered even if most connections fail: the endpoints' probabilities show the loss.

@@ -1,4 +1,4 @@
-import { sourceText, sumChances, unknown, isUnknownOwn, type Decision, type Unknown, type Way } from './packet.ts';
+import { sourceText, sumChances, unknown, isUnknownOwn, type Decision, type UnknownEnd, type Way } from './packet.ts';
 import type { AskedSource, Step } from './step.ts';
 import type { Reason } from './reason.ts';
 
@@ -64,7 +64,7 @@ const deepest = 200;
 /** After this many doubts on one way, kpc gives up. */
 const mostDoubts = 12;
 
-const tooMany: Unknown = unknown({ kind: 'too-many-ways' });
+const tooMany: UnknownEnd = unknown({ kind: 'too-many-ways' });
 
 /** All ways, with their probabilities. Drops a doubt that does not change the end. */
 export function explore<End>(

@@ -55,7 +55,7 @@ export interface Flow {
   /** The next hop of the client's first packet, for its later ones. */
   readonly keptHop: NextHop | undefined;
   /** Its conntrack entry; undefined once it is untracked. */
-  connection: Connection | undefined;
+  connection: TrackedConnection | undefined;
   server: VirtualServer | undefined;
   /** The virtual server of its connection, and the chosen real server. */
   served: { readonly server: VirtualServer; readonly chosen: RealServer | undefined } | undefined;
@@ -120,7 +120,7 @@ export interface SetWrite extends Pick<Flow, 'source' | 'destination' | 'port'> 
 /** The half of a packet that a chain of type nat rewrites. */
 export type NatHalf = 'destination' | 'source';
 
-interface Connection {
+interface TrackedConnection {
   /** The halves that NAT has decided: destination and source, each once. */
   readonly decided: Set<NatHalf>;
   /** The halves that NAT changed; IPVS is not counted. */
@@ -134,7 +134,7 @@ interface Connection {
   source: OwnSource | undefined;
 }
 
-export function newConnection(): Connection {
+export function newConnection(): TrackedConnection {
   return {
     decided: new Set(),
     rewritten: new Set(),
@@ -165,7 +165,7 @@ export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean
 }
 
 /** The answer, given the facts assumed on this way. */
-export function recall({ facts }: Flow, answer: Answer): Answer {
+export function recallFact({ facts }: Flow, answer: Answer): Answer {
   if (typeof answer === 'boolean' || answer.fact === undefined) return answer;
   return facts.get(answer.fact) ?? answer;
 }
@@ -173,7 +173,7 @@ export function recall({ facts }: Flow, answer: Answer): Answer {
 /** Conntrack runs at this priority: hooks below it see packets without a connection. */
 const trackingPriority = -200;
 
-export function trackedConnection({ connection, priority }: Flow): Connection | undefined {
+export function trackedConnection({ connection, priority }: Flow): TrackedConnection | undefined {
   return priority > trackingPriority ? connection : undefined;
 }
 
@@ -224,16 +224,16 @@ export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string
     end === 'input'
       ? { kind: 'missing-flag', flag: '--in-interface', fact }
       : lacks({ kind: 'route', address: flow.destination }, fact);
-  return recall(flow, reason);
+  return recallFact(flow, reason);
 }
 
-export function isLocal(flow: Flow, address: Address): Answer {
+export function isLocalAddress(flow: Flow, address: Address): Answer {
   // The placeholder stands for an unknown address; a rule may still name the address it serves.
   if (isUnknownOwn(address) && address === flow.asked.address && !flow.routing.isShown(address))
-    return recall(flow, lacks({ kind: 'own-addresses' }, 'own'));
+    return recallFact(flow, lacks({ kind: 'own-addresses' }, 'own'));
   const isOwn = flow.routing.isLocal(address);
   const isUnplaced = isOwn === false && flow.isUnplaced && address === flow.asked.address;
-  return recall(flow, isUnplaced ? lacks({ kind: 'own-address', address }, `own ${address.text}`) : isOwn);
+  return recallFact(flow, isUnplaced ? lacks({ kind: 'own-address', address }, `own ${address.text}`) : isOwn);
 }
 
 /** Records that a rule writes this packet's fields into a set. */
@@ -262,12 +262,12 @@ export function testSource(flow: Flow, asked: AskedSource, fact: string, test: (
   if (!candidates) return test(flow.source);
   const named = `source ${fact}`;
   // If the source may be any address, only what holds for all is known.
-  if (candidates.length === 0) return recall(flow, lacks({ kind: 'own-addresses' }, named));
+  if (candidates.length === 0) return recallFact(flow, lacks({ kind: 'own-addresses' }, named));
   const answers = candidates.map(test);
   const [first = false] = answers;
   if (answers.every((answer) => answer === first)) return first;
   const question = { to: flow.asked.address, such: candidates[0] ?? flow.source };
-  return recall(flow, { kind: 'missing-flag', flag: '--from', ...question, fact: named, likely: first === true });
+  return recallFact(flow, { kind: 'missing-flag', flag: '--from', ...question, fact: named, likely: first === true });
 }
 
 /** Whether the address has this type, named as in the kernel. */
@@ -278,9 +278,9 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
   const isOne = !isMulticast && !isBroadcast;
   switch (type.toLowerCase()) {
     case 'local':
-      return isOne && isLocal(flow, address);
+      return isOne && isLocalAddress(flow, address);
     case 'unicast':
-      return isOne && negateIf(true, isLocal(flow, address));
+      return isOne && negateIf(true, isLocalAddress(flow, address));
     case 'multicast':
       return isMulticast;
     case 'broadcast':
@@ -375,7 +375,7 @@ export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dro
 export function cameByBridge(flow: Flow): Answer {
   const { input, routing } = flow;
   if (input === '' || input === loopbackInterface) return false;
-  return recall(flow, routing.showsBridged(input));
+  return recallFact(flow, routing.showsBridged(input));
 }
 
 /** Repeats or, for an answer, undoes the first packet's translation. Returns whether the destination changed. */
@@ -430,7 +430,7 @@ export function changeMark(flow: Flow, of: MarkHolder, { stays, start, flip }: M
 
 /** Whether packets with a loopback address pass the input or output interface. */
 export function admitsLoopback(flow: Flow, end: 'input' | 'output'): Answer {
-  return recall(flow, flow.routing.admitsLoopback(flow[end]));
+  return recallFact(flow, flow.routing.admitsLoopback(flow[end]));
 }
 
 export function isDrawn({ choices }: Flow, probability: number): Answer {

@@ -3,28 +3,28 @@ import { networkOfRange } from '../kernel/address-range.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { formatEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
 import { testSource, type Flow } from './flow.ts';
-import { anyOf, circumstance, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
+import { someOf, circumstance, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
 
-type Direction = 'src' | 'dst';
+type SetDirection = 'src' | 'dst';
 
-export type IpSetTest = (flow: Flow, directions: readonly Direction[]) => Answer;
+export type IpSetTest = (flow: Flow, directions: readonly SetDirection[]) => Answer;
 
 export type IpSetTests = ReadonlyMap<string, IpSetTest>;
 
 /** Builds a set's test on first use. `all`: the tests of all sets, for sets of sets. */
 export function indexIpSet(set: IpSet, all: IpSetTests): IpSetTest {
   let test: IpSetTest | undefined;
-  return (flow, directions) => (test ??= testOf(set, all))(flow, directions);
+  return (flow, directions) => (test ??= setTestOf(set, all))(flow, directions);
 }
 
 /** Of types foreign to kube-proxy, reads only those of addresses and ports. */
-function testOf({ name, type, family, entries, options }: IpSet, all: IpSetTests): IpSetTest {
+function setTestOf({ name, type, family, entries, options }: IpSet, all: IpSetTests): IpSetTest {
   const shaping = options?.find((option) => /^(?:netmask|bitmask|markmask)$/.test(option));
   if (shaping !== undefined) return () => unreadRule(`set ${name} with ${shaping}`);
   if (type === 'bitmap:port') return portTest(entries);
   if (type === 'list:set') {
     return (flow, directions) =>
-      anyOf(entries, (entry) => {
+      someOf(entries, (entry) => {
         const member = formatEntry(entry);
         return all.get(member)?.(flow, directions) ?? lacks({ kind: 'set', tool: 'iptables', set: member });
       });
@@ -59,7 +59,7 @@ function addressTest(
       if (entry.other === undefined) networks.push(entry);
       continue;
     }
-    const key = keyOf(entry.address, entry.protocol, entry.port);
+    const key = memberKey(entry.address, entry.protocol, entry.port);
     const same = exact.get(key);
     if (same) same.push(entry);
     else exact.set(key, [entry]);
@@ -68,9 +68,9 @@ function addressTest(
   const unread = entries.find(({ other }) => other !== undefined)?.other;
   const otherwise: Answer = unread !== undefined && unreadValue(unread);
   const findFirst = (flow: Flow, address: Address): readonly SetEntry[] => {
-    const asked = dimensions > 1 ? keyOf(address, flow.protocol, flow.port) : address.text;
+    const asked = dimensions > 1 ? memberKey(address, flow.protocol, flow.port) : address.text;
     const ofNetworks = networks.filter(({ network, protocol, port }) => {
-      return network && contains(network, address) && keyOf(address, protocol, port) === asked;
+      return network && contains(network, address) && memberKey(address, protocol, port) === asked;
     });
     return [...(exact.get(asked) ?? []), ...ofNetworks.toSorted(byLength)];
   };
@@ -111,6 +111,6 @@ function isException(entry: SetEntry | undefined): boolean {
   return entry?.options?.includes('nomatch') === true;
 }
 
-function keyOf({ text }: Address, protocol: string | undefined, port: number | undefined): string {
+function memberKey({ text }: Address, protocol: string | undefined, port: number | undefined): string {
   return protocol === undefined ? text : `${text},${protocol.toLowerCase()}:${port}`;
 }

@@ -3,7 +3,7 @@ import { contains } from '../kernel/address.ts';
 import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
-import { isCounter } from '../kernel/iptables/iptables-meaning.ts';
+import { isNfacctCounter } from '../kernel/iptables/iptables-meaning.ts';
 import { nameProtocol } from '../kernel/iptables/rule-args.ts';
 import { type Chain, type Rule, type RuleArg, type TableName, tableNames } from '../kernel/iptables/iptables.ts';
 import {
@@ -21,10 +21,10 @@ import { indexIpSet, type IpSetTest, type IpSetTests } from './ip-sets.ts';
 import { iptablesPriorities, type Knowledge, type SupposedJump } from './knowledge.ts';
 import type { Decision } from './packet.ts';
 import { hooks, type Action } from './step.ts';
-import { anyOf, negateIf, allOf, lacks, unreadRule, type Answer } from './reason.ts';
+import { someOf, negateIf, allOf, lacks, unreadRule, type Answer } from './reason.ts';
 import { matchesWords } from './other-matches.ts';
 import { actionOfWords } from './other-targets.ts';
-import { hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
+import { hasJump, meet, unshownPosition, type HookedChain, type RuleTable } from './run-chain.ts';
 
 /** A chain's rule positions, ascending, by the destination address or port they match; '' for others. */
 type RuleIndex = ReadonlyMap<string, readonly number[]>;
@@ -63,7 +63,7 @@ export function iptablesOf(
       (jump): jump is IptablesJump => jump.tool === 'iptables' && jump.family === family && jump.table === name,
     );
     const lookups = { sets, supposed: byRule(jumps), supposedChains: own };
-    return [prepareTable(name, chainsOf(name, shown, [...own.values()], jumps), lookups, lacksPolicy)];
+    return [prepareTable(name, chainsWithJumps(name, shown, [...own.values()], jumps), lookups, lacksPolicy)];
   });
 }
 
@@ -79,7 +79,7 @@ function byRule(jumps: readonly IptablesJump[]): SupposedRules {
  * The chains with those that are supposed, and those that the kernel has, shown or not. Supposed jumps go before all other rules,
  * or after them if they are marked so.
  */
-function chainsOf(
+function chainsWithJumps(
   table: TableName,
   given: ReadonlyMap<string, Chain>,
   own: readonly Chain[],
@@ -99,7 +99,7 @@ function chainsOf(
   return chains;
 }
 
-interface Lookups {
+interface ChainLookups {
   readonly sets: IpSetTests;
   readonly supposed: SupposedRules;
   readonly supposedChains: ReadonlyMap<string, Chain>;
@@ -109,11 +109,11 @@ interface Lookups {
 function prepareTable(
   name: TableName,
   chains: ReadonlyMap<string, Chain>,
-  lookups: Lookups,
+  lookups: ChainLookups,
   lacksPolicy: (chain: string) => Answer,
 ): RuleTable {
   const indexes = new Map<Chain, RuleIndex>();
-  const bases = hooks.flatMap((hook): readonly BaseChain[] => {
+  const bases = hooks.flatMap((hook): readonly HookedChain[] => {
     const priority = iptablesPriorities[name][hook];
     const chain = hook.toUpperCase();
     if (priority === undefined) return [];
@@ -177,25 +177,25 @@ function placeAsked({ args }: Rule): string {
 function runRule(
   flow: Flow,
   table: RuleTable,
-  { sets, supposed, supposedChains }: Lookups,
+  { sets, supposed, supposedChains }: ChainLookups,
   chain: Chain,
   at: number,
 ): Decision | undefined {
   const rule = chain.rules[at] as Rule;
   const unshown = supposed.get(rule);
   const jump = rule.args.find((arg) => arg.kind === 'jump');
-  const action = jump && actionOf(jump);
+  const action = jump && actionOfJump(jump);
   if (!action) return undefined;
   const test = (): Answer => {
-    const isMatch = allOf(rule.args, (arg) => isByChance(arg) || matches(flow, sets, arg));
+    const isMatch = allOf(rule.args, (arg) => isByChance(arg) || matchesArgument(flow, sets, arg));
     if (isMatch === true && unshown) {
       const rules = supposedChains.get(unshown.to)?.rules;
       // A doubtful jump to a chain without effect makes no difference.
-      const isIdle = rules?.every(({ args }) => allOf(args, (arg) => matches(flow, sets, arg)) === false);
+      const isIdle = rules?.every(({ args }) => allOf(args, (arg) => matchesArgument(flow, sets, arg)) === false);
       return isIdle !== true && hasJump(flow, unshown);
     }
     // Chance is drawn last, once the rest is known to match.
-    return isMatch === true ? allOf(rule.args, (arg) => !isByChance(arg) || matches(flow, sets, arg)) : isMatch;
+    return isMatch === true ? allOf(rule.args, (arg) => !isByChance(arg) || matchesArgument(flow, sets, arg)) : isMatch;
   };
   return meet(flow, table, test, {
     kind: 'rule',
@@ -221,7 +221,7 @@ function isByChance(arg: RuleArg): boolean {
 }
 
 /** What a rule does; undefined if it does not change packets. */
-function actionOf({ target, goto }: RuleArg & { readonly kind: 'jump' }): Action | undefined {
+function actionOfJump({ target, goto }: RuleArg & { readonly kind: 'jump' }): Action | undefined {
   switch (target.kind) {
     case 'chain':
       return { kind: goto ? 'goto' : 'jump', chain: target.chain };
@@ -242,7 +242,7 @@ function actionOf({ target, goto }: RuleArg & { readonly kind: 'jump' }): Action
   }
 }
 
-function matches(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
+function matchesArgument(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
   return negateIf('negated' in arg && arg.negated, isTrue(flow, sets, arg));
 }
 
@@ -268,11 +268,11 @@ function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
     case 'mark':
       return (flow.mark & arg.mask) >>> 0 === arg.value;
     case 'conntrack-state':
-      return anyOf(arg.states, (state) => hasState(flow, state));
+      return someOf(arg.states, (state) => hasState(flow, state));
     case 'source-type':
     case 'destination-type': {
       const address = flow[arg.kind === 'source-type' ? 'source' : 'destination'];
-      return anyOf(arg.type.split(','), (type) => hasAddressType(flow, address, type));
+      return someOf(arg.type.split(','), (type) => hasAddressType(flow, address, type));
     }
     case 'match-set':
       return isInWritten(
@@ -300,7 +300,7 @@ function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
     case 'jump':
       return true;
     case 'other':
-      return isCounter(arg) || matchesWords(flow, arg.words);
+      return isNfacctCounter(arg) || matchesWords(flow, arg.words);
     default:
       return arg satisfies never;
   }

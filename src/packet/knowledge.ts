@@ -6,7 +6,7 @@ import type { Link } from '../kernel/link/link.ts';
 import type { Routes } from '../kernel/route/route.ts';
 import type { NftChain, NftRule } from '../kernel/nftables/table.ts';
 import type { Packet, Way } from './packet.ts';
-import { hooks, type Hook, type Listener } from './step.ts';
+import { hooks, type Hook, type ProxyListener } from './step.ts';
 import type { Reason } from './reason.ts';
 
 /** What is known and unknown of a node besides what kube-proxy programs. */
@@ -36,7 +36,7 @@ export interface Knowledge {
   /** Whether kube-proxy itself or a balancer may listen at ports that the state does not show. */
   readonly lacksProxyPorts: boolean;
   /** Where kube-proxy itself listens without a trace in the state. */
-  readonly listeners: readonly Listener[];
+  readonly listeners: readonly ProxyListener[];
   /** Rules of the other iptables variant (legacy or nft) than the state's. */
   readonly otherVariant: FamilyTables;
   /** Unknown things that may see packets. */

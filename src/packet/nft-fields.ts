@@ -21,36 +21,36 @@ import { circumstance, lacks, unreadValue, type Answer } from './reason.ts';
 /** A packet's value in a field: an address, a port or mark, or an nft word. */
 export type FieldValue = Address | number | string;
 
-type Reading =
+type FieldReading =
   | { readonly kind: 'value'; readonly value: FieldValue }
   /** A field with several values, such as connection states or address types, or an uncertain one. */
   | { readonly kind: 'test'; readonly test: (constant: Value) => Answer }
   /** The packet has no such field: a rule on it ends, even if negated. */
   | { readonly kind: 'absent' };
 
-const absent: Reading = { kind: 'absent' };
+const absent: FieldReading = { kind: 'absent' };
 
-type Reader = (flow: Flow) => Reading;
+type FieldReader = (flow: Flow) => FieldReading;
 
-function known(value: FieldValue): Reading {
+function known(value: FieldValue): FieldReading {
   return { kind: 'value', value };
 }
 
-function test(answer: (constant: Value) => Answer): Reading {
+function test(answer: (constant: Value) => Answer): FieldReading {
   return { kind: 'test', test: answer };
 }
 
 /** A field that the question about a packet leaves open. */
-function unsaid(name: string): Reading {
+function unsaidField(name: string): FieldReading {
   return test((constant) => circumstance('content', `${name} ${formatKey([constant])}`));
 }
 
 /** Fields by the name that nft prints. `th` is the port of TCP, UDP or SCTP. */
-const knownFields: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReader>([
   ['mark', ({ mark }) => known(mark)],
   ['ct mark', (flow) => ofConnection(flow, ({ mark }) => known(mark))],
-  ['ct state', (flow) => test((state) => hasState(flow, textOf(state)))],
-  ['ct status', (flow) => ofConnection(flow, () => test((each) => hasState(flow, textOf(each))))],
+  ['ct state', (flow) => test((state) => hasState(flow, textOfConstant(state)))],
+  ['ct status', (flow) => ofConnection(flow, () => test((each) => hasState(flow, textOfConstant(each))))],
   ['ct direction', (flow) => ofConnection(flow, () => known(isReply(flow) ? 'reply' : 'original'))],
   ['ct zone', (flow) => ofConnection(flow, () => known(flow.zone))],
   ['ct original proto-dst', (flow) => ofConnection(flow, () => known(flow.asked.port))],
@@ -65,38 +65,38 @@ const knownFields: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['oifname', (flow) => interfaceAt(flow, 'output')],
   ['meta skuid', ofProgram],
   ['meta skgid', ofProgram],
-  ['meta pkttype', ({ isOwn }) => (isOwn ? unsaid('meta pkttype') : known('host'))],
+  ['meta pkttype', ({ isOwn }) => (isOwn ? unsaidField('meta pkttype') : known('host'))],
   ['icmp type', (flow) => icmpType(flow, 'ipv4')],
   ['icmpv6 type', (flow) => icmpType(flow, 'ipv6')],
   ...['ip', 'ip6'].flatMap((header) =>
-    (['saddr', 'daddr'] as const).map((name): readonly [string, Reader] => [
+    (['saddr', 'daddr'] as const).map((name): readonly [string, FieldReader] => [
       `${header} ${name}`,
-      (flow) => (isOfHeader(flow, header) ? addressAt(flow, name) : absent),
+      (flow) => (isOfHeader(flow, header) ? readAddressField(flow, name) : absent),
     ]),
   ),
   ['ip protocol', (flow) => (isOfHeader(flow, 'ip') ? known(protocolName(flow)) : absent)],
   ['ip6 nexthdr', (flow) => (isOfHeader(flow, 'ip6') ? known(protocolName(flow)) : absent)],
-  ...['th', 'tcp', 'udp', 'sctp', 'udplite', 'dccp'].flatMap((header): readonly (readonly [string, Reader])[] => [
-    [`${header} dport`, (flow) => (hasPorts(flow, header) ? portAt(flow, 'port') : absent)],
-    [`${header} sport`, (flow) => (hasPorts(flow, header) ? portAt(flow, 'sourcePort') : absent)],
+  ...['th', 'tcp', 'udp', 'sctp', 'udplite', 'dccp'].flatMap((header): readonly (readonly [string, FieldReader])[] => [
+    [`${header} dport`, (flow) => (hasPorts(flow, header) ? readPortField(flow, 'port') : absent)],
+    [`${header} sport`, (flow) => (hasPorts(flow, header) ? readPortField(flow, 'sourcePort') : absent)],
   ]),
 ]);
 
-function readOf(name: string): Reader {
+function readOf(name: string): FieldReader {
   const [, flags = '', asked] = /^fib (.+) (type|oif|oifname|check)$/.exec(name) ?? [];
   if (asked !== undefined) return fibField(flags.split(' . '), asked);
-  return knownFields.get(name) ?? (() => unsaid(name));
+  return knownFields.get(name) ?? (() => unsaidField(name));
 }
 
-function fibField(flags: readonly string[], asked: string): Reader {
+function fibField(flags: readonly string[], asked: string): FieldReader {
   const isRestricted = flags.includes('iif') || flags.includes('oif');
   if (asked === 'type') {
     return (flow) => {
       const address = flags.includes('saddr') ? flow.source : flow.destination;
       return test((constant) => {
-        const answer = hasAddressType(flow, address, textOf(constant));
+        const answer = hasAddressType(flow, address, textOfConstant(constant));
         if (!isRestricted || answer === false) return answer;
-        return isOfInterface(flow, address, textOf(constant), flags.includes('iif') ? 'input' : 'output');
+        return isOfInterface(flow, address, textOfConstant(constant), flags.includes('iif') ? 'input' : 'output');
       });
     };
   }
@@ -111,7 +111,7 @@ function fibField(flags: readonly string[], asked: string): Reader {
       const at = flags.includes('iif') ? flow.input : flags.includes('oif') ? flow.output : undefined;
       const isBound = flags.includes('iif') || flags.includes('oif');
       const kept = isBound ? found.filter((link) => link === at) : found.slice(0, 1);
-      const text = textOf(constant);
+      const text = textOfConstant(constant);
       // Without routes, assumes that the packet goes back as it came, unless the question names another interface.
       const isUsual = isBack && (at === undefined || at === '' || kept.length > 0);
       if (!flow.routing.isListed && isUsual && /^(?:missing|0|exists)$/.test(text)) return text === 'exists';
@@ -122,29 +122,29 @@ function fibField(flags: readonly string[], asked: string): Reader {
     });
 }
 
-function textOf(value: Value): string {
+function textOfConstant(value: Value): string {
   return formatKey([value]).replaceAll('"', '');
 }
 
-function ofConnection(flow: Flow, read: (connection: NonNullable<Flow['connection']>) => Reading): Reading {
+function ofConnection(flow: Flow, read: (connection: NonNullable<Flow['connection']>) => FieldReading): FieldReading {
   const connection = trackedConnection(flow);
   return connection ? read(connection) : absent;
 }
 
 /** An unknown interface is still known not to be certain ones. */
-function interfaceAt(flow: Flow, end: 'input' | 'output'): Reading {
+function interfaceAt(flow: Flow, end: 'input' | 'output'): FieldReading {
   const name = flow[end];
-  return name === undefined ? test((constant) => isInterface(flow, end, textOf(constant), '*')) : known(name);
+  return name === undefined ? test((constant) => isInterface(flow, end, textOfConstant(constant), '*')) : known(name);
 }
 
-function ofProgram(flow: Flow): Reading {
-  return flow.isOwn ? test((constant) => isOfProgram(flow, textOf(constant))) : absent;
+function ofProgram(flow: Flow): FieldReading {
+  return flow.isOwn ? test((constant) => isOfProgram(flow, textOfConstant(constant))) : absent;
 }
 
-function icmpType(flow: Flow, of: Flow['family']): Reading {
+function icmpType(flow: Flow, of: Flow['family']): FieldReading {
   const { protocol, family } = flow;
   if (protocol !== 'icmp' || family !== of) return absent;
-  return test((constant) => isEchoMessage(textOf(constant), flow) ?? unreadValue(textOf(constant)));
+  return test((constant) => isEchoMessage(textOfConstant(constant), flow) ?? unreadValue(textOfConstant(constant)));
 }
 
 /** Tables of family inet see packets of both families. */
@@ -152,9 +152,11 @@ function isOfHeader({ family }: Flow, header: string): boolean {
   return (header === 'ip') === (family === 'ipv4');
 }
 
-function addressAt(flow: Flow, name: 'saddr' | 'daddr'): Reading {
+function readAddressField(flow: Flow, name: 'saddr' | 'daddr'): FieldReading {
   if (name === 'daddr') return known(flow.destination);
-  return test((constant) => testSource(flow, constant, textOf(constant), (source) => holds(constant, source)));
+  return test((constant) =>
+    testSource(flow, constant, textOfConstant(constant), (source) => holdsValue(constant, source)),
+  );
 }
 
 /** A ping has no ports: the bytes in their place never match a Service. */
@@ -162,14 +164,14 @@ function hasPorts({ protocol }: Flow, header: string): boolean {
   return header === 'th' ? protocol !== 'icmp' : header === protocol;
 }
 
-function portAt(flow: Flow, of: 'port' | 'sourcePort'): Reading {
+function readPortField(flow: Flow, of: 'port' | 'sourcePort'): FieldReading {
   const port = flow[of];
   if (port !== undefined) return known(port);
   const among = (first: number, last: number): Answer =>
     of === 'port' ? isPortIn(flow, { first, last }) : isSourcePortIn(flow, first, last);
   return test((constant) => {
     if (constant.kind === 'number') return among(constant.value, constant.value);
-    return constant.kind === 'numbers' ? among(constant.first, constant.last) : unreadValue(textOf(constant));
+    return constant.kind === 'numbers' ? among(constant.first, constant.last) : unreadValue(textOfConstant(constant));
   });
 }
 
@@ -177,19 +179,19 @@ function protocolName({ protocol, family }: Flow): string {
   return protocol === 'icmp' && family === 'ipv6' ? 'ipv6-icmp' : protocol;
 }
 
-export type Known = Exclude<Reading, { readonly kind: 'absent' }>;
+export type KnownReading = Exclude<FieldReading, { readonly kind: 'absent' }>;
 
-export function readFields(flow: Flow, selector: Selector): readonly Known[] | undefined {
-  const readings: Known[] = [];
+export function readPacketFields(flow: Flow, selector: Selector): readonly KnownReading[] | undefined {
+  const readings: KnownReading[] = [];
   for (const field of selector) {
-    const reading = readField(flow, field);
+    const reading = readPacketField(flow, field);
     if (reading.kind === 'absent') return undefined;
     readings.push(reading);
   }
   return readings;
 }
 
-function readField(flow: Flow, { name, mask }: Field): Reading {
+function readPacketField(flow: Flow, { name, mask }: Field): FieldReading {
   const reading = readOf(name)(flow);
   if (mask === undefined || reading.kind === 'absent') return reading;
   if (reading.kind === 'value' && typeof reading.value === 'number') return known((reading.value & mask) >>> 0);
@@ -197,7 +199,7 @@ function readField(flow: Flow, { name, mask }: Field): Reading {
 }
 
 /** Unknown if their types differ: kpc then misread the constant. */
-function holds(constant: Value, value: FieldValue): Answer {
+function holdsValue(constant: Value, value: FieldValue): Answer {
   const unread = (): Answer => unreadValue(formatKey([constant]));
   switch (constant.kind) {
     case 'number':
@@ -221,6 +223,6 @@ function holds(constant: Value, value: FieldValue): Answer {
   }
 }
 
-export function holdsReading(constant: Value, reading: Known): Answer {
-  return reading.kind === 'value' ? holds(constant, reading.value) : reading.test(constant);
+export function holdsReading(constant: Value, reading: KnownReading): Answer {
+  return reading.kind === 'value' ? holdsValue(constant, reading.value) : reading.test(constant);
 }

@@ -14,12 +14,12 @@ import type {
 import { formatKey } from '../kernel/nftables/format.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { decide, hasTcpFlags, isDrawn, isInWritten, isTcpReset, writeSet, type Flow } from './flow.ts';
-import { allOf, anyOf, circumstance, negateIf, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
-import { holdsReading, readFields, type FieldValue, type Known } from './nft-fields.ts';
+import { allOf, someOf, circumstance, negateIf, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
+import { holdsReading, readPacketFields, type FieldValue, type KnownReading } from './nft-fields.ts';
 import { unknown, type Decision } from './packet.ts';
 import { hooks, type Action, type RuleStep } from './step.ts';
 import type { Knowledge, SupposedJump } from './knowledge.ts';
-import { carryOut, hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
+import { carryOutAction, hasJump, meet, unshownPosition, type HookedChain, type RuleTable } from './run-chain.ts';
 
 /** The tables of a family, ready for packets. Sets are hashed when first reached. */
 export function nftTablesOf(
@@ -48,7 +48,7 @@ function withJumps(given: NftTable['chains'], jumps: readonly NftJump[]): NftTab
   return chains;
 }
 
-interface Lookups {
+interface TableLookups {
   /** The table's name. */
   readonly nameOf: (set: string) => string;
   readonly find: (among: Right) => Lookup | undefined;
@@ -60,7 +60,7 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
   const chains = withJumps(given, supposed);
   const unshown = new Map(supposed.map((jump) => [jump.rule as unknown, jump]));
   const indexed = new Map<unknown, Lookup>();
-  const lookups: Lookups = {
+  const lookups: TableLookups = {
     nameOf: (set) => `${family} ${name} ${set}`,
     find: (among) => {
       const elements = 'set' in among ? sets.get(among.set)?.elements : among.elements;
@@ -102,7 +102,7 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
   return table;
 }
 
-function baseOf({ name: chain, base, rules }: NftChain): readonly BaseChain[] {
+function baseOf({ name: chain, base, rules }: NftChain): readonly HookedChain[] {
   const isAtDevices = base?.devices !== undefined;
   const hook = isAtDevices ? 'prerouting' : hooks.find((each) => each === base?.hook);
   if (!base || !hook) return [];
@@ -133,7 +133,7 @@ type MakeStep = (action: Action, element?: Element) => RuleStep;
 interface RuleRun {
   readonly flow: Flow;
   readonly table: RuleTable;
-  readonly lookups: Lookups;
+  readonly lookups: TableLookups;
   readonly stepOf: MakeStep;
   /** Unknown conditions, decided before the first expression with an effect. */
   pending: (() => Answer)[];
@@ -164,7 +164,7 @@ function runExpression(run: RuleRun, expression: Expression): Decision | 'next' 
     case 'idle':
       return 'next';
     case 'match':
-      return meets(run, () => matches(flow, lookups, expression));
+      return meets(run, () => matchesStatement(flow, lookups, expression));
     case 'limit':
       return meets(run, () => circumstance(expression.isOver ? 'excess' : 'rate', expression.text));
     case 'tcp-flags':
@@ -176,7 +176,7 @@ function runExpression(run: RuleRun, expression: Expression): Decision | 'next' 
     case 'write-set': {
       const { set, key, operation } = expression;
       // A rule ends at a field that the packet lacks.
-      if ((key && !readFields(flow, key)) || !passes(run, stepOf(last))) return undefined;
+      if ((key && !readPacketFields(flow, key)) || !passes(run, stepOf(last))) return undefined;
       const fields = key && writableFields(key);
       writeSet(flow, { set: lookups.nameOf(set), fields, isRemoval: operation === 'delete' });
       return 'next';
@@ -190,19 +190,19 @@ function runExpression(run: RuleRun, expression: Expression): Decision | 'next' 
         flow.steps.push(step);
         return unknown({ ...found, rule: step });
       }
-      return found.value?.kind === 'data' ? undefined : found.value && act(run, found.value, found);
+      return found.value?.kind === 'data' ? undefined : found.value && applyAction(run, found.value, found);
     }
     case 'random-verdict': {
       if (!passes(run, stepOf(last))) return undefined;
       const { verdicts } = expression;
       const verdict = verdicts[flow.choices.draw(verdicts.map(() => 1 / verdicts.length))];
-      return verdict ? act(run, verdict) : 'next';
+      return verdict ? applyAction(run, verdict) : 'next';
     }
     case 'reject':
       // nft adds a match on TCP to such a rule and does not print it.
-      return isTcpReset(expression.with) && flow.protocol !== 'tcp' ? undefined : act(run, expression);
+      return isTcpReset(expression.with) && flow.protocol !== 'tcp' ? undefined : applyAction(run, expression);
     default:
-      return act(run, expression);
+      return applyAction(run, expression);
   }
 }
 
@@ -223,13 +223,13 @@ function askAll({ pending }: RuleRun): Answer {
   return allOf(pending, (ask) => ask());
 }
 
-function act(run: RuleRun, action: Action, element?: Element): Decision | 'next' | undefined {
+function applyAction(run: RuleRun, action: Action, element?: Element): Decision | 'next' | undefined {
   const { flow, table, stepOf } = run;
   if (action.kind === 'continue') return 'next';
   const step = stepOf(action, element);
   if (!goesOn.has(action.kind)) return meet(flow, table, () => askAll(run), step);
   if (!passes(run, step)) return undefined;
-  carryOut(flow, table, step);
+  carryOutAction(flow, table, step);
   run.last = action;
   return 'next';
 }
@@ -240,21 +240,20 @@ function unreadMap(among: Right): Action {
   return { kind: 'unknown', text: `vmap ${'set' in among ? `@${among.set}` : '{ … }'}` };
 }
 
-function matches(flow: Flow, lookups: Lookups, { left: fields, operator, right: among }: Match): Answer {
+function matchesStatement(flow: Flow, lookups: TableLookups, { left: fields, operator, right: among }: Match): Answer {
   if (operator === undefined || operator === '==' || operator === '!=') {
-    const readings = readFields(flow, fields);
+    const readings = readPacketFields(flow, fields);
     // A rule ends at a field that the packet lacks, even if it negates the match.
     if (!readings) return false;
     if (operator && fields[0]?.name === 'ct status') return negateIf(operator === '!=', isWholeStatus(among));
     const lookup = lookups.find(among);
-    if (!lookup) return unread(among);
+    if (!lookup) return unreadElements(among);
     const isHeld = lookup.holds(flow, readings);
-    const isListed = isHeld === false && lookups.isPart(among) ? unread(among) : isHeld;
-    const isIn =
-      'set' in among ? isInWritten(flow, lookups.nameOf(among.set), formatSelector(fields), isListed) : isListed;
+    const isListed = isHeld === false && lookups.isPart(among) ? unreadElements(among) : isHeld;
+    const isIn = 'set' in among ? isInWritten(flow, lookups.nameOf(among.set), nameFields(fields), isListed) : isListed;
     return negateIf(operator === '!=', isIn);
   }
-  const [reading] = readFields(flow, fields) ?? [];
+  const [reading] = readPacketFields(flow, fields) ?? [];
   if (!reading) return false;
   const [limit] = 'elements' in among ? (among.elements[0]?.key ?? []) : [];
   if (limit?.kind !== 'number') return unreadRule(`${operator} of what is no number`);
@@ -265,7 +264,7 @@ function matches(flow: Flow, lookups: Lookups, { left: fields, operator, right: 
   return first <= last && holdsReading({ kind: 'numbers', first, last }, reading);
 }
 
-function unread(among: Right): Exclude<Answer, boolean> {
+function unreadElements(among: Right): Exclude<Answer, boolean> {
   return 'set' in among ? lacks({ kind: 'set', tool: 'nftables', set: among.set }) : unreadRule('an empty set');
 }
 
@@ -274,12 +273,10 @@ const lasting = /^(?:ip6? [sd]addr|(?:th|tcp|udp|sctp) dport|meta l4proto)$/;
 
 /** The fields by which a later rule surely looks up what this one writes; undefined if they may change meanwhile. */
 function writableFields(fields: Selector): string | undefined {
-  return fields.every(({ name, mask }) => lasting.test(name) && mask === undefined)
-    ? formatSelector(fields)
-    : undefined;
+  return fields.every(({ name, mask }) => lasting.test(name) && mask === undefined) ? nameFields(fields) : undefined;
 }
 
-function formatSelector(fields: Selector): string {
+function nameFields(fields: Selector): string {
   return fields.map(({ name }) => name).join(' . ');
 }
 
@@ -295,21 +292,21 @@ function isWholeStatus(among: Right): Answer {
 
 const statusBits: ReadonlySet<string> = new Set('expected seen-reply assured confirmed snat dnat dying'.split(' '));
 
-function findElement(flow: Flow, lookups: Lookups, fields: Selector, among: Right) {
-  const readings = readFields(flow, fields);
+function findElement(flow: Flow, lookups: TableLookups, fields: Selector, among: Right) {
+  const readings = readPacketFields(flow, fields);
   if (!readings) return undefined;
   const lookup = lookups.find(among);
-  if (!lookup) return unread(among);
+  if (!lookup) return unreadElements(among);
   const { candidates } = lookup;
   for (const element of candidates(readings)) {
     // One by one: each uncertain element may match.
     if (decide(flow, () => holdsKey(element, readings))) return element;
   }
-  return lookups.isPart(among) ? unread(among) : undefined;
+  return lookups.isPart(among) ? unreadElements(among) : undefined;
 }
 
 /** An element with fewer parts than the key was not fully read. */
-function holdsKey({ key }: Element, readings: readonly Known[]): Answer {
+function holdsKey({ key }: Element, readings: readonly KnownReading[]): Answer {
   return allOf(readings.entries(), ([at, reading]) => {
     const part = key[at];
     return part ? holdsReading(part, reading) : unreadValue(formatKey(key));
@@ -319,8 +316,8 @@ function holdsKey({ key }: Element, readings: readonly Known[]): Answer {
 /** The elements of a set or map, hashed by the packet's fields that have exactly one value. */
 interface Lookup {
   /** Right that may match. */
-  readonly candidates: (readings: readonly Known[]) => Iterable<Element>;
-  readonly holds: (flow: Flow, readings: readonly Known[]) => Answer;
+  readonly candidates: (readings: readonly KnownReading[]) => Iterable<Element>;
+  readonly holds: (flow: Flow, readings: readonly KnownReading[]) => Answer;
 }
 
 /** Below this number of elements, try them one by one. */
@@ -328,20 +325,22 @@ const fewRight = 8;
 
 function indexElements(elements: readonly Element[]): Lookup {
   const indexes = new Map<string, ReturnType<typeof hashRight>>();
-  const candidates = (readings: readonly Known[]): Iterable<Element> => {
+  const candidates = (readings: readonly KnownReading[]): Iterable<Element> => {
     if (elements.length < fewRight) return elements;
     const positions = [...readings.keys()].filter((at) => readings[at]?.kind === 'value');
-    const types = positions.map((at) => typeOf((readings[at] as Known & { readonly kind: 'value' }).value));
+    const types = positions.map((at) => typeOf((readings[at] as KnownReading & { readonly kind: 'value' }).value));
     const name = `${positions.join()} ${types.join()}`;
     let index = indexes.get(name);
     if (!index) indexes.set(name, (index = hashRight(elements, positions, types)));
-    const asked = positions.map((at) => textOf((readings[at] as Known & { readonly kind: 'value' }).value)).join(' . ');
+    const asked = positions
+      .map((at) => textOfFieldValue((readings[at] as KnownReading & { readonly kind: 'value' }).value))
+      .join(' . ');
     const same = index.exact.get(asked) ?? [];
     return index.ranges.length === 0 ? same : [...same, ...index.ranges];
   };
   return {
     candidates,
-    holds: (_, readings) => anyOf(candidates(readings), (element) => holdsKey(element, readings)),
+    holds: (_, readings) => someOf(candidates(readings), (element) => holdsKey(element, readings)),
   };
 }
 
@@ -366,7 +365,7 @@ function typeOf(value: FieldValue): string {
   return typeof value;
 }
 
-function textOf(value: FieldValue): string {
+function textOfFieldValue(value: FieldValue): string {
   return typeof value === 'object' ? value.text : String(value);
 }
 

@@ -24,7 +24,7 @@ import {
 import { isEchoMessage } from './icmp.ts';
 import {
   all,
-  anyOf,
+  someOf,
   negateIf,
   circumstance,
   unreadRule,
@@ -46,7 +46,7 @@ type Test = (flow: Flow, values: readonly string[], options: readonly Option[]) 
 export function matchesWords(flow: Flow, words: readonly string[]): Answer {
   const start = words[0] === '!' ? 1 : 0;
   const match = words[start] === '-m' ? (words[start + 1] ?? '') : '';
-  const options = readOptions(words.slice(match === '' ? 0 : start + 2));
+  const options = splitOptions(words.slice(match === '' ? 0 : start + 2));
   const whole = wholeMatches.get(match);
   if (whole) return whole;
   if (match === 'rpfilter') return passesReverse(flow, new Set(options.map(({ name }) => name)));
@@ -60,7 +60,7 @@ export function matchesWords(flow: Flow, words: readonly string[]): Answer {
   );
 }
 
-function readOptions(words: readonly string[]): readonly Option[] {
+function splitOptions(words: readonly string[]): readonly Option[] {
   const options: { name: string; values: string[]; negated: boolean }[] = [];
   let negated = false;
   for (const word of words) {
@@ -110,20 +110,20 @@ const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
     },
     multiport: {
       '--dports': (flow, [text = '']) =>
-        anyOf(readPorts(text), (ports) => (ports ? isPortIn(flow, ports) : unreadValue(text))),
+        someOf(readPortList(text), (ports) => (ports ? isPortIn(flow, ports) : unreadValue(text))),
       '--sports': (flow, [text = '']) => areSourcePorts(flow, text),
       '--ports': (flow, [text = '']) =>
-        anyOf(readPorts(text), (ports) =>
-          ports ? anyOf([isPortIn(flow, ports), areSourcePorts(flow, text)], (each) => each) : unreadValue(text),
+        someOf(readPortList(text), (ports) =>
+          ports ? someOf([isPortIn(flow, ports), areSourcePorts(flow, text)], (each) => each) : unreadValue(text),
         ),
     },
     iprange: {
       '--src-range': (flow, [text = '']) => {
-        const range = readRange(text);
+        const range = readIpRange(text);
         return range && testSource(flow, { kind: 'range', ...range }, text, isBetween(range));
       },
       '--dst-range': (flow, [text = '']) => {
-        const range = readRange(text);
+        const range = readIpRange(text);
         return range && isBetween(range)(flow.destination);
       },
     },
@@ -206,13 +206,15 @@ function portsIn(text: string, test: (ports: PortRange) => Answer): Answer | und
   return ports && test(ports);
 }
 
-function readPorts(text: string): readonly (PortRange | undefined)[] {
+function readPortList(text: string): readonly (PortRange | undefined)[] {
   return text.split(',').map(parsePortRange);
 }
 
 function areSourcePorts(flow: Flow, text: string): Answer {
   if (flow.protocol === 'icmp') return false;
-  return anyOf(readPorts(text), (ports) => (ports ? isSourcePortIn(flow, ports.first, ports.last) : unreadValue(text)));
+  return someOf(readPortList(text), (ports) =>
+    ports ? isSourcePortIn(flow, ports.first, ports.last) : unreadValue(text),
+  );
 }
 
 /** An untracked packet passes neither this nor its negation. */
@@ -224,7 +226,7 @@ function askedFor(flow: Flow, [text = '']: readonly string[]): Answer | undefine
 }
 
 function hasStates(flow: Flow, [text = '']: readonly string[]): Answer {
-  return anyOf(text.split(','), (state) => hasState(flow, state));
+  return someOf(text.split(','), (state) => hasState(flow, state));
 }
 
 const flags = ['fin', 'syn', 'rst', 'psh', 'ack', 'urg'] as const;
@@ -265,7 +267,7 @@ function isBridged(flow: Flow): Answer {
 
 /** An option limits the test to addresses of the interface itself. */
 function hasTypes(flow: Flow, address: Address, text: string, options: readonly Option[]): Answer {
-  const answer = anyOf(text.split(','), (type) => hasAddressType(flow, address, type));
+  const answer = someOf(text.split(','), (type) => hasAddressType(flow, address, type));
   const limit = options.find(({ name }) => name.startsWith('--limit-iface'))?.name;
   if (limit === undefined || answer === false) return answer;
   return isOfInterface(flow, address, text, limit.endsWith('-in') ? 'input' : 'output');
@@ -284,7 +286,7 @@ interface Range {
   readonly last: Address;
 }
 
-function readRange(text: string): Range | undefined {
+function readIpRange(text: string): Range | undefined {
   const [first, last] = text.split('-').map((part) => parseAddress(part));
   return first && { first, last: last ?? first };
 }

@@ -26,7 +26,7 @@ export function actionOfWords([name = '', ...words]: readonly string[]): Action 
       return { kind: 'notrack' };
     case 'CT':
       // A helper or timeout affects other connections only.
-      return option === '--notrack' ? { kind: 'notrack' } : zoneOf(words);
+      return option === '--notrack' ? { kind: 'notrack' } : readZoneAction(words);
     case 'SET': {
       const [write, set = '', directions = ''] = words;
       if (write === '--map-set') return undefined;
@@ -36,7 +36,7 @@ export function actionOfWords([name = '', ...words]: readonly string[]): Action 
     case 'MASQUERADE':
       return { kind: 'masquerade' };
     case 'SNAT': {
-      const address = isOne && option === '--to-source' ? addressOf(value) : undefined;
+      const address = isOne && option === '--to-source' ? parseTargetAddress(value) : undefined;
       return address ? { kind: 'snat', address } : unread;
     }
     case 'DNAT': {
@@ -49,16 +49,16 @@ export function actionOfWords([name = '', ...words]: readonly string[]): Action 
       return isOne && option === '--to-ports' && port !== undefined ? { kind: 'redirect', port } : unread;
     }
     case 'MARK':
-      return changeOf('packet', words) ?? unread;
+      return readMarkAction('packet', words) ?? unread;
     case 'CONNMARK':
-      return changeOf('connection', words) ?? unread;
+      return readMarkAction('connection', words) ?? unread;
     default:
       return unread;
   }
 }
 
 /** `--zone 1`, `--zone-orig 1`, `--zone-reply 1`. */
-function zoneOf(words: readonly string[]): Action | undefined {
+function readZoneAction(words: readonly string[]): Action | undefined {
   const at = words.findIndex((word) => /^--zone(?:-orig|-reply)?$/.test(word));
   const zone = parseNumber32(words[at + 1] ?? '');
   if (at < 0) return undefined;
@@ -68,12 +68,12 @@ function zoneOf(words: readonly string[]): Action | undefined {
 }
 
 /** The address in `10.0.0.1` or `10.0.0.1:1024-65535`; the chosen port does not matter. */
-function addressOf(text: string) {
+function parseTargetAddress(text: string) {
   return parseTarget(text.replace(/(:\d+)-\d+$/, '$1'))?.address;
 }
 
 /** Options of MARK and CONNMARK: mark = (mark & stays) ^ (start & keep) ^ flip (xt_mark.c, xt_connmark.c). */
-function changeOf(of: MarkHolder, [option = '', text = '', ...more]: readonly string[]): Action | undefined {
+function readMarkAction(of: MarkHolder, [option = '', text = '', ...more]: readonly string[]): Action | undefined {
   const change =
     option.endsWith('-mark') && /^--(?:save|restore)-/.test(option)
       ? copyOf(of, option, [text, ...more])

@@ -219,13 +219,13 @@ export interface Fate {
    * How the packet ends if the unshown lets it pass unchanged, an address asked at a node port is the node's, and no
    * rate limit is exceeded. Undefined if known anyway, or unknown even so.
    */
-  readonly otherwise: (KnownFate & { readonly assumed: readonly Assumption[] }) | undefined;
+  readonly otherwise: (KnownFate & { readonly assumed: readonly Supposition[] }) | undefined;
 }
 
 export type KnownFate = Omit<Fate, 'otherwise' | 'sources' | 'reasons'>;
 
 /** What is assumed about an open question. */
-export interface Assumption {
+export interface Supposition {
   readonly reason: Reason;
   readonly isSo: boolean;
 }
@@ -258,14 +258,14 @@ export function workingShare(
 }
 
 /** A packet stops being followed. */
-export interface Unknown {
+export interface UnknownEnd {
   readonly kind: 'unknown';
   readonly reason: Reason;
 }
 
-export function unknown(reason: Reason): Unknown {
+export function unknown(reason: Reason): UnknownEnd {
   return { kind: 'unknown', reason };
 }
 
 /** What a chain did: return to its caller, accept (on to the next table), or end the way. */
-export type Decision = 'return' | 'accept' | Extract<Verdict, 'refused' | 'dropped'> | Unknown;
+export type Decision = 'return' | 'accept' | Extract<Verdict, 'refused' | 'dropped'> | UnknownEnd;

@@ -22,7 +22,7 @@ export function allOf<T, U>(items: Iterable<T>, test: (item: T) => Maybe<U>): Ma
 }
 
 /** Whether the test passes for any item; stops at the first that does. */
-export function anyOf<T, U>(items: Iterable<T>, test: (item: T) => Maybe<U>): Maybe<U> {
+export function someOf<T, U>(items: Iterable<T>, test: (item: T) => Maybe<U>): Maybe<U> {
   return negateIf(
     true,
     allOf(items, (item) => negateIf(true, test(item))),

@@ -5,7 +5,7 @@ import {
   decide,
   isInterface,
   masquerade,
-  recall,
+  recallFact,
   redirect,
   reject,
   rewriteDestination,
@@ -14,7 +14,7 @@ import {
   type Flow,
 } from './flow.ts';
 import type { SupposedJump } from './knowledge.ts';
-import { anyOf, lacks, unreadRule, type Answer } from './reason.ts';
+import { someOf, lacks, unreadRule, type Answer } from './reason.ts';
 import { unknown, type Decision } from './packet.ts';
 import type { Hook, RuleStep } from './step.ts';
 
@@ -22,14 +22,14 @@ export interface RuleTable {
   readonly tool: RuleStep['tool'];
   readonly name: string;
   readonly chains: { readonly has: (chain: string) => boolean };
-  readonly bases: readonly BaseChain[];
+  readonly bases: readonly HookedChain[];
   /** Chains that no listing shows. */
   readonly supposed: ReadonlySet<string>;
   /** What the first deciding rule does with a packet; undefined if none decides. */
   readonly runRules: (flow: Flow, chain: string) => Decision | undefined;
 }
 
-export interface BaseChain {
+export interface HookedChain {
   readonly chain: string;
   readonly hook: Hook;
   /** For a chain of type nat: its order among these. */
@@ -45,8 +45,8 @@ export interface BaseChain {
   readonly isIdle: boolean;
 }
 
-export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devices }: BaseChain): Decision {
-  if (devices && !decide(flow, () => anyOf(devices, (name) => isInterface(flow, 'input', name, '*')))) return 'accept';
+export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devices }: HookedChain): Decision {
+  if (devices && !decide(flow, () => someOf(devices, (name) => isInterface(flow, 'input', name, '*')))) return 'accept';
   // A bridge shows packets to rules before its own chains see the result.
   if (devices && mayBeOfBridge(flow) && decide(flow, () => cameByBridge(flow)))
     return unknown(unreadRule(`table ${table.name}`));
@@ -76,17 +76,17 @@ export const unshownPosition = 0;
 
 /** Whether a supposed jump exists. */
 export function hasJump(flow: Flow, { tool, from, to }: SupposedJump): Answer {
-  return recall(flow, lacks({ kind: 'jump', tool, from, to }, `jump ${tool} ${from} ${to}`));
+  return recallFact(flow, lacks({ kind: 'jump', tool, from, to }, `jump ${tool} ${from} ${to}`));
 }
 
 /** Undefined if the packet goes on to the next rule. */
 export function meet(flow: Flow, table: RuleTable, test: () => Answer, step: RuleStep): Decision | undefined {
   if (!decide(flow, test, step)) return undefined;
   flow.steps.push(step);
-  return carryOut(flow, table, step);
+  return carryOutAction(flow, table, step);
 }
 
-export function carryOut(flow: Flow, table: RuleTable, step: RuleStep): Decision | undefined {
+export function carryOutAction(flow: Flow, table: RuleTable, step: RuleStep): Decision | undefined {
   const { action } = step;
   switch (action.kind) {
     case 'accept':

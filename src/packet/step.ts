@@ -45,7 +45,7 @@ export type RuleStep = InChain & {
   );
 
 /** A port where a program accepts connections and opens its own to endpoints with equal probability. */
-export interface Listener extends Pick<ProxyPort, 'protocol' | 'address' | 'port' | 'origin'> {
+export interface ProxyListener extends Pick<ProxyPort, 'protocol' | 'address' | 'port' | 'origin'> {
   readonly program: 'balancer' | 'kube-proxy';
   readonly endpoints: readonly SocketAddress[] | undefined;
 }
@@ -64,7 +64,7 @@ export type Step =
   /** A program accepts the connection and opens one to an endpoint, or has none. */
   | {
       readonly kind: 'listener';
-      readonly server: Listener & { readonly endpoints: readonly SocketAddress[] };
+      readonly server: ProxyListener & { readonly endpoints: readonly SocketAddress[] };
       readonly chosen: SocketAddress | undefined;
     }
   /** What routing decided. */

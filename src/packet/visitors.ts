@@ -1,12 +1,12 @@
 // What sees packets at a hook (chains, IPVS, translation), in the kernel's order.
-import { decide, isLocal, isBetweenNeighbours, isReply, isInterface, type Flow, type NatHalf } from './flow.ts';
-import { unknown, type Decision, type Unknown } from './packet.ts';
-import { hooks, type Hook, type Listener } from './step.ts';
+import { decide, isLocalAddress, isBetweenNeighbours, isReply, isInterface, type Flow, type NatHalf } from './flow.ts';
+import { unknown, type Decision, type UnknownEnd } from './packet.ts';
+import { hooks, type Hook, type ProxyListener } from './step.ts';
 import { ipvsStations, type Gap, type Station, type Knowledge } from './knowledge.ts';
 import { unspecifiedIPv4, type Address } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { unreadValue, anyOf, circumstance } from './reason.ts';
+import { unreadValue, someOf, circumstance } from './reason.ts';
 import { proxyPortKey } from '../kernel/balancer/balancer.ts';
 import type { Family } from '../kernel/family.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
@@ -39,8 +39,8 @@ function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered 
     const blocks = group(here, ({ priority }) => priority).map((same) => {
       const nat = same.filter(({ natOrder }) => natOrder !== undefined);
       const others = same.filter(({ natOrder }) => natOrder === undefined);
-      const ordered = group(nat, ({ natOrder = 0 }) => natOrder).flatMap((each) => join(byListing(each)));
-      return join([...byListing(others), ...(ordered.length > 0 ? [ordered] : [])]);
+      const ordered = group(nat, ({ natOrder = 0 }) => natOrder).flatMap((each) => joinBlocks(byListing(each)));
+      return joinBlocks([...byListing(others), ...(ordered.length > 0 ? [ordered] : [])]);
     });
     return [hook, blocks.flat()] as const;
   });
@@ -60,7 +60,7 @@ function byListing(visitors: readonly Visitor[]): readonly Ordered[] {
 }
 
 /** Joins blocks of one priority; only a single block's order is known. */
-function join(blocks: readonly Ordered[]): Ordered {
+function joinBlocks(blocks: readonly Ordered[]): Ordered {
   const [only, ...others] = blocks;
   return others.length === 0 ? (only ?? []) : [blocks];
 }
@@ -83,13 +83,13 @@ function* inAnyOrder(flow: Flow, blocks: readonly Ordered[]): Generator<Visitor>
 }
 
 function isFirst(flow: Flow, a: Ordered, b: Ordered): boolean {
-  const chains = [nameOf(a), nameOf(b)] as const;
+  const chains = [nameOfVisits(a), nameOfVisits(b)] as const;
   return decide(flow, () => ({ kind: 'unknown-order', chains, fact: `order ${chains.join(', ')}` }));
 }
 
-function nameOf(ordered: Ordered): string {
+function nameOfVisits(ordered: Ordered): string {
   const [first] = ordered;
-  return first === undefined ? '' : 'visit' in first ? first.name : nameOf(first[0] ?? []);
+  return first === undefined ? '' : 'visit' in first ? first.name : nameOfVisits(first[0] ?? []);
 }
 
 /** Where IPVS restores the address that the client asked for in answers (ip_vs_ops4 in ip_vs_core.c). */
@@ -120,7 +120,7 @@ function ipvsVisitors(state: KernelState): readonly Visitor[] {
       flow.port = chosen.port;
     }
     if (flow.routing.sysctl('net.ipv4.vs.conntrack') === '0') flow.connection = undefined;
-    return decide(flow, () => isLocal(flow, chosen.address)) ? 'accept' : 'sent-on';
+    return decide(flow, () => isLocalAddress(flow, chosen.address)) ? 'accept' : 'sent-on';
   };
   const find = ({ protocol, destination, port = 0 }: Flow): VirtualServer | undefined => {
     const name = protocol.toUpperCase();
@@ -171,9 +171,9 @@ function schedule({ scheduler, realServers }: VirtualServer) {
 
 /** What sees packets at each hook, and the program that takes those for the node itself. */
 export type Visitors = { readonly [H in Hook]: Ordered } & {
-  readonly findListener: (flow: Flow) => Listener | Unknown | undefined;
+  readonly findListener: (flow: Flow) => ProxyListener | UnknownEnd | undefined;
   /** What is unknown at the links of a packet that a bridge carries past all rules. */
-  readonly onLink: (flow: Flow) => Unknown | undefined;
+  readonly onLink: (flow: Flow) => UnknownEnd | undefined;
 };
 
 export interface World {
@@ -219,7 +219,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
       }),
     );
   const ofLinks = gaps.flatMap(({ at, ...gap }) => (gap.family === family && at ? [{ ...gap, at }] : []));
-  const onLink = (flow: Flow): Unknown | undefined => {
+  const onLink = (flow: Flow): UnknownEnd | undefined => {
     const gap = ofLinks.find(({ at }) => isAt(flow, at));
     return gap && unknown(gap.reason);
   };
@@ -239,7 +239,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
 }
 
 function isAt(flow: Flow, { end, interfaces }: NonNullable<Gap['at']>): boolean {
-  return decide(flow, () => anyOf(interfaces, (name) => isInterface(flow, end, name, '*')));
+  return decide(flow, () => someOf(interfaces, (name) => isInterface(flow, end, name, '*')));
 }
 
 /** Where nat chains see packets: on the way in they decide a connection's destination, on the way out its source. */
@@ -271,7 +271,7 @@ function indexListeners(
   { proxyPorts }: KernelState,
   { lacksProxyPorts, listeners }: Knowledge,
 ): Visitors['findListener'] {
-  const balancers = proxyPorts.map((port): Listener => ({ program: 'balancer', ...port }));
+  const balancers = proxyPorts.map((port): ProxyListener => ({ program: 'balancer', ...port }));
   const ports = new Map([...balancers, ...listeners].map((port) => [proxyPortKey(port), port]));
   return ({ protocol, destination, port, asked }) => {
     if (port === undefined) return undefined;

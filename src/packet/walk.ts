@@ -4,7 +4,7 @@ import {
   admitsLoopback,
   cameByBridge,
   decide,
-  isLocal,
+  isLocalAddress,
   isTcpReset,
   newConnection,
   translate,
@@ -13,12 +13,12 @@ import {
 } from './flow.ts';
 import { inOrder, natStations, type Visitors } from './visitors.ts';
 import { circumstance } from './reason.ts';
-import { unknown, type Unknown, type Verdict } from './packet.ts';
+import { unknown, type UnknownEnd, type Verdict } from './packet.ts';
 import { loopbackInterface, type BridgeEnds, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
 import { checkReverse } from './way-back.ts';
 
-export type End = Verdict | Unknown;
+export type End = Verdict | UnknownEnd;
 
 export function arrive(flow: Flow, visitors: Visitors): End {
   const { destination } = flow;
@@ -33,12 +33,12 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
     return lose(flow, { kind: 'loopback-outside' });
   }
   // Packets from the node to itself were routed on the way out.
-  const isOfSelf = input === loopbackInterface && decide(flow, () => isLocal(flow, destination));
+  const isOfSelf = input === loopbackInterface && decide(flow, () => isLocalAddress(flow, destination));
   const way: RouteFound = isOfSelf ? { kind: 'local' } : findWay(flow, destination, flow.source, input);
   if (way.kind === 'local') {
     const lost = checkSender(flow);
     if (lost) return lost;
-    report(flow, { kind: 'local' });
+    noteRoute(flow, { kind: 'local' });
     return pass(flow, visitors, 'input') ?? receive(flow, visitors);
   }
   const forbidden = !forwards(flow) && !(isMoved && staysBridged(flow, way));
@@ -47,7 +47,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   takeWay(flow, way);
   const lost = checkSender(flow) ?? (isMoved ? checkPorts(flow) : undefined);
   if (lost) return lost;
-  report(flow, { kind: 'out', interface: flow.output });
+  noteRoute(flow, { kind: 'out', interface: flow.output });
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors, false);
 }
 
@@ -61,7 +61,7 @@ export function cross(flow: Flow, visitors: Visitors): End {
   flow.output = input;
   const lost = input !== undefined && flow.turn === 'first' ? checkBridge(flow, input, 'apart') : undefined;
   if (lost) return lost;
-  report(flow, { kind: 'out', interface: input });
+  noteRoute(flow, { kind: 'out', interface: input });
   return pass(flow, visitors, 'forward') ?? pass(flow, visitors, 'postrouting') ?? arrived(flow, 'forwarded');
 }
 
@@ -87,7 +87,7 @@ function findWay(
   output?: string,
 ): RouteFound {
   const { routing, mark, open } = flow;
-  if (decide(flow, () => isLocal(flow, to)) && routing.isLocal(to) !== true) return { kind: 'local' };
+  if (decide(flow, () => isLocalAddress(flow, to)) && routing.isLocal(to) !== true) return { kind: 'local' };
   let found = routing.find({ to, from, mark, input, output, transport: transportOf(flow) });
   while (found.kind === 'either') {
     const { reason, taken, passed } = found;
@@ -110,17 +110,17 @@ function takeWay(flow: Flow, way: RouteFound): void {
 
 /** What the sender learns without a route: nothing, or an ICMP error, mostly ignored by UDP (ip_error). */
 function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit', visitors: Visitors): End {
-  report(flow, { kind: why });
+  noteRoute(flow, { kind: why });
   const { family, protocol, connection } = flow;
   if (why === 'blackhole') return 'dropped';
   // A bridge drops packets redirected to an address without a route (br_nf_pre_routing_finish_ipv6).
   const isTranslated = connection?.rewritten.has('destination') === true;
   if (family === 'ipv6' && isTranslated && decide(flow, () => cameByBridge(flow))) return 'dropped';
-  return protocol === 'tcp' || (family === 'ipv6' && why === 'prohibit') ? refuse(flow, visitors) : 'dropped';
+  return protocol === 'tcp' || (family === 'ipv6' && why === 'prohibit') ? sendRefusal(flow, visitors) : 'dropped';
 }
 
 /** The node's refusal is a packet too, which routes and rules may stop (nf_send_unreach, nf_send_reset). */
-function refuse(flow: Flow, visitors: Visitors): End {
+function sendRefusal(flow: Flow, visitors: Visitors): End {
   const { turn, source: destination, routing, connection, steps } = flow;
   if (turn !== 'first') return 'refused';
   const way = routing.find({ to: destination, from: undefined, mark: 0, input: loopbackInterface });
@@ -190,13 +190,13 @@ export function leave(flow: Flow, visitors: Visitors): End {
   const way = findWay(flow, nextHop(flow), isSentOn ? undefined : flow.source, loopbackInterface);
   if (way.kind === 'none') {
     if (isSentOn && !flow.isOwn) return refuseRoute(flow, way.why, visitors);
-    report(flow, { kind: way.why });
+    noteRoute(flow, { kind: way.why });
     // A local program learns of it at once, but does not learn of a lost answer.
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   takeWay(flow, way);
   if (!isSentOn && keepsInside(flow)) {
-    report(flow, { kind: 'loopback-outside' });
+    noteRoute(flow, { kind: 'loopback-outside' });
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   return pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
@@ -221,7 +221,7 @@ function reroute(flow: Flow): End | undefined {
   if (way.kind !== 'none') takeWay(flow, way);
   const why = way.kind === 'none' ? way.why : keepsInside(flow) ? 'loopback-outside' : undefined;
   if (why === undefined) return undefined;
-  report(flow, { kind: why });
+  noteRoute(flow, { kind: why });
   // TCP's connect waits for an answer in any case.
   return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
 }
@@ -245,7 +245,7 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   const end = pass(flow, visitors, 'postrouting');
   if (end) return end;
   if (!isToSelf) {
-    report(flow, { kind: 'out', interface: flow.output });
+    noteRoute(flow, { kind: 'out', interface: flow.output });
     return isLoopback(flow.source) ? lose(flow, { kind: 'loopback-source' }) : arrived(flow, 'forwarded');
   }
   flow.input = loopbackInterface;
@@ -287,11 +287,11 @@ function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
 }
 
 function lose(flow: Flow, decision: Exclude<RouteDecision, { readonly kind: 'out' }>): Verdict {
-  report(flow, decision);
+  noteRoute(flow, decision);
   return 'dropped';
 }
 
-function report(flow: Flow, decision: RouteDecision): void {
+function noteRoute(flow: Flow, decision: RouteDecision): void {
   flow.steps.push({ kind: 'route', decision, destination: flow.destination });
 }
 
@@ -332,7 +332,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     flow.priority = priority;
     const decision = visit(flow);
     if (decision === 'sent-on') return leave(flow, visitors);
-    if (decision === 'refused') return refuse(flow, visitors);
+    if (decision === 'refused') return sendRefusal(flow, visitors);
     if (decision !== 'accept' && decision !== 'return') return decision;
     const isMoved = flow.destination !== destination || (reroutes && flow.mark !== mark);
     const end = hook === 'output' && isMoved ? routeAgain() : undefined;

@@ -16,7 +16,7 @@ export interface UnreadResource {
   readonly list: keyof ObjectLists | 'kube-proxy';
 }
 
-export type Answer =
+export type KubectlAnswer =
   | { readonly kind: 'printed'; readonly text: string; readonly unread: readonly UnreadResource[] }
   | { readonly kind: 'failed'; readonly call: ProgramCall; readonly failure: ProgramFailure };
 
@@ -34,9 +34,9 @@ export class Cluster {
   }
 
   /** The objects that kpc reads and kube-proxy's ConfigMap, as JSON. `unread`: what may not be listed. */
-  async readObjects(use: ClusterUse): Promise<Answer> {
+  async readObjects(use: ClusterUse): Promise<KubectlAnswer> {
     const known = await this.#call('api-resources', '--verbs=list', '-o', 'name');
-    const served = new Set(textOf(known).trim().split(/\s+/));
+    const served = new Set(textOfAnswer(known).trim().split(/\s+/));
     // If one API's server is down, kubectl fails but still lists the others.
     if (known.kind === 'failed' && (known.failure.problem !== 'failed' || !served.has('services'))) return known;
     const lines = known.kind === 'failed' ? known.failure.lines : [];
@@ -56,7 +56,7 @@ export class Cluster {
     const isAbsent = use === 'rules' && config.kind === 'printed' && config.text.trim() === '';
     return {
       kind: 'printed',
-      text: `${textOf(objects)}\n${textOf(config)}`,
+      text: `${textOfAnswer(objects)}\n${textOfAnswer(config)}`,
       unread: [
         ...wanted.filter(({ name }) => isHidden(name) || forbidden.has(name)),
         ...(isForbidden ? [{ name: 'the ConfigMap kube-proxy', list: 'kube-proxy' } as const] : []),
@@ -65,16 +65,16 @@ export class Cluster {
     };
   }
 
-  #readConfigMap(): Promise<Answer> {
+  #readConfigMap(): Promise<KubectlAnswer> {
     const place = ['kube-proxy', '--namespace', 'kube-system'];
     return this.#call('get', 'configmap', ...place, '--ignore-not-found', '-o', 'json');
   }
 
   /** The node tools' output from a debugging pod, read after its end: attaching can miss the start. */
-  async dumpNode(node: string, image: string): Promise<Answer> {
+  async dumpNode(node: string, image: string): Promise<KubectlAnswer> {
     const command = ['--', 'sh', '-c', 'chroot /host sh -c "$0"; true', dumpScript];
     const made = await this.#call('debug', `node/${node}`, '--image', image, '--profile', 'sysadmin', ...command);
-    const [, pod] = /^Creating debugging pod ([a-z0-9.-]{1,253}) with /m.exec(textOf(made)) ?? [];
+    const [, pod] = /^Creating debugging pod ([a-z0-9.-]{1,253}) with /m.exec(textOfAnswer(made)) ?? [];
     if (pod === undefined) return made;
     const printed = made.kind === 'failed' ? made : await this.#readPod(pod);
     const removed = await this.#call('delete', 'pod', pod, '--wait=false', '--ignore-not-found');
@@ -82,7 +82,7 @@ export class Cluster {
   }
 
   /** Waits for its end: a dump needs its beginning and end. */
-  async #readPod(pod: string): Promise<Answer> {
+  async #readPod(pod: string): Promise<KubectlAnswer> {
     const ended = '--for=jsonpath={.status.phase}=Succeeded';
     const waited = await this.#call('wait', `pod/${pod}`, ended, `--timeout=${longestDump}s`);
     if (waited.kind === 'failed') return waited;
@@ -95,7 +95,7 @@ export class Cluster {
     return { kind: 'failed', call: ['kubectl', ...this.#context, ...logs], failure: cutOff(text) };
   }
 
-  async #call(...words: readonly string[]): Promise<Answer> {
+  async #call(...words: readonly string[]): Promise<KubectlAnswer> {
     const call: ProgramCall = ['kubectl', ...this.#context, ...words];
     await this.#show(call);
     const text = runProgram(call);
@@ -125,7 +125,7 @@ function cutOff(printed: string): ProgramFailure {
   return { problem: 'failed', said, lines, printed };
 }
 
-function textOf(answer: Answer): string {
+function textOfAnswer(answer: KubectlAnswer): string {
   return answer.kind === 'printed' ? answer.text : answer.failure.printed;
 }
 

@@ -4,7 +4,7 @@ import type { Manifest } from '../bundle/manifest.ts';
 import { filesToRead, stateFileNames, stateFiles, type BundleFileName } from '../bundle/state-files.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { count } from '../base/printable.ts';
-import { formatJson, type Said } from './formats/json.ts';
+import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { compiled } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
 
@@ -49,7 +49,7 @@ export function formatCompiled(
   side: CompiledSnapshot,
   { manifest, folder, files }: CompiledFiles,
   format: 'text' | 'json',
-  { said: beside, modeFrom }: { readonly said: Said; readonly modeFrom: string },
+  { said: beside, modeFrom }: { readonly said: SaidByCommand; readonly modeFrom: string },
 ): { readonly printed: string; readonly said: string } {
   const summary = summarize(manifest, modeFrom);
   const written = folder === undefined ? '' : `${summary}\nWritten to ${folder}.\n`;
@@ -81,10 +81,12 @@ export function summarizeSide(
   return summarize({ counts, mode: settings.mode, node: { name }, families }, modeFrom);
 }
 
-type Counted = Pick<Manifest, 'counts' | 'mode' | 'families'> & { readonly node: Pick<Manifest['node'], 'name'> };
+type CountedManifest = Pick<Manifest, 'counts' | 'mode' | 'families'> & {
+  readonly node: Pick<Manifest['node'], 'name'>;
+};
 
 /** One line. `modeFrom` says in brackets where the mode comes from, if nobody named it. */
-export function summarize({ counts, mode, node, families }: Counted, modeFrom = ''): string {
+export function summarize({ counts, mode, node, families }: CountedManifest, modeFrom = ''): string {
   const many = (name: string, one: string, more?: string) => count(counts[name] ?? 0, one, more);
   const parts = modeFacts[mode].summary.map((part) => many(...part));
   const where = `${node.name === '' ? 'any node' : `node ${node.name}`}, mode ${mode}${modeFrom}, ${families.join(' and ')}`;

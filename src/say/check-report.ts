@@ -6,11 +6,11 @@ import { count, cutLines, nameSome, pathWord, printable, printableLines } from '
 import type { Shaped } from '../base/json/schema.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { reportDiff } from '../ask/diff/diff-report.ts';
-import { diffSides, isSame, type SideDiff } from '../ask/diff/diff-sides.ts';
+import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
-import { formatJson, type Said } from './formats/json.ts';
+import { formatJson, type SaidByCommand } from './formats/json.ts';
 import {
   differenceCases,
   differencesFound,
@@ -100,7 +100,7 @@ export async function reportCheck(
 }
 
 /** How the folder compares, for all formats. */
-export function checkAnswer(report: CheckReport, result: CheckResult, said: Said): Answered {
+export function checkAnswer(report: CheckReport, result: CheckResult, said: SaidByCommand): Answered {
   const snapshots = () => snapshotsJson(report.comparison ? [report.comparison.from, report.to] : [report.to]);
   return {
     text: () => (result.kind === 'differs' ? formatFileDiffs(report.folder, result) : ''),
@@ -164,7 +164,7 @@ async function checkToMarkdown(report: CheckReport): Promise<string> {
   const limits = { servicePorts: mostLines, lines: mostLines };
   const how = acceptMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`, accept);
   if (!comparison) return [listItems(problems.map(escapeMarkdown)), ...how].join('\n');
-  const review = isSame(comparison.diff) ? undefined : await reviewOf(report, comparison);
+  const review = areSidesSame(comparison.diff) ? undefined : await reviewOf(report, comparison);
   const what = review ? formatReviewMarkdown(review, limits) : `**${onlyFiles}**\n`;
   return [what, ...how].join('\n');
 }
@@ -189,7 +189,7 @@ export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<type
 }
 
 /** How the folders of many nodes compare, for all formats. */
-export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
+export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answered {
   const { folder, nodes, changed, stale, example, accept, taken } = report;
   const differing = [...changed, ...stale];
   const lines = differing.map(({ node, what }) => `${node}: ${what}`);
@@ -240,7 +240,7 @@ function summarizeFleet({ nodes, changed, stale }: FleetReport): string {
 /** Describes the changes for readers who see the diff as well. */
 function checkToText({ comparison, problems }: CheckReport): string {
   if (!comparison) return problems.map((problem) => `${printable(problem)}\n`).join('');
-  if (isSame(comparison.diff)) return `${onlyFiles}\n`;
+  if (areSidesSame(comparison.diff)) return `${onlyFiles}\n`;
   return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
 

@@ -3,7 +3,7 @@ import { count, formatCount, percent, cutLines, joinWords, nameSome } from '../b
 import { groupBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import {
-  line,
+  reportLine,
   reportDiff,
   summarizeDiff,
   type ReportBlock,
@@ -13,10 +13,10 @@ import {
 import { describeGaps } from '../ask/diff/not-compared.ts';
 import type { ServicePortDiff, SideDiff } from '../ask/diff/diff-sides.ts';
 import { listFacts, type WriteValue } from '../ask/diff/port-facts.ts';
-import { reasonWords } from '../ask/diff/reason-words.ts';
+import { serviceReasonWords } from '../ask/diff/reason-words.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { EffectSender, EndpointShares, Severity } from '../ask/equivalence/effects.ts';
+import type { EffectSender, EndpointShares, EffectSeverity } from '../ask/equivalence/effects.ts';
 import type { ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
@@ -41,17 +41,17 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Rep
   const summary = summarizeDiff(diff);
   return [
     [
-      line('title', 'Services'),
+      reportLine('title', 'Services'),
       ...services.flatMap(({ change, name, texts }) => {
         const [first, second] = halve(texts);
-        return [line(change, `${name}  ${first}`), ...(second === '' ? [] : [line('reason', second)])];
+        return [reportLine(change, `${name}  ${first}`), ...(second === '' ? [] : [reportLine('reason', second)])];
       }),
-      ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
-      ...(hasAssumed ? [line('reason', assumedNote)] : []),
+      ...(hidden > 0 ? [reportLine('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
+      ...(hasAssumed ? [reportLine('reason', assumedNote)] : []),
     ],
     packetLines(review, limits),
     ...reportDiff({ ...diff, servicePorts: [], base: [] }, limits).slice(0, -1),
-    [line('summary', review.trace === 'no-command' ? summary : `${summary} --rules shows the rules.`)],
+    [reportLine('summary', review.trace === 'no-command' ? summary : `${summary} --rules shows the rules.`)],
   ];
 }
 
@@ -81,7 +81,7 @@ function reviewService(
   const [only, ...others] = new Set(ports.map(({ reasons }) => wholeChange(reasons)));
   const change = others.length === 0 ? (only ?? 'changed') : 'changed';
   const said = ports
-    .flatMap((port) => portWords(port, ports.length > 1, write))
+    .flatMap((port) => servicePortWords(port, ports.length > 1, write))
     .map(({ rank, text }) => ({ rank, text: rank === 'endpoints' && hasAssumedPods ? `${text}*` : text }));
   const distinct = [...new Map(said.map((each) => [each.text, each])).values()];
   const sorted = distinct.toSorted((a, b) => ranks.indexOf(a.rank) - ranks.indexOf(b.rank));
@@ -102,7 +102,7 @@ function wholeChange(reasons: readonly ServiceReason[]): 'added' | 'removed' | u
 }
 
 /** The differences of a Service port; endpoints are counted. */
-function portWords(diff: ServicePortDiff, isOneOfMany: boolean, write: WriteValue): readonly Ranked[] {
+function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, write: WriteValue): readonly Ranked[] {
   const { service, label, reasons, kernel, follows } = diff;
   const isWhole = wholeChange(reasons) !== undefined;
   const port = label.slice(service.length + 1);
@@ -127,7 +127,7 @@ function portWords(diff: ServicePortDiff, isOneOfMany: boolean, write: WriteValu
     // What a port has is of all ports, mostly.
     ...reasons
       .filter((reason) => kind === undefined || reason.kind !== 'facts')
-      .flatMap((reason) => wordsOf(reason, write).map((each) => (reason.kind === 'facts' ? each : named(each)))),
+      .flatMap((reason) => rankReason(reason, write).map((each) => (reason.kind === 'facts' ? each : named(each)))),
     ...(isWhole || kind !== undefined ? [] : countEndpoints(reasons).map(named)),
   ];
   const hasRules = kernel.length + follows.length > 0;
@@ -139,7 +139,7 @@ function decidesAll({ kind }: ServiceReason): boolean {
 }
 
 /** A reason in words; nothing if the line says it otherwise, or if it is implied. */
-function wordsOf(reason: ServiceReason, write: WriteValue): readonly Ranked[] {
+function rankReason(reason: ServiceReason, write: WriteValue): readonly Ranked[] {
   switch (reason.kind) {
     case 'service-added':
     case 'service-removed':
@@ -152,11 +152,11 @@ function wordsOf(reason: ServiceReason, write: WriteValue): readonly Ranked[] {
         return isUsual ? [] : [{ rank: kind === 'address' || kind === 'policy' ? 'other' : kind, text }];
       });
     default:
-      return [{ rank: rankOf(reason), text: reasonWords(reason, write) }];
+      return [{ rank: rankOfReason(reason), text: serviceReasonWords(reason, write) }];
   }
 }
 
-function rankOf(reason: ServiceReason): Ranked['rank'] {
+function rankOfReason(reason: ServiceReason): Ranked['rank'] {
   switch (reason.kind) {
     case 'field':
       return reason.field === 'type' || reason.field === 'port' ? reason.field : 'other';
@@ -188,7 +188,7 @@ function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
   if (counts.length === 1 && counts[0]?.word !== 'changed') return [];
   const texts =
     own.length <= namedEndpoints
-      ? own.map((reason) => reasonWords(reason))
+      ? own.map((reason) => serviceReasonWords(reason))
       : counts.map(({ word, number }) => `${count(number, 'endpoint')} ${word}`);
   return texts.map((text) => ({ rank: 'endpoints', text }));
 }
@@ -221,7 +221,7 @@ function findMarks(sides: readonly Snapshot[]): (service: string) => Marks {
   };
 }
 
-const severityRoles: Readonly<Record<Severity, ReportLine['role']>> = {
+const severityRoles: Readonly<Record<EffectSeverity, ReportLine['role']>> = {
   breaks: 'removed',
   unknown: 'changed',
   changes: 'changed',
@@ -231,21 +231,21 @@ const severityRoles: Readonly<Record<Severity, ReportLine['role']>> = {
 
 function packetLines(review: Review, { lines: limit }: ReportLimits): ReportBlock {
   const { title, note, effects, gaps } = listEffects(review);
-  const lines = effects.map(({ severity, text }) => line(severityRoles[severity], text));
+  const lines = effects.map(({ severity, text }) => reportLine(severityRoles[severity], text));
   return [
-    line('title', title),
-    ...(note === undefined ? [] : [line('reason', note)]),
-    ...cutLines(lines, limit, (words) => line('more', `${words} (--limit 0 shows all)`)),
-    ...gaps.map((gap) => line('more', gap)),
+    reportLine('title', title),
+    ...(note === undefined ? [] : [reportLine('reason', note)]),
+    ...cutLines(lines, limit, (words) => reportLine('more', `${words} (--limit 0 shows all)`)),
+    ...gaps.map((gap) => reportLine('more', gap)),
     ...(review.trace === 'no-command' ? [] : effects.slice(0, 1)).map(({ trace }) =>
-      line('reason', `to see why: ${trace}`),
+      reportLine('reason', `to see why: ${trace}`),
     ),
   ];
 }
 
 /** One way in which packets are treated differently. */
 export interface PacketReview {
-  readonly severity: Severity;
+  readonly severity: EffectSeverity;
   readonly text: string;
   /** The command that shows it. */
   readonly trace: string;
@@ -298,8 +298,8 @@ export function listEffects(review: Review): {
       const asked = example.nodePort === undefined ? example.to : `every node's port ${example.nodePort}`;
       const isHere = example.node === from.nodeName || example.node === name;
       const at = isHere ? '' : `, on ${example.node}`;
-      const who = joinWords([...new Set(senders.map(inShort))]);
-      const text = `${targetWords[target]}${whose} (${such}${asked})${at}, from ${who}: ${endWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
+      const who = joinWords([...new Set(senders.map(senderInShort))]);
+      const text = `${targetWords[target]}${whose} (${such}${asked})${at}, from ${who}: ${effectEndWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
       return { severity, text, trace: traceEffect(trace, effect) };
     });
   const isSame = packets.effects.length === 0;
@@ -324,7 +324,7 @@ const noneDiffers = 'no packet is treated differently';
 const noneKnown = 'no packet is known to be treated differently';
 const onlyFailures = 'no packet that works before or after is treated differently';
 
-function inShort({ kind, text }: EffectSender): string {
+function senderInShort({ kind, text }: EffectSender): string {
   return shortSenders[kind] ?? text;
 }
 
@@ -341,7 +341,7 @@ const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> =
   range: undefined,
 };
 
-function endWords({ from, to, choice }: ServiceEffects['effects'][number], added: readonly string[]): string {
+function effectEndWords({ from, to, choice }: ServiceEffects['effects'][number], added: readonly string[]): string {
   if (!choice) return `${from} → ${to}`;
   const [before, after] = [choice.from.endpoints, choice.to.endpoints];
   const fresh = after - choice.kept;
@@ -357,11 +357,11 @@ function endWords({ from, to, choice }: ServiceEffects['effects'][number], added
       : []),
     ...(after > 1 ? [shareWords(choice.to)] : []),
     ...(source ? [`with ${source.to} as source, before: ${source.from}`] : []),
-    ...(lost ? [lossWords(lost)] : []),
+    ...(lost ? [lossShareWords(lost)] : []),
   ].join(', ');
 }
 
-function lossWords({ from, to }: { readonly from: number; readonly to: number }): string {
+function lossShareWords({ from, to }: { readonly from: number; readonly to: number }): string {
   const [before, after] = [percent(from), percent(to)];
   return `of which ${before === after ? after : `${before} → ${after}`} fail`;
 }

@@ -1,13 +1,13 @@
 // The review of a change is made, and goes into JSON, Markdown and findings.
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { isSame, otherPartNames, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
+import { areSidesSame, otherPartNames, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
 import type { ServiceEffects } from '../ask/equivalence/findings.ts';
-import type { Severity } from '../ask/equivalence/effects.ts';
+import type { EffectSeverity } from '../ask/equivalence/effects.ts';
 import { assumedNote, listEffects, listServices, lacksOf, type Review, type PacketReview } from './diff-review.ts';
 import { effectJson, type Tracing } from './equivalence.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { describeKernelChange, type KernelChange } from '../ask/changes/kernel-change.ts';
-import { reasonJson, reasonWords } from '../ask/diff/reason-words.ts';
+import { reasonJson, serviceReasonWords } from '../ask/diff/reason-words.ts';
 import type { difference, servicePortDifference } from './outputs/compile-and-compare.ts';
 import type { kernelChange } from './outputs/envelope.ts';
 import { count, formatCount } from '../base/printable.ts';
@@ -56,7 +56,7 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
 function withLosses(
   packets: ServiceEffects,
   others: readonly ServiceEffects[],
-  severities: readonly Severity[],
+  severities: readonly EffectSeverity[],
 ): ServiceEffects {
   const keyOf = ({ target, senders, from, to, services }: ServiceEffects['effects'][number]): string =>
     JSON.stringify([target, senders, from, to, services]);
@@ -89,7 +89,7 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
   return {
     from: from.name,
     to: to.name,
-    differs: !isSame(diff),
+    differs: !areSidesSame(diff),
     notCompared: lacksOf(diff, review).notCompared,
     servicePorts: diff.servicePorts.map(servicePortToJson),
     ...(review?.packets
@@ -171,7 +171,7 @@ function asItem(text: string | undefined): readonly string[] {
   return text === undefined ? [] : [escapeMarkdown(text)];
 }
 
-const severityWords: Readonly<Record<Severity, string>> = {
+const severityWords: Readonly<Record<EffectSeverity, string>> = {
   breaks: '**worse**: ',
   unknown: '',
   changes: '',
@@ -196,7 +196,8 @@ export function differencesFound(
   golden?: ArgumentsOf<'service-differs'>['golden'],
 ): readonly Finding[] {
   const ofServices = servicePorts.map(({ label: servicePort, change, reasons, kernel, place }) => {
-    const lines = reasons.length > 0 ? reasons.map((reason) => reasonWords(reason)) : kernel.map(describeKernelChange);
+    const lines =
+      reasons.length > 0 ? reasons.map((reason) => serviceReasonWords(reason)) : kernel.map(describeKernelChange);
     return diagnose('service-differs', { servicePort, change, ...firstLines(lines), golden }, place);
   });
   const ofParts = otherPartNames.flatMap((part) => {

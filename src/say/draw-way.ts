@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import type { Way } from '../ask/trace/way.ts';
+import type { WayInWords } from '../ask/trace/way.ts';
 import { escapeXml } from './formats/junit.ts';
 
 /** A picture of a way: who sends, what the packet passes on the node, and which endpoints it comes to. Units are pixels. */
@@ -54,54 +54,54 @@ const characterWidth = { name: 7.4, detail: 6.9 } as const;
 /** Nobody reads more of a name: a hostile one would fill the page. */
 const mostCharacters = 400;
 
-export function layOutWay(way: Way, width: number): Picture {
+export function layOutWay(way: WayInWords, width: number): Picture {
   return width < narrow ? layOutColumn(way, width) : layOutRow(way, width);
 }
 
-function layOutRow(way: Way, width: number): Picture {
+function layOutRow(way: WayInWords, width: number): Picture {
   const column = Math.floor((width - 2 * arrow) / 3);
   const [side, middle] = [Math.floor(column * 0.9), Math.floor(column * 1.2)];
-  const [sender] = place([senderBox(way)], 0, 0, side) as [Box];
-  const stations = place(stationBoxes(way), side + arrow, 0, middle);
-  const ends = place(endBoxes(way), side + middle + 2 * arrow, 0, side);
+  const [sender] = placeBoxes([senderBox(way)], 0, 0, side) as [Box];
+  const stations = placeBoxes(stationBoxes(way), side + arrow, 0, middle);
+  const ends = placeBoxes(endBoxes(way), side + middle + 2 * arrow, 0, side);
   const height = Math.max(...[sender, ...stations, ...ends].map(bottom));
   // The way goes from the top left to the bottom right.
   const drop = height - Math.max(...ends.map(bottom));
   const endpoints = ends.map((box) => lower(box, drop));
   const last = stations.at(-1) ?? sender;
   const lines = [
-    ...stations.slice(0, 1).map((entry) => join(sender, entry)),
+    ...stations.slice(0, 1).map((entry) => drawCurve(sender, entry)),
     ...stations.slice(1).map((next, i) => down(next.x + next.width / 2, bottom(stations[i] ?? next), next.y)),
-    ...endpoints.map((endpoint) => join(last, endpoint)),
+    ...endpoints.map((endpoint) => drawCurve(last, endpoint)),
   ];
-  return { width, height, label: labelOf(way), lines, boxes: [sender, ...stations, ...endpoints] };
+  return { width, height, label: describeDrawing(way), lines, boxes: [sender, ...stations, ...endpoints] };
 }
 
-function layOutColumn(way: Way, width: number): Picture {
-  const path = place([senderBox(way), ...stationBoxes(way)], 0, 0, width);
+function layOutColumn(way: WayInWords, width: number): Picture {
+  const path = placeBoxes([senderBox(way), ...stationBoxes(way)], 0, 0, width);
   const from = Math.max(...path.map(bottom));
-  const ends = place(endBoxes(way), 16, from + arrow, width - 16);
+  const ends = placeBoxes(endBoxes(way), 16, from + arrow, width - 16);
   const lines = [
     ...path.slice(1).map((next, i) => down(16, bottom(path[i] ?? next), next.y)),
     ...ends.map(({ y, height }) => `M4 ${from}V${y + height / 2}H16`),
   ];
   const height = Math.max(from, ...ends.map(bottom));
-  return { width, height, label: labelOf(way), lines, boxes: [...path, ...ends] };
+  return { width, height, label: describeDrawing(way), lines, boxes: [...path, ...ends] };
 }
 
-function labelOf({ from, to, verdict, stations, endpoints }: Way): string {
+function describeDrawing({ from, to, verdict, stations, endpoints }: WayInWords): string {
   return `From ${from} to ${to}: ${verdict} ${[...stations, ...endpoints].map(({ name }) => name).join(', ')}`;
 }
 
-function senderBox({ from, to }: Way): Content {
+function senderBox({ from, to }: WayInWords): Content {
   return { title: from, detail: `to ${to}`, className: 'sender' };
 }
 
-function stationBoxes({ stations }: Way): readonly Content[] {
+function stationBoxes({ stations }: WayInWords): readonly Content[] {
   return stations.map(({ name, detail }) => ({ title: name, detail, className: 'station' }));
 }
 
-function endBoxes({ endpoints, isKnown, isGood, verdict }: Way): readonly Content[] {
+function endBoxes({ endpoints, isKnown, isGood, verdict }: WayInWords): readonly Content[] {
   if (endpoints.length === 0) {
     const title = !isKnown ? 'not known' : isGood ? 'the node' : 'no endpoint';
     return [{ title, detail: isKnown ? verdict : 'see above', className: isGood ? 'end' : 'end lost' }];
@@ -112,7 +112,7 @@ function endBoxes({ endpoints, isKnown, isGood, verdict }: Way): readonly Conten
 }
 
 /** Boxes below each other, each as high as its text needs. */
-function place(contents: readonly Content[], x: number, top: number, width: number): readonly Box[] {
+function placeBoxes(contents: readonly Content[], x: number, top: number, width: number): readonly Box[] {
   let y = top;
   return contents.map(({ title, detail, className, share }) => {
     const rows = (['name', 'detail'] as const).flatMap((role) =>
@@ -136,7 +136,7 @@ function bottom({ y, height }: Box): number {
   return y + height;
 }
 
-function join(from: Box, to: Box): string {
+function drawCurve(from: Box, to: Box): string {
   const [x, y] = [from.x + from.width, from.y + from.height / 2];
   const [toX, toY] = [to.x, to.y + to.height / 2];
   const half = (x + toX) / 2;
@@ -176,7 +176,7 @@ text{fill:#e6edf3}.detail{fill:#9198a1}.end .box,.share{stroke:#7ee787}.share,.g
 const captionWidth = 7.7;
 
 /** A file of SVG with the pictures of ways below each other, each under its caption. `width` is in pixels. */
-export function drawWays(ways: readonly Way[], width = usualWidth): string {
+export function drawWays(ways: readonly WayInWords[], width = usualWidth): string {
   const [margin, caption] = [16, 20];
   const parts: string[] = [];
   let y = margin;

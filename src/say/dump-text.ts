@@ -7,7 +7,7 @@ import { describeLog } from '../ask/describe/describe-log.ts';
 import {
   describeDecompiled,
   describeSharedInWords,
-  line,
+  descriptionLine,
   type DescriptionLine,
 } from '../ask/describe/describe-words.ts';
 import type { SharedSubject } from '../ask/describe/find-items.ts';
@@ -59,13 +59,13 @@ export function reportFlows(change: FlowChange, limit: number): readonly ReportB
 }
 
 /** Whether a Service port is one of these. */
-export function isAmong(ports: readonly ShownPort[]): (port: ShownPort | undefined) => boolean {
+export function isPortAmong(ports: readonly ShownPort[]): (port: ShownPort | undefined) => boolean {
   const labels = new Set(ports.map(({ label }) => label));
   return (port) => port !== undefined && labels.has(port.label);
 }
 
 /** Some Service ports of a dump, or chains and sets of none or of all, with the stale flows of these ports. */
-export function describeFound(
+export function describeFoundPorts(
   ports: readonly DecompiledPort[],
   subjects: readonly SharedSubject[],
   { dump, flows, skipped }: DumpReading,
@@ -73,7 +73,7 @@ export function describeFound(
 ): readonly (readonly DescriptionLine[])[] {
   const { leftovers } = dump.shown;
   const left = new Set(leftovers.ports);
-  const leftLine = (text: string) => line('plain', 1, `${leftBy('iptables').toLowerCase()}: ${text}`);
+  const leftLine = (text: string) => descriptionLine('plain', 1, `${leftBy('iptables').toLowerCase()}: ${text}`);
   return [
     ...ports.map((port) => [
       ...describeDecompiled(port, limit),
@@ -86,7 +86,7 @@ export function describeFound(
         .filter(({ chain }) => chain.name === subject.name)
         .map((each) => leftLine(describeReach(each))),
     ]),
-    ...(flows && ports.length > 0 ? [describeFlows(flows, limit, isAmong(ports))] : []),
-    ...(skipped.length > 0 ? [skipped.map((text) => line('plain', 0, text))] : []),
+    ...(flows && ports.length > 0 ? [describeFlows(flows, limit, isPortAmong(ports))] : []),
+    ...(skipped.length > 0 ? [skipped.map((text) => descriptionLine('plain', 0, text))] : []),
   ];
 }

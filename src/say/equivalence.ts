@@ -1,19 +1,19 @@
 import { joinWords, nameSome, count, formatCount } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
 import { addressWords } from '../ask/diff/port-facts.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Place } from '../kernel/place.ts';
 import { isRequired } from '../ask/equivalence/change.ts';
 import type { Represented } from '../ask/equivalence/representatives.ts';
-import { severities, type Divergence, type Effect, type Severity } from '../ask/equivalence/effects.ts';
+import { severities, type Divergence, type Effect, type EffectSeverity } from '../ask/equivalence/effects.ts';
 import { unknownWords } from './words/answers.ts';
 import { traceCommand, sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
 import type { Answered } from './formats/answer.ts';
 import { formatFindings } from './formats/text.ts';
 import { formatDescription } from './formats/description.ts';
-import { formatJson, type Said } from './formats/json.ts';
+import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { equivalence } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { assumedSummary } from './snapshots.ts';
@@ -64,7 +64,7 @@ export function needsWork({ findings, preparations = [] }: EquivalenceReport): b
 
 /** What a difference means to clients, for one and for several: "1 breaks", "2 break". */
 const severityWords: Readonly<
-  Record<Severity, { readonly title: string; readonly one: string; readonly many: string }>
+  Record<EffectSeverity, { readonly title: string; readonly one: string; readonly many: string }>
 > = {
   breaks: { title: 'what worked no longer does', one: 'breaks', many: 'break' },
   unknown: { title: 'not known', one: 'is not known', many: 'are not known' },
@@ -94,21 +94,24 @@ const notCompared = [
 const mostNames = 5;
 
 /** The findings with these severities, one block each. */
-function findingLines(report: EquivalenceReport, of: readonly Severity[]): readonly (readonly DescriptionLine[])[] {
+function findingLines(
+  report: EquivalenceReport,
+  of: readonly EffectSeverity[],
+): readonly (readonly DescriptionLine[])[] {
   const { findings } = report;
   return findings
     .filter(({ severity }) => of.includes(severity))
     .map((finding) => [
-      line('heading', 0, `${finding.title}: ${severityWords[finding.severity].title}`),
-      ...finding.reasons.map((reason) => line('plain', 1, reason)),
+      descriptionLine('heading', 0, `${finding.title}: ${severityWords[finding.severity].title}`),
+      ...finding.reasons.map((reason) => descriptionLine('plain', 1, reason)),
       ...finding.effects
         .filter(({ severity }) => severity !== 'fails-otherwise')
         .flatMap((effect) => effectLines(effect, report)),
       ...(finding.servicePorts.length > 0
-        ? [line('plain', 1, `Services: ${nameSome(finding.servicePorts, mostNames)}`)]
+        ? [descriptionLine('plain', 1, `Services: ${nameSome(finding.servicePorts, mostNames)}`)]
         : []),
-      ...nodeLines(finding, report).map((text) => line('plain', 1, text)),
-      ...finding.help.map((advice) => line('good', 1, `To do: ${advice}.`)),
+      ...nodeLines(finding, report).map((text) => descriptionLine('plain', 1, text)),
+      ...finding.help.map((advice) => descriptionLine('good', 1, `To do: ${advice}.`)),
     ]);
 }
 
@@ -127,9 +130,11 @@ function harmlessLines({ findings }: EquivalenceReport): readonly DescriptionLin
     const own = effects.filter(({ severity }) => severity === 'fails-otherwise');
     if (own.length === 0) return [];
     const ways = [...new Set(own.map(({ from, to }) => `${from} → ${to}`))].join('; ');
-    return [line('plain', 1, `${title}: ${ways} (${countClasses(own)})`)];
+    return [descriptionLine('plain', 1, `${title}: ${ways} (${countClasses(own)})`)];
   });
-  return lines.length === 0 ? [] : [line('plain', 0, 'No action needed, as it works on neither side'), ...lines];
+  return lines.length === 0
+    ? []
+    : [descriptionLine('plain', 0, 'No action needed, as it works on neither side'), ...lines];
 }
 
 function countClasses(effects: readonly Effect[]): string {
@@ -148,13 +153,13 @@ function wayWords({ target, senders, from, to }: Effect): string {
 function effectLines(effect: Effect, { trace }: EquivalenceReport): readonly DescriptionLine[] {
   const { severity, lacks } = effect;
   return [
-    line(
+    descriptionLine(
       severity === 'breaks' ? 'bad' : 'plain',
       1,
       `${wayWords(effect)} (${countClasses([effect])}${severity === 'opens' ? ', starts to work' : ''})`,
     ),
-    ...(lacks === undefined ? [] : [line('plain', 2, lacks)]),
-    line('dim', 2, traceEffect(trace, effect)),
+    ...(lacks === undefined ? [] : [descriptionLine('plain', 2, lacks)]),
+    descriptionLine('dim', 2, traceEffect(trace, effect)),
   ];
 }
 
@@ -168,12 +173,14 @@ export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect
 }
 
 function preparationLines(title: string, own: readonly Finding[]): readonly DescriptionLine[] {
-  const rows = own.map(wordsOf).flatMap(({ text, help = '' }) => [line('plain', 1, text), line('plain', 2, help)]);
-  return rows.length === 0 ? [] : [line('heading', 0, title), ...rows];
+  const rows = own
+    .map(wordsOf)
+    .flatMap(({ text, help = '' }) => [descriptionLine('plain', 1, text), descriptionLine('plain', 2, help)]);
+  return rows.length === 0 ? [] : [descriptionLine('heading', 0, title), ...rows];
 }
 
 /** Summary: how much was compared, how much differs, and what that means to clients. */
-function summaryWords(report: EquivalenceReport): string {
+function summarizeEquivalence(report: EquivalenceReport): string {
   const { from, to, modeFrom = '', modeTo = '', sharedMode, nodes, classes, findings, preparations = [] } = report;
   const mode = sharedMode === undefined ? '' : ` in ${sharedMode}`;
   const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes` : '';
@@ -198,7 +205,7 @@ function summaryWords(report: EquivalenceReport): string {
 }
 
 /** "2 things break". */
-function countWords({ severity, causes }: { readonly severity: Severity; readonly causes: number }): string {
+function countWords({ severity, causes }: { readonly severity: EffectSeverity; readonly causes: number }): string {
   const { one, many } = severityWords[severity];
   return `${count(causes, 'thing')} ${causes === 1 ? one : many}`;
 }
@@ -223,7 +230,7 @@ function notes({ unknown, reasons, nodes, standIns, snapshots, beyond }: Equival
 export function equivalenceAnswer(
   report: EquivalenceReport,
   isColoured: boolean,
-  said: Said,
+  said: SaidByCommand,
   placeOf: PlaceOf = () => undefined,
 ): Answered {
   const { from, to, preparations = [] } = report;
@@ -271,11 +278,11 @@ function equivalenceText(report: EquivalenceReport, isColoured: boolean): string
   const saidPreparations = (own: readonly Finding[]): string => formatFindings(sayFindings(own), () => '', isColoured);
   const isBad = report.preparations ? needsWork(report) : report.findings.length > 0;
   const parts = [
-    describe([[line(isBad ? 'heading' : 'good', 0, summaryWords(report))]]),
+    describe([[descriptionLine(isBad ? 'heading' : 'good', 0, summarizeEquivalence(report))]]),
     saidPreparations(preparations.filter(isRequired)),
     describe(worstLines(report)),
     saidPreparations(preparations.filter((each) => !isRequired(each))),
-    describe([...otherLines(report), notes(report).map((text) => line('dim', 0, text))]),
+    describe([...otherLines(report), notes(report).map((text) => descriptionLine('dim', 0, text))]),
   ];
   return parts.filter((part) => part !== '').join('\n');
 }
@@ -290,7 +297,7 @@ function equivalenceMarkdown(report: EquivalenceReport): string {
     ...otherLines(report),
   ];
   return [
-    `**${escapeMarkdown(summaryWords(report))}**\n`,
+    `**${escapeMarkdown(summarizeEquivalence(report))}**\n`,
     ...blocks.filter((block) => block.length > 0).map(markdownBlock),
     `${notes(report).map(escapeMarkdown).join(' ')}\n`,
   ].join('\n');
@@ -323,7 +330,7 @@ export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equiva
     ...counts,
     reasons,
     notCompared: [...beyond, ...notCompared],
-    summary: summaryWords(report),
+    summary: summarizeEquivalence(report),
     causes,
   };
 }

@@ -3,14 +3,14 @@ import type { Severity } from '../base/findings/rows.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { casesOf, findingsMarkdown, type Answered } from './formats/answer.ts';
-import { formatJson, type Said } from './formats/json.ts';
-import type { LintResult } from '../ask/lint/lint.ts';
+import { formatJson, type SaidByCommand } from './formats/json.ts';
+import type { LintOutcome } from '../ask/lint/lint.ts';
 import { listForPeople, type SaidFinding } from './words/said.ts';
 import type { linted } from './outputs/lint.ts';
 import { snapshotsJson } from './snapshots.ts';
 import { formatFindings, type LineOf } from './formats/text.ts';
 
-export interface LintReport extends Omit<LintResult, 'findings' | 'ignored'> {
+export interface LintReport extends Omit<LintOutcome, 'findings' | 'ignored'> {
   readonly findings: readonly SaidFinding[];
   readonly ignored: readonly SaidFinding[];
 }
@@ -21,14 +21,14 @@ interface LintStyle {
   /** How many findings of a code the text has. */
   readonly limit: number;
   /** What was said beside the findings. */
-  readonly said: Said;
+  readonly said: SaidByCommand;
 }
 
 /** The findings, for all formats. */
 export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said }: LintStyle): Answered {
   const { findings, files, snapshots } = report;
   return {
-    text: () => `${formatFindings(listForPeople(findings, limit), lineOf, isColoured)}${summaryWords(report)}\n`,
+    text: () => `${formatFindings(listForPeople(findings, limit), lineOf, isColoured)}${summarizeLint(report)}\n`,
     json: () =>
       formatJson<typeof linted>({
         ...said,
@@ -36,7 +36,7 @@ export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said
         findings: [...said.findings, ...findings],
         result: lintJson(report),
       }),
-    markdown: () => findingsMarkdown(summaryWords(report), listForPeople(findings, limit)),
+    markdown: () => findingsMarkdown(summarizeLint(report), listForPeople(findings, limit)),
     findings: () => findings,
     files,
     suite: 'kpc lint',
@@ -44,14 +44,14 @@ export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said
   };
 }
 
-function numberOf(findings: readonly SaidFinding[], severity: Severity): number {
+function countOfSeverity(findings: readonly SaidFinding[], severity: Severity): number {
   return findings.filter((each) => each.severity === severity).length;
 }
 
 /** "3 errors, 1 warning in 2 files; 1 ignored; 5 nodes, iptables mode". */
-function summaryWords({ findings, ignored, files, nodes, unserved, mode, namesMode, hasRun }: LintReport): string {
+function summarizeLint({ findings, ignored, files, nodes, unserved, mode, namesMode, hasRun }: LintReport): string {
   const counts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
-    const number = numberOf(findings, severity);
+    const number = countOfSeverity(findings, severity);
     return number === 0 ? [] : [count(number, severity)];
   });
   const places = new Set(findings.flatMap(({ place }) => place?.file ?? []));
@@ -72,9 +72,9 @@ function summaryWords({ findings, ignored, files, nodes, unserved, mode, namesMo
 export function lintJson(report: LintReport): Shaped<typeof linted> {
   const { findings, ignored, files, unserved, nodes, hasRun } = report;
   return {
-    errors: numberOf(findings, 'error'),
-    warnings: numberOf(findings, 'warning'),
-    notes: numberOf(findings, 'note'),
+    errors: countOfSeverity(findings, 'error'),
+    warnings: countOfSeverity(findings, 'warning'),
+    notes: countOfSeverity(findings, 'note'),
     ignored: ignored.length,
     files: files.length,
     unserved,

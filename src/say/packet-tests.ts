@@ -1,9 +1,9 @@
 // What kpc test prints, and the file of tests that hold now.
 import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, nameSome } from '../base/printable.ts';
-import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
 import { groupBy } from '../cluster/grouping.ts';
-import { describeSkipped } from '../dumps/dump.ts';
+import { describeSkippedListings } from '../dumps/dump.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
@@ -15,7 +15,7 @@ import { listTraceLines, describeTrace, traceJson } from '../ask/trace/trace-wor
 import type { Scene } from '../ask/trace/scene.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
 import { formatDescription } from './formats/description.ts';
-import { formatJson, type Said } from './formats/json.ts';
+import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { tested } from './outputs/trace.ts';
 import { assumedSummary, snapshotsJson } from './snapshots.ts';
 import type { TestCase } from './formats/junit.ts';
@@ -29,7 +29,7 @@ import { nodeSocketText } from '../ask/trace/read-destination.ts';
 import type { Sender } from '../ask/trace/question.ts';
 
 /** The results, for all formats. */
-export function testAnswer(results: readonly PacketResult[], isColoured: boolean, said: Said): Answered {
+export function testAnswer(results: readonly PacketResult[], isColoured: boolean, said: SaidByCommand): Answered {
   const snapshots = () => snapshotsJson(results.map(({ scene }) => scene.side));
   return {
     text: () => resultsToText(results, isColoured),
@@ -54,17 +54,20 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   const failed = results.filter(hasFailed);
   const role = failed.length === 0 ? 'good' : 'bad';
   const blocks = [...groupBy(failed, failureKey).values()].map((alike) => [
-    ...alike.map(({ place, title }) => line('bad', 0, `${placeText(place)}: ${title}`)),
-    ...alike.slice(0, 1).flatMap(explain),
+    ...alike.map(({ place, title }) => descriptionLine('bad', 0, `${placeText(place)}: ${title}`)),
+    ...alike.slice(0, 1).flatMap(explainResult),
   ]);
   const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
-  const beside = allBeside(results).map((each) => line('plain', 0, each));
-  const end = [line(role, 0, summaryWords(results)), ...(assumed === undefined ? [] : [line('dim', 0, assumed)])];
+  const beside = allBeside(results).map((each) => descriptionLine('plain', 0, each));
+  const end = [
+    descriptionLine(role, 0, summarizeTests(results)),
+    ...(assumed === undefined ? [] : [descriptionLine('dim', 0, assumed)]),
+  ];
   return formatDescription([...blocks, [...end, ...beside]], isColoured);
 }
 
 /** "1 failed, 10 as expected, on node-1, ipvs, 1.37". */
-function summaryWords(results: readonly PacketResult[]): string {
+function summarizeTests(results: readonly PacketResult[]): string {
   const failed = results.filter(hasFailed).length;
   const passed = results.length - failed;
   const counts = failed === 0 ? `${count(passed, 'packet')} as expected` : `${failed} failed, ${passed} as expected`;
@@ -76,7 +79,7 @@ function resultsToMarkdown(results: readonly PacketResult[]): string {
   const alike = [...groupBy(results.filter(hasFailed), failureKey).values()];
   const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
   return [
-    findingsMarkdown(summaryWords(results), failuresOf(results)),
+    findingsMarkdown(summarizeTests(results), failuresOf(results)),
     ...alike.map(([first]) => foldCode(`Trace: ${first.title}`, '', explainLines(first))),
     ...allBeside(results).map((each) => `${escapeMarkdown(each)}\n`),
     ...(assumed === undefined ? [] : [`${escapeMarkdown(assumed)}\n`]),
@@ -110,7 +113,7 @@ function besideOf({ title, trace, scene, faults }: PacketResult): readonly strin
   const { isUndecided, reason } = connectionWords(trace, scene);
   const open = isUndecided ? [`it is not known whether the connection works: ${reason}`] : [];
   const notes = faults.length > 0 ? [] : [...open, ...policyNotes(trace, scene)].map((note) => `${title}: ${note}`);
-  return [...notes, ...describeSkipped(scene.side.doubts)];
+  return [...notes, ...describeSkippedListings(scene.side.doubts)];
 }
 
 function allBeside(results: readonly PacketResult[]): readonly string[] {
@@ -134,16 +137,16 @@ function describeScenes(scenes: readonly Scene[]): readonly string[] {
   ];
 }
 
-function explain({ faults, trace, scene }: PacketResult): readonly DescriptionLine[] {
+function explainResult({ faults, trace, scene }: PacketResult): readonly DescriptionLine[] {
   const steps = listTraceLines(describeTrace(trace, scene));
   return [
-    ...faults.map((text) => line('plain', 1, text)),
+    ...faults.map((text) => descriptionLine('plain', 1, text)),
     ...steps.map((each) => ({ ...each, depth: each.depth + 1 })),
   ];
 }
 
 function explainLines(result: PacketResult): readonly string[] {
-  return formatDescription([explain(result)], false)
+  return formatDescription([explainResult(result)], false)
     .split('\n')
     .filter((text) => text !== '');
 }
@@ -202,17 +205,17 @@ export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
   const merged = (['from', 'to', 'node'] as const).reduce<readonly HoldingTest[]>(merge, known);
   const tests = merged.map((test) => ({
     ...test,
-    from: oneOf(test.from),
-    to: oneOf(test.to),
-    node: test.node.length === scenes.length ? undefined : oneOf(test.node),
+    from: oneOrMany(test.from),
+    to: oneOrMany(test.to),
+    node: test.node.length === scenes.length ? undefined : oneOrMany(test.node),
   }));
   return {
-    file: { ...head, inputs: oneOf(head.inputs), tests },
+    file: { ...head, inputs: oneOrMany(head.inputs), tests },
     leftOut: [...new Set(cells.flatMap((cell) => (isKnown(cell) ? [] : cell.name)))],
   };
 }
 
-function oneOf(values: readonly string[]): string | readonly string[] {
+function oneOrMany(values: readonly string[]): string | readonly string[] {
   return values.length === 1 ? (values[0] ?? '') : values;
 }
 
@@ -234,11 +237,11 @@ function testOf({ name, node, from, sender, target, fate }: ReturnType<typeof ce
     to: [isUnknownOwn(address) ? nodeSocketText({ port, protocol }) : joinHostPort(address.text, port)],
     proto: protocol === 'tcp' ? undefined : protocol,
     node: [node],
-    ...outcomeOf(fate, sender),
+    ...expectOutcome(fate, sender),
   };
 }
 
-function outcomeOf(fate: Fate, sender: Sender): Pick<HoldingTest, 'expect' | 'source'> {
+function expectOutcome(fate: Fate, sender: Sender): Pick<HoldingTest, 'expect' | 'source'> {
   if (isArrival(fate.verdict) && fate.connection().kind === 'fails') return { expect: 'fails' };
   if (fate.verdict !== 'delivered') return { expect: fate.verdict };
   const shares = [...sharesOf(fate)];

@@ -10,12 +10,12 @@ import type { Shaped } from '../base/json/schema.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
-import { describeStep, listSteps, type Step } from '../apply/plan/steps.ts';
+import { describeStep, listSteps, type PlanStep } from '../apply/plan/steps.ts';
 import { formatCommand } from '../apply/node/host.ts';
 import { accessFilter } from '../kube-proxy/ipvs-objects.ts';
 import type { DrainingServer } from '../apply/state/record.ts';
 import { formatBalancer } from '../kernel/balancer/balancer.ts';
-import { formatJson, type Said } from './formats/json.ts';
+import { formatJson, type SaidByCommand } from './formats/json.ts';
 import { bundleJson } from './snapshots.ts';
 import type { doctor as doctorSchema, plan as planSchema } from './outputs/node.ts';
 import { nameObject } from './words/apply-parts.ts';
@@ -35,13 +35,17 @@ function formatPlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | undefi
   // What belongs to no Service (sysctls, base chains) comes first, as it does when it is applied.
   return names
     .map((name) =>
-      formatGroup(name === '' ? 'this node' : titleOf(name, ports.get(name) ?? []), groups.get(name) ?? [], namesAll),
+      formatGroup(
+        name === '' ? 'this node' : titleOfService(name, ports.get(name) ?? []),
+        groups.get(name) ?? [],
+        namesAll,
+      ),
     )
     .join('\n');
 }
 
 /** "default/adservice 10.102.160.245:9555 → 1 endpoint"; the name alone of what the bundle does not hold. */
-function titleOf(name: string, ports: StoredBundle['cluster']['servicePorts']): string {
+function titleOfService(name: string, ports: StoredBundle['cluster']['servicePorts']): string {
   const sockets = ports.flatMap((port) => (port.clusterIP ? [joinHostPort(port.clusterIP.text, port.port)] : []));
   const endpoints = ports.reduce((sum, port) => sum + port.endpoints.filter(({ status }) => status.ready).length, 0);
   return ports.length === 0 ? name : `${name} ${sockets.join(', ')} → ${count(endpoints, 'endpoint')}`;
@@ -185,7 +189,7 @@ export function formatPlanJson(plan: Plan, { command, folder, bundle, foresight 
   return formatJson<typeof planSchema>({ command, snapshots, findings: [], result: planJson(plan, foresight) });
 }
 
-interface PlanAnswer extends Pick<Said, 'command'> {
+interface PlanAnswer extends Pick<SaidByCommand, 'command'> {
   readonly folder: string;
   readonly bundle: StoredBundle;
   readonly foresight: Foresight | undefined;
@@ -233,7 +237,7 @@ export function formatDryRun(plan: Plan, balancer: string): string {
   );
 }
 
-function formatStep(step: Step, balancer: string): string {
+function formatStep(step: PlanStep, balancer: string): string {
   if (step.kind === 'balance') return `# ${balancer}\n${formatBalancer(step.proxyPorts).join('')}`;
   if (step.kind === 'write') return `# ${describeStep(step)}\n`;
   return `# ${formatCommand(step.command)}\n${step.command.stdin ?? ''}`;

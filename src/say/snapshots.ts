@@ -8,7 +8,7 @@ import { parseRelease } from '../kube-proxy/releases.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 
-type Assumed = NonNullable<SnapshotJson['assumed']>;
+type SnapshotAssumed = NonNullable<SnapshotJson['assumed']>;
 
 /** Snapshots for programs, each once. */
 export function snapshotsJson(sides: readonly Snapshot[]): readonly SnapshotJson[] {
@@ -58,7 +58,13 @@ export function bundleJson(name: string, manifest: Manifest): SnapshotJson {
 }
 
 /** Undefined if nothing is. */
-function assumedJson({ mode, node, services = [], pods = [], clusterCIDRs = [] }: AssumedValues): Assumed | undefined {
+function assumedJson({
+  mode,
+  node,
+  services = [],
+  pods = [],
+  clusterCIDRs = [],
+}: AssumedParts): SnapshotAssumed | undefined {
   if (!mode && !node && services.length + pods.length + clusterCIDRs.length === 0) return undefined;
   return {
     mode,
@@ -134,4 +140,4 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   ];
 }
 
-type AssumedValues = { readonly [Kind in keyof Assumed]: Assumed[Kind] | undefined };
+type AssumedParts = { readonly [Kind in keyof SnapshotAssumed]: SnapshotAssumed[Kind] | undefined };

@@ -1,7 +1,7 @@
 // The answer of a trace, of one packet or as a table of all senders and addresses.
 import { inOneLine } from './words/words.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import {
@@ -15,11 +15,11 @@ import {
 import { followIngress, type IngressWay } from '../ask/trace/ingress.ts';
 import { traceMatrix, type Matrix } from '../ask/trace/matrix.ts';
 import { ask } from '../ask/trace/ask.ts';
-import { findPorts } from '../ask/trace/read-destination.ts';
+import { findNamedPorts } from '../ask/trace/read-destination.ts';
 import { readSender } from '../ask/trace/read-sender.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { describeTrace, listTraceLines, traceJson } from '../ask/trace/trace-words.ts';
-import { wayOf, type Way } from '../ask/trace/way.ts';
+import { describeWay, type WayInWords } from '../ask/trace/way.ts';
 import { formatDescription, painter } from './formats/description.ts';
 import type { traced } from './outputs/trace.ts';
 import { fitRows, joinCells } from '../base/printable.ts';
@@ -49,7 +49,7 @@ export interface TraceAnswer {
   /** Whether an Ingress or a route names a Service that does not exist. */
   readonly lacksTarget: boolean;
   /** None of a table. */
-  readonly ways: readonly Way[];
+  readonly ways: readonly WayInWords[];
 }
 
 /**
@@ -67,7 +67,7 @@ export function answerTrace(
 /** A table of all packets to a Service, or the problem with the question. */
 function answerAll(service: string, question: TraceQuestion, scene: Scene): TraceAnswer | readonly Finding[] {
   const { from, inInterface, namespace } = question;
-  const ports = findPorts(service, namespace, scene);
+  const ports = findNamedPorts(service, namespace, scene);
   if (ports.kind === 'wrong') return [ports.diagnostic];
   const named = from === undefined ? undefined : { from, inInterface, namespace };
   const senders = named ? ports.value.map(({ family }) => readSender(named, family, scene)) : [];
@@ -77,7 +77,7 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
   const text = (isColoured: boolean, width?: number): string => {
     const table = formatMatrix(matrix, scene.side.nodeName, { isColoured, width });
     const { side } = scene;
-    const mode = side.assumed?.mode ? [line('dim', 1, `mode ${side.mode} ${unnamedMode}`)] : [];
+    const mode = side.assumed?.mode ? [descriptionLine('dim', 1, `mode ${side.mode} ${unnamedMode}`)] : [];
     const assumed = [...matrix.assumed, ...mode];
     return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
   };
@@ -111,12 +111,12 @@ function answerOne(
     json: { traces: json, requests: over ? [requestJson(over.value, scene)] : undefined },
     lacksTarget: over?.value.faults.some(({ code }) => code === 'not-found') === true,
     text: (isColoured, width) => formatDescription(blocks, isColoured, width),
-    ways: traces.flatMap((trace, i) => (words[i] ? [wayOf(trace, words[i], scene, over?.value.assumed)] : [])),
+    ways: traces.flatMap((trace, i) => (words[i] ? [describeWay(trace, words[i], scene, over?.value.assumed)] : [])),
   };
 }
 
 function wayLines({ lines, faults, end }: IngressWay): readonly DescriptionLine[] {
-  return [...lines, ...faults.map((fault) => line('bad', 1, inOneLine(fault))), end];
+  return [...lines, ...faults.map((fault) => descriptionLine('bad', 1, inOneLine(fault))), end];
 }
 
 function requestJson({ ingress, routes, assumed, ...way }: IngressWay, { side: { nodeName } }: Scene) {
@@ -138,7 +138,7 @@ export function formatMatrix(
     ({ kind, target: { address, port, protocol } }) => `${kind} ${joinHostPort(ownText(address), port)}/${protocol}`,
   );
   const fates = [...rows.values()].map((own) =>
-    senders.map((_, at) => inShort(own.find(({ column }) => column === at)?.fate)),
+    senders.map((_, at) => fateInShort(own.find(({ column }) => column === at)?.fate)),
   );
   const table = [
     [node === '' ? 'to' : `on ${node}, to`, ...senders],
@@ -185,7 +185,7 @@ const roles: { readonly [V in Fate['verdict']]: DescriptionLine['role'] } = {
 };
 
 /** Where packets end, and whether endpoints see the client. */
-function inShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'text'> {
+function fateInShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'text'> {
   if (!fate) return { role: 'dim', text: '-' };
   if (fate.verdict === 'unknown' && fate.otherwise)
     return { role: 'bad', text: `${knownInShort(fate.otherwise).text}?` };

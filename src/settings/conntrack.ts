@@ -37,13 +37,13 @@ export const conntrack = {
     usual: 128 * 1024,
     must: { text: `be ${mostConnections} at most`, isMet: (connections) => connections <= mostConnections },
   }),
-  tcpEstablishedTimeout: timeoutSetting(
+  tcpEstablishedTimeout: conntrackTimeoutSetting(
     'tcp-timeout-established',
     'tcpEstablishedTimeout',
     'timeout of idle TCP connections in conntrack',
     24 * 3600,
   ),
-  tcpCloseWaitTimeout: timeoutSetting(
+  tcpCloseWaitTimeout: conntrackTimeoutSetting(
     'tcp-timeout-close-wait',
     'tcpCloseWaitTimeout',
     'timeout of TCP connections in state CLOSE_WAIT',
@@ -55,12 +55,16 @@ export const conntrack = {
     'conntrack.tcpBeLiberal',
     false,
   ),
-  udpTimeout: timeoutSetting('udp-timeout', 'udpTimeout', 'timeout of UDP connections without a reply'),
-  udpStreamTimeout: timeoutSetting('udp-timeout-stream', 'udpStreamTimeout', 'timeout of UDP connections with replies'),
+  udpTimeout: conntrackTimeoutSetting('udp-timeout', 'udpTimeout', 'timeout of UDP connections without a reply'),
+  udpStreamTimeout: conntrackTimeoutSetting(
+    'udp-timeout-stream',
+    'udpStreamTimeout',
+    'timeout of UDP connections with replies',
+  ),
 };
 
 /** Without a default, it leaves the kernel's own, and its field may not be null. */
-function timeoutSetting<const F extends string>(flag: F, name: string, help: string, usual = 0) {
+function conntrackTimeoutSetting<const F extends string>(flag: F, name: string, help: string, usual = 0) {
   const schema = usual === 0 ? duration : optionalDuration;
   const row = { usual, must };
   return secondsSetting(`--conntrack-${flag} <duration>`, help, `conntrack.${name}`, schema, row);

@@ -32,7 +32,7 @@ export interface Flag<Key extends string = string, Kind extends FlagKind = FlagK
   readonly help: string;
 }
 
-export function keyOf({ name }: Flag): string {
+export function kpcYamlKey({ name }: Flag): string {
   return name.slice(2);
 }
 
@@ -51,7 +51,7 @@ export interface FlagFacts {
   /** Flags it cannot be combined with. */
   readonly rivals?: readonly string[];
   readonly needs?: FlagNeed;
-  readonly idle?: readonly Idle[];
+  readonly idle?: readonly IdleWhen[];
   /** Affects only a node's programming and its changes, no Service or packet. */
   readonly isOfNode?: boolean;
   /** Not allowed in kpc.yaml: it selects one, or runs other programs. */
@@ -71,7 +71,7 @@ type FlagNeed =
   | 'none';
 
 /** A flag without effect beside or without another one. Each may have a value: "--output json". */
-type Idle = {
+type IdleWhen = {
   /** The value that has no effect; any if undefined. */
   readonly value?: string;
 } & ({ readonly without: string } | { readonly beside: string; readonly why: IdleBeside });

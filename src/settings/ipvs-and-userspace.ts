@@ -6,7 +6,7 @@ import { listOf, textThat, amount, objectOf, optional, wholeNumber } from '../ba
 import { parseNetwork } from '../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../kernel/ipvs/ipvs.ts';
 import { programs } from '../kube-proxy/modes.ts';
-import { readSeconds, secondsSetting, switchSetting } from './kinds.ts';
+import { readSecondsSetting, secondsSetting, switchSetting } from './kinds.ts';
 import {
   ignoredUnlessIn,
   itemsOf,
@@ -53,12 +53,12 @@ export const ipvs = {
       }),
     stored: listOf(textThat('a CIDR', 'isNetwork')),
   }),
-  tcpTimeout: timeoutSetting('tcp', 'tcpTimeout', 'timeout of idle TCP connections, such as 15m'),
-  tcpFinTimeout: timeoutSetting('tcpfin', 'tcpFinTimeout', 'timeout of TCP connections after FIN'),
-  udpTimeout: timeoutSetting('udp', 'udpTimeout', 'timeout of UDP packets'),
+  tcpTimeout: ipvsTimeoutSetting('tcp', 'tcpTimeout', 'timeout of idle TCP connections, such as 15m'),
+  tcpFinTimeout: ipvsTimeoutSetting('tcpfin', 'tcpFinTimeout', 'timeout of TCP connections after FIN'),
+  udpTimeout: ipvsTimeoutSetting('udp', 'udpTimeout', 'timeout of UDP packets'),
 };
 
-function timeoutSetting<const F extends string>(flag: F, name: string, help: string) {
+function ipvsTimeoutSetting<const F extends string>(flag: F, name: string, help: string) {
   const must = {
     text: `be ${mostIpvsSeconds} seconds at most`,
     isMet: (seconds: number) => seconds <= mostIpvsSeconds,
@@ -77,7 +77,7 @@ function timeoutSetting<const F extends string>(flag: F, name: string, help: str
 function readTimeout(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   if (seconds === undefined || (seconds < 0 && programs(source.mode, 'ipvsTimeouts'))) {
-    return readSeconds(written, source);
+    return readSecondsSetting(written, source);
   }
   const whole = Math.floor(seconds);
   if (whole >= 0 && whole <= mostIpvsSeconds) return whole;
@@ -116,13 +116,13 @@ export const udpIdleTimeout = plainSetting<number | undefined, 'udpTimeout', 'te
   field: proxyField('udpIdleTimeout', duration),
   defaultIn: () => undefined,
   read: (written, source) => {
-    const seconds = readSeconds(written, source);
-    return seconds === undefined || isIdle(seconds) ? seconds : refuseValue(source, written, expectedIdle);
+    const seconds = readSecondsSetting(written, source);
+    return seconds === undefined || isIdleTimeout(seconds) ? seconds : refuseValue(source, written, expectedIdle);
   },
   stored: optional(amount),
-  must: { text: `be ${expectedIdle}`, isMet: (seconds) => seconds === undefined || isIdle(seconds) },
+  must: { text: `be ${expectedIdle}`, isMet: (seconds) => seconds === undefined || isIdleTimeout(seconds) },
 });
 
-function isIdle(seconds: number): boolean {
+function isIdleTimeout(seconds: number): boolean {
   return seconds >= 0.001 && seconds <= 86_400;
 }

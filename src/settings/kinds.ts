@@ -8,16 +8,16 @@ import {
   proxyField,
   proxyFlag,
   readSwitch,
-  refuse,
+  refuseSetting,
   refuseValue,
   type Given,
   type Requirement,
   type SettingSource,
 } from './setting.ts';
 
-type Usage = `--${string} ${string}`;
+type FlagUsage = `--${string} ${string}`;
 
-export function switchSetting<const U extends Usage>(usage: U, help: string, name: string, usual: boolean) {
+export function switchSetting<const U extends FlagUsage>(usage: U, help: string, name: string, usual: boolean) {
   return plainSetting({
     flag: proxyFlag('switch', usage, help),
     field: proxyField(name, flag),
@@ -45,7 +45,12 @@ interface NumberRow {
 
 const mostInt32 = 2 ** 31 - 1;
 
-export function amountSetting<const U extends Usage>(usage: U, help: string, name: string, { usual, must }: NumberRow) {
+export function amountSetting<const U extends FlagUsage>(
+  usage: U,
+  help: string,
+  name: string,
+  { usual, must }: NumberRow,
+) {
   return plainSetting({
     flag: proxyFlag('text', usage, help, { isOfNode: true }),
     field: proxyField(name, integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`)),
@@ -64,13 +69,13 @@ export function readNumber(written: Given<string | number>, source: SettingSourc
   return refuseValue(source, { name, value, path: undefined }, `a number from 0 to ${most}`);
 }
 
-export function secondsSetting<const U extends Usage>(
+export function secondsSetting<const U extends FlagUsage>(
   usage: U,
   help: string,
   name: string,
   schema: Schema<string | null>,
   { usual, must }: NumberRow,
-  read = readSeconds,
+  read = readSecondsSetting,
 ) {
   return plainSetting({
     flag: proxyFlag('text', usage, help, { isOfNode: true }),
@@ -91,17 +96,17 @@ function warnUnmet(
 ): number | undefined {
   if (value === undefined || must.isMet(value, {})) return value;
   const { name } = written;
-  refuse(source, written, 'not-applicable', { name, value: String(written.value), must: must.text });
+  refuseSetting(source, written, 'not-applicable', { name, value: String(written.value), must: must.text });
   return value;
 }
 
 /** Seconds. Reports anything but a duration in Go's format, and returns undefined. */
-export function readSeconds(written: Given<string>, source: SettingSource): number | undefined {
+export function readSecondsSetting(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   return seconds !== undefined && seconds >= 0 ? seconds : refuseValue(source, written, expectedDuration);
 }
 
 /** Reports anything but a network, and returns undefined. */
-export function readNetwork(written: Given<string>, source: SettingSource): Network | undefined {
+export function readNetworkSetting(written: Given<string>, source: SettingSource): Network | undefined {
   return parseNetwork(written.value) ?? refuseValue(source, written, aNetwork);
 }

@@ -4,7 +4,7 @@ import { text } from '../base/json/kubernetes-schema.ts';
 import { printable } from '../base/printable.ts';
 import { listOf, objectOf, text as storedText, textThat, variantOf, type Shaped } from '../base/json/schema.ts';
 import { parseNetwork } from '../kernel/address.ts';
-import { readNetwork } from './kinds.ts';
+import { readNetworkSetting } from './kinds.ts';
 import { given, plainSetting, proxyField, proxyFlag, refuseValue, setting, type SettingSource } from './setting.ts';
 
 const modeFlag = proxyFlag(
@@ -96,7 +96,7 @@ export const clusterCIDRs = plainSetting({
     if (detectLocalModes.some((mode) => mode === localMode && mode !== 'ClusterCIDR')) {
       return written.value === '' ? undefined : cidrs;
     }
-    const networks = cidrs.map((value) => readNetwork({ ...written, value }, source));
+    const networks = cidrs.map((value) => readNetworkSetting({ ...written, value }, source));
     const count = new Set(networks.map((network) => network?.family)).size;
     if (count < cidrs.length && !networks.includes(undefined)) {
       refuseValue(source, written, oneOfEachFamily);

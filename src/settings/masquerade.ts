@@ -2,7 +2,15 @@ import { flag, int32, integer } from '../base/json/kubernetes-schema.ts';
 import { boolean, wholeNumber } from '../base/json/schema.ts';
 import { modeFacts, type ModeFacts } from '../kube-proxy/modes.ts';
 import { readNumber, readSwitchOf } from './kinds.ts';
-import { given, ignoredUnlessIn, proxyField, proxyFlag, refuse, setting, type SettingSource } from './setting.ts';
+import {
+  given,
+  ignoredUnlessIn,
+  proxyField,
+  proxyFlag,
+  refuseSetting,
+  setting,
+  type SettingSource,
+} from './setting.ts';
 
 /** Each mode reads one of these sections. */
 type Section = ModeFacts['masqueradeSection'];
@@ -63,7 +71,7 @@ function flaggedBit(source: SettingSource): number | undefined {
 function nftablesBit(source: SettingSource): number | undefined {
   const value = source.field(bitFields.nftables);
   if (value === undefined || (value >= 0 && value <= 31)) return value;
-  return refuse(source, bitFields.nftables, 'bad-value', {
+  return refuseSetting(source, bitFields.nftables, 'bad-value', {
     field: 'masqueradeBit',
     found: { type: 'number', value },
     types: ['integer'],

@@ -22,7 +22,7 @@ import {
 } from './setting.ts';
 import { joinWords } from '../base/printable.ts';
 import { behaviourChanges, behavioursOf, kubeProxyVersions } from '../kube-proxy/releases.ts';
-import { readNetwork, switchSetting } from './kinds.ts';
+import { readNetworkSetting, switchSetting } from './kinds.ts';
 
 /** The mode, chosen before the other settings, which depend on it (src/input/configuration/read-settings.ts). */
 export const mode = plainSetting({
@@ -117,7 +117,7 @@ function checkUnmixed(written: Given<readonly string[]>, source: SettingSource):
   if (!list.includes('primary')) {
     for (const item of itemsOf(written)) {
       if (isNodePortWord(item.value)) refuseValue(source, item, expected, { because });
-      else readNetwork(item, source);
+      else readNetworkSetting(item, source);
     }
     return;
   }

@@ -3,7 +3,7 @@ import { duration, expectedDuration, flag, integer, item, list, object, text } f
 import { anything, narrowed, nullable, number, oneOf, textThat, type Schema } from '../base/json/schema.ts';
 import { gateOf, isOn } from '../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { proxyField, refuse, refuseValue, type Field, type SettingSource } from './setting.ts';
+import { proxyField, refuseSetting, refuseValue, type SettingField, type SettingSource } from './setting.ts';
 
 const mostInt32 = 2 ** 31 - 1;
 
@@ -52,17 +52,17 @@ const periodsIn: { readonly [M in ProxyMode]: (typeof periods)[keyof typeof peri
   userspace: periods.iptables,
 };
 
-function fieldsOf(schema: Schema, ...names: readonly string[]): readonly Field[] {
+function proxyFields(schema: Schema, ...names: readonly string[]): readonly SettingField[] {
   return names.map((name) => proxyField(name, schema));
 }
 
 /** Fields without effect on rules, whose types and values kube-proxy checks (pkg/proxy/apis/config/validation). */
-export const otherFields: readonly Field[] = [
-  ...fieldsOf(text, 'apiVersion', 'kind'),
-  ...fieldsOf(flag, 'bindAddressHardFail', 'enableProfiling', 'windowsRunAsService'),
-  ...fieldsOf(socket, 'healthzBindAddress', 'metricsBindAddress'),
-  ...fieldsOf(notNegative, 'configSyncPeriod'),
-  ...fieldsOf(integer(-1000, 1000, 'a whole number from -1000 to 1000'), 'oomScoreAdj'),
+export const otherFields: readonly SettingField[] = [
+  ...proxyFields(text, 'apiVersion', 'kind'),
+  ...proxyFields(flag, 'bindAddressHardFail', 'enableProfiling', 'windowsRunAsService'),
+  ...proxyFields(socket, 'healthzBindAddress', 'metricsBindAddress'),
+  ...proxyFields(notNegative, 'configSyncPeriod'),
+  ...proxyFields(integer(-1000, 1000, 'a whole number from -1000 to 1000'), 'oomScoreAdj'),
   proxyField(
     'clientConnection',
     object({
@@ -100,9 +100,10 @@ export function checkOtherFields(source: SettingSource): void {
 
 function checkPeriods(source: SettingSource): void {
   const { usual, least, usualLeast } = periodsIn[source.mode];
-  const secondsOf = (field: Field<string>, otherwise: number) => parseDuration(source.field(field) ?? '0') || otherwise;
+  const secondsOf = (field: SettingField<string>, otherwise: number) =>
+    parseDuration(source.field(field) ?? '0') || otherwise;
   const [seconds, leastSeconds] = [secondsOf(usual, 30), secondsOf(least, usualLeast)];
-  const refusePeriod = (field: Field<string>, expected: string) =>
+  const refusePeriod = (field: SettingField<string>, expected: string) =>
     refuseValue(source, { name: field.name, value: source.field(field) ?? '', path: field.path }, expected);
   if (leastSeconds < 0) refusePeriod(least, 'a duration such as 1s, from 0 up');
   else if (seconds < 0) refusePeriod(usual, 'a duration such as 30s, above 0');
@@ -122,7 +123,7 @@ function checkLogging(source: SettingSource): void {
       const path = [...loggingField.path, 'options', format, name];
       const found = { type: 'string', value: String(value) } as const;
       const because = 'the feature gate LoggingAlphaOptions is off, and kube-proxy does not start';
-      refuse(source, { path }, 'bad-value', { field: name, found, expected: 'nothing', because });
+      refuseSetting(source, { path }, 'bad-value', { field: name, found, expected: 'nothing', because });
     }
   }
 }

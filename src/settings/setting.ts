@@ -7,7 +7,7 @@ import { flagRow, type Flag, type FlagFacts, type FlagKind, type FlagValues } fr
 
 export interface Setting<T, F extends Flag = Flag> {
   readonly flags: readonly F[];
-  readonly fields: readonly Field[];
+  readonly fields: readonly SettingField[];
   defaultIn(mode: ProxyMode): T;
   /** From the flag, else the configuration; reports what is wrong. Undefined means the default. */
   read(source: SettingSource): T | undefined;
@@ -28,7 +28,7 @@ export interface SettingSource {
   readonly release: Release;
   readonly gates: FeatureGates;
   flag<K extends FlagKind>(flag: Flag<string, K>): ReadValues[K] | undefined;
-  field<T>(field: Field<T>): NonNullable<T> | undefined;
+  field<T>(field: SettingField<T>): NonNullable<T> | undefined;
   hasSection(name: string): boolean;
   report(fault: SettingFault): void;
 }
@@ -40,18 +40,18 @@ export type SettingFault = Fault & {
 
 type SettingPath = readonly (string | number)[];
 
-export interface Field<T = unknown> {
+export interface SettingField<T = unknown> {
   /** Includes the section: "ipvs.scheduler". */
   readonly name: string;
   readonly path: readonly string[];
   readonly schema: Schema<T>;
 }
 
-export function proxyField<T>(name: string, schema: Schema<T>): Field<T> {
+export function proxyField<T>(name: string, schema: Schema<T>): SettingField<T> {
   return { name, path: name.split('.'), schema };
 }
 
-export function lastName({ path }: Field): string {
+export function lastName({ path }: SettingField): string {
   return path.at(-1) ?? '';
 }
 
@@ -100,7 +100,7 @@ export function plainSetting<T, N extends string, K extends FlagKind, V>({
   ...row
 }: Omit<Setting<T>, 'flags' | 'fields' | 'read'> & {
   readonly flag: Flag<N, K>;
-  readonly field: Field<V>;
+  readonly field: SettingField<V>;
   /** Whether an empty text counts as unset. */
   readonly skipsEmpty?: boolean;
   read(written: Given<ReadValues[K] | NonNullable<V>>, source: SettingSource): T | undefined;
@@ -120,7 +120,7 @@ export function plainSetting<T, N extends string, K extends FlagKind, V>({
 export function given<K extends FlagKind, V>(
   source: SettingSource,
   flag: Flag<string, K>,
-  field: Field<V>,
+  field: SettingField<V>,
   skipsEmpty = false,
 ): Given<ReadValues[K] | NonNullable<V>> | undefined {
   const isSet = (value: unknown): boolean => value !== undefined && !(skipsEmpty && value === '');
@@ -135,7 +135,7 @@ type Written = Pick<Given<unknown>, 'path'>;
 /** Flags have no place in a file. */
 export const onCommandLine: Written = { path: undefined };
 
-export function refuse<Code extends FindingCode>(
+export function refuseSetting<Code extends FindingCode>(
   source: Pick<SettingSource, 'report'>,
   { path }: Written,
   code: Code,
@@ -151,7 +151,7 @@ export function refuseValue(
   more: Pick<ArgumentsOf<'bad-value'>, 'because' | 'isWarning' | 'ignoredIn'> = {},
 ): undefined {
   const found = { type: 'string', value } as const;
-  return refuse(source, { path }, 'bad-value', { field: name, found, expected, ...more });
+  return refuseSetting(source, { path }, 'bad-value', { field: name, found, expected, ...more });
 }
 
 /** The mode to compile for, unless it is `mode`: in other modes kube-proxy ignores this setting. */

@@ -39,12 +39,12 @@ interface SettingRows {
 type Table = typeof settingTable;
 
 type ValuesOf<Rows> = Flat<
-  { readonly [K in keyof Rows as undefined extends ValueOf<Rows[K]> ? never : K]: ValueOf<Rows[K]> } & {
-    readonly [K in keyof Rows as undefined extends ValueOf<Rows[K]> ? K : never]?: ValueOf<Rows[K]>;
+  { readonly [K in keyof Rows as undefined extends SettingValueOf<Rows[K]> ? never : K]: SettingValueOf<Rows[K]> } & {
+    readonly [K in keyof Rows as undefined extends SettingValueOf<Rows[K]> ? K : never]?: SettingValueOf<Rows[K]>;
   }
 >;
 
-type ValueOf<Row> = Row extends { readonly stored: Schema<infer T> } ? T : ValuesOf<Row>;
+type SettingValueOf<Row> = Row extends { readonly stored: Schema<infer T> } ? T : ValuesOf<Row>;
 
 /** Durations are in seconds. */
 export type SettingValues = ValuesOf<Table>;

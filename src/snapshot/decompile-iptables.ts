@@ -47,7 +47,7 @@ class RulesReader {
   }
 
   read(): readonly DecompiledPort[] {
-    const rulesOf = (chains: Chains, name: string) => (chains.get(name)?.rules ?? []).map(readRule);
+    const rulesOf = (chains: Chains, name: string) => (chains.get(name)?.rules ?? []).map(readServiceRule);
     const captures = [
       ...rulesOf(this.#nat, baseChains.services).map((rule) => ({ rule, isNodePort: false })),
       ...rulesOf(this.#nat, baseChains.nodePorts).map((rule) => ({ rule, isNodePort: true })),
@@ -110,7 +110,7 @@ class RulesReader {
     const { label, address, port, leadsTo } = rule;
     const draft = label === undefined && (isNodePort ? port : address) === undefined ? undefined : this.#draftOf(rule);
     if (!draft) return;
-    const kind = isNodePort ? undefined : kindOf(rule, draft);
+    const kind = isNodePort ? undefined : addressKindOf(rule, draft);
     if (rule.clients) draft.masquerade[kind === 'cluster-ip' ? 'clusterIP' : 'external'] ??= rule.clients;
     if (rule.marks && kind === 'unknown') return;
     if (kind === undefined) draft.nodePort ??= port;
@@ -153,7 +153,7 @@ class RulesReader {
   #readServiceChain(chain: Chain, showsCaptures: boolean): void {
     const { kind, hash } = serviceChain(chain.name) ?? {};
     if (kind === undefined || hash === undefined) return;
-    const rules = chain.rules.map(readRule);
+    const rules = chain.rules.map(readServiceRule);
     const [name] = showsCaptures ? [] : rules.flatMap(({ label }) => label ?? []);
     const draft =
       this.#byHash.get(hash) ?? (name === undefined ? undefined : (this.#named(name)[0] ?? this.#add(name)));
@@ -190,7 +190,7 @@ class RulesReader {
       draft.affinitySeconds = affinitySeconds ?? draft.affinitySeconds;
       if (jumpsTo === undefined || parseServiceChain(jumpsTo)?.kind !== 'endpoint') continue;
       const own = this.#nat.get(jumpsTo);
-      const endpoint = destinationOf(own?.rules ?? []) ?? commentedEndpoint(comment) ?? sourceOf(own);
+      const endpoint = dnatEndpoint(own?.rules ?? []) ?? commentedEndpoint(comment) ?? endpointBySource(own);
       draft.showsEndpoints = true;
       if (endpoint === undefined) this.#lackChains.add(draft);
       else draft.addEndpoint(endpoint, policy);
@@ -215,19 +215,19 @@ function serviceChain(name: string | undefined): ReturnType<typeof parseServiceC
   return parsed?.kind === 'endpoint' ? undefined : parsed;
 }
 
-type ReadRule = ReturnType<typeof readRule>;
+type ReadRule = ReturnType<typeof readServiceRule>;
 
-export function readRule(rule: Rule) {
+export function readServiceRule(rule: Rule) {
   const jumpsTo = jumpChain(rule);
-  const target = find(rule, 'jump')?.target.kind;
+  const target = findArg(rule, 'jump')?.target.kind;
   const destination = findPlain(rule, 'destination')?.range;
   const ports = findPlain(rule, 'destination-port')?.ports;
   const number = findPlain(rule, 'protocol')?.protocol;
   const name = number === undefined ? undefined : nameProtocol(number).toUpperCase();
-  const recent = find(rule, 'recent')?.action;
+  const recent = findArg(rule, 'recent')?.action;
   const marks = jumpsTo === baseChains.markMasquerade;
   return {
-    comment: find(rule, 'comment')?.text ?? '',
+    comment: findArg(rule, 'comment')?.text ?? '',
     label: labelInComment(rule),
     jumpsTo,
     leadsTo: serviceChain(jumpsTo),
@@ -245,17 +245,17 @@ export function readRule(rule: Rule) {
   } as const;
 }
 
-export function find<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
+export function findArg<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
   return rule.args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
 }
 
 /** Like find, but ignores negated matches ("!"). */
 function findPlain<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
-  return find({ args: rule.args.filter((arg) => !('negated' in arg && arg.negated === true)) }, kind);
+  return findArg({ args: rule.args.filter((arg) => !('negated' in arg && arg.negated === true)) }, kind);
 }
 
 /** The kind of a Service address, from the comment or else from the chain that its packets go to. */
-function kindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAddress['kind'] {
+function addressKindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAddress['kind'] {
   if (comment.endsWith(' cluster IP')) return 'cluster-ip';
   if (comment.endsWith(' external IP')) return 'external-ip';
   if (comment.endsWith(' loadbalancer IP') || leadsTo?.kind === 'firewall') return 'load-balancer-ip';
@@ -273,13 +273,13 @@ function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
 
 /** Under policy Local the node's own packets take another path. */
 function comesFromNode(rule: Rule): boolean {
-  return find(rule, 'source-type')?.type === 'LOCAL';
+  return findArg(rule, 'source-type')?.type === 'LOCAL';
 }
 
 /** The clients whose packets a rule marks for masquerading; undefined for a rule about a single client. */
 export function clientsOfRule(rule: Rule): MasqueradedClients | undefined {
-  const source = find(rule, 'source');
-  const from = find(rule, 'in-interface');
+  const source = findArg(rule, 'source');
+  const from = findArg(rule, 'in-interface');
   const network = source && ({ kind: 'from-network', network: networkOfRange(source.range) } as const);
   const who = network ?? (from && ({ kind: 'from-interface', name: from.name } as const));
   const sender = who && { who, isExcluded: (source ?? from)?.negated === true };
@@ -287,9 +287,9 @@ export function clientsOfRule(rule: Rule): MasqueradedClients | undefined {
 }
 
 /** The endpoint that the rules of an endpoint chain send packets to. */
-export function destinationOf(rules: readonly Rule[]): DraftEndpoint | undefined {
+export function dnatEndpoint(rules: readonly Rule[]): DraftEndpoint | undefined {
   for (const rule of rules) {
-    const target = find(rule, 'jump')?.target;
+    const target = findArg(rule, 'jump')?.target;
     if (target?.kind !== 'dnat') continue;
     return target.port === undefined ? endpointOn(target.address) : endpointAt({ ...target, port: target.port });
   }
@@ -303,7 +303,7 @@ function commentedEndpoint(comment: string): DraftEndpoint | undefined {
 }
 
 /** From the chain's rule for packets from the endpoint: iptables-save cannot print rules' targets of another iptables version. */
-function sourceOf(chain: Chain | undefined): DraftEndpoint | undefined {
+function endpointBySource(chain: Chain | undefined): DraftEndpoint | undefined {
   const range = chain?.rules.map((rule) => findPlain(rule, 'source')).find((arg) => arg !== undefined)?.range;
   const address = range && singleAddress(range);
   return address && endpointOn(address);

@@ -22,7 +22,7 @@ import { clientsOfRule } from './decompile-iptables.ts';
 import { endpointAt, nodePortPlace, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
 /** A node port has no address of its own; a bitmap of ports shows none at all. */
-interface Listener {
+interface Frontend {
   readonly family: Family;
   readonly protocol: Protocol;
   readonly address: Address | undefined;
@@ -116,7 +116,7 @@ class ServersReader {
     }
   }
 
-  readServer(server: VirtualServer, listener: Listener, label: string | undefined, isPart: boolean): void {
+  readServer(server: VirtualServer, listener: Frontend, label: string | undefined, isPart: boolean): void {
     const { draft, isLocal, place } = this.readListener(listener, label);
     draft.affinitySeconds ??= server.persistentSeconds;
     draft.scheduler ??= server.scheduler;
@@ -137,7 +137,7 @@ class ServersReader {
   }
 
   readListener(
-    listener: Listener,
+    listener: Frontend,
     label: string | undefined,
   ): { readonly draft: PortDraft; readonly isLocal: boolean | undefined; readonly place: string } {
     const { family, protocol, address, port, isNodePort } = listener;

@@ -1,5 +1,5 @@
 import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-table.ts';
-import { targetsOf, type Owners } from '../kube-proxy/owners.ts';
+import { dnatTargets, type Owners } from '../kube-proxy/owners.ts';
 import { hostNetwork, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
 import type { Element, Match, Right, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
@@ -118,7 +118,7 @@ class TableReader {
     const clients = masqueradedIn(chain);
     if (name.kind === 'cluster' || name.kind === 'local') {
       if (clients) draft.masquerade.clusterIP ??= clients;
-      const endpoints = [...endpointsOf(chain), ...this.#stickyEndpoints(chain, draft)];
+      const endpoints = [...endpointsOfChain(chain), ...this.#stickyEndpoints(chain, draft)];
       for (const endpoint of endpoints) draft.addEndpoint(endpoint, name.kind === 'local' ? 'Local' : 'Cluster');
       // A chain for policy Local only leads to some of the endpoints.
       if (name.kind === 'cluster') draft.showsEndpoints ||= endpoints.length > 0 && this.#namesAll(chain);
@@ -170,7 +170,7 @@ class TableReader {
   /** If the chain is missing, by its name. */
   #endpointOf(name: string): readonly DraftEndpoint[] {
     const chain = this.#table.chains.get(name);
-    const [endpoint] = chain ? endpointsOf(chain) : [];
+    const [endpoint] = chain ? endpointsOfChain(chain) : [];
     if (endpoint) return [endpoint];
     const named = parseNftName(name)?.endpoint;
     return named === undefined ? [] : [endpointNamed(named)];
@@ -183,8 +183,8 @@ function sortAddresses(port: DecompiledPort): DecompiledPort {
   return { ...port, loadBalancerIPs: sort(port.loadBalancerIPs), otherIPs: sort(port.otherIPs) };
 }
 
-function endpointsOf(chain: NftChain): readonly DraftEndpoint[] {
-  return targetsOf(chain).map(endpointAt);
+function endpointsOfChain(chain: NftChain): readonly DraftEndpoint[] {
+  return dnatTargets(chain).map(endpointAt);
 }
 
 function matchesIn({ rules }: NftChain) {

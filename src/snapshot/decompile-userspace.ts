@@ -2,7 +2,7 @@ import { families } from '../kernel/family.ts';
 import type { ProxyPort } from '../kernel/balancer/balancer.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { find, readRule } from './decompile-iptables.ts';
+import { findArg, readServiceRule } from './decompile-iptables.ts';
 import { endpointAt, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
 /** Names come from the rules' comments, endpoints from the balancer. */
@@ -13,27 +13,27 @@ export function decompileUserspace({ iptables, proxyPorts }: KernelState): reado
     const nat = iptables[family]?.nat;
     for (const chain of [baseChains.portalsContainer, baseChains.portalsHost, baseChains.nodePortContainer]) {
       for (const rule of nat?.get(chain)?.rules ?? []) {
-        const { label, address, port, protocol = 'TCP', isOfAddressType } = readRule(rule);
+        const { label, address, port, protocol = 'TCP', isOfAddressType } = readServiceRule(rule);
         if (label === undefined) continue;
         const key = `${family} ${protocol} ${label}`;
         const draft = drafts.get(key) ?? new PortDraft(label, family, protocol);
         drafts.set(key, draft);
         if (!address) draft.nodePort ??= port;
         // kube-proxy writes a Service port's cluster IP first. Only rules for external IPs have further conditions.
-        else if (isOfAddressType || find(rule, 'physdev-is-in')) draft.addAddress('external-ip', address, port);
+        else if (isOfAddressType || findArg(rule, 'physdev-is-in')) draft.addAddress('external-ip', address, port);
         else if (!draft.addresses.has(address.text))
           draft.addAddress(draft.hasClusterIP() ? 'load-balancer-ip' : 'cluster-ip', address, port);
-        const target = find(rule, 'jump')?.target;
+        const target = findArg(rule, 'jump')?.target;
         const to = target?.kind === 'dnat' ? target.port : target?.kind === 'other' ? target.words.at(-1) : undefined;
         draft.proxyPort ??= Number(to) || undefined;
-        addEndpoints(draft, served.get(`${protocol} ${to}`));
+        addProxyEndpoints(draft, served.get(`${protocol} ${to}`));
       }
     }
   }
   return [...drafts.values()].map((draft) => draft.finish());
 }
 
-function addEndpoints(draft: PortDraft, proxyPort: ProxyPort | undefined): void {
+function addProxyEndpoints(draft: PortDraft, proxyPort: ProxyPort | undefined): void {
   if (!proxyPort || draft.showsEndpoints) return;
   draft.showsEndpoints = true;
   for (const endpoint of proxyPort.endpoints) draft.addEndpoint(endpointAt(endpoint), 'Cluster');

@@ -10,7 +10,7 @@ import { findMissingJumps, type MissingJump } from '../kube-proxy/missing-jumps.
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import { nftChains, nftTableName } from '../kube-proxy/nft-table.ts';
 
-export function faultsOf(port: ShownPort, side: Snapshot): readonly PortFault[] {
+export function faultsOfPort(port: ShownPort, side: Snapshot): readonly PortFault[] {
   if (side.kind === 'dump') return [];
   return side.faultsOf(serviceName(port)).filter((fault) => {
     const { code, arguments: details } = fault;
@@ -24,13 +24,13 @@ export function faultsOf(port: ShownPort, side: Snapshot): readonly PortFault[] 
       case 'unknown-port':
         return details.port === port.port && details.protocol === port.protocol;
       case 'undeclared-port':
-        return details.port === `${targetOf(port, side)}/${port.protocol}`;
+        return details.port === `${targetPortOf(port, side)}/${port.protocol}`;
     }
   });
 }
 
 /** A Service port's target port as written; undefined if unknown. */
-export function targetOf(port: ShownPort, side: Snapshot): number | string | undefined {
+export function targetPortOf(port: ShownPort, side: Snapshot): number | string | undefined {
   const service = side.kind === 'dump' ? undefined : side.info(serviceName(port));
   return service?.ports.find((each) => each.name === port.portName && each.protocol === port.protocol)?.targetPort;
 }
@@ -109,7 +109,7 @@ export function unreadyWords(details: Unready): string {
 
 /** A clause; undefined if unknown. */
 export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefined {
-  const fault = faultsOf(port, side).find(({ code }) => code !== 'undeclared-port');
+  const fault = faultsOfPort(port, side).find(({ code }) => code !== 'undeclared-port');
   if (fault) return faultWords(fault);
   const { endpoints = [] } = port;
   if (endpoints.length === 0) return undefined;

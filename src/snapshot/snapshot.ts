@@ -76,15 +76,15 @@ export function isPortFault(finding: Finding): finding is PortFault {
 }
 
 function faultsByService(faults: readonly PortFault[]): ReadonlyMap<string, readonly PortFault[]> {
-  const single = faults.flatMap((fault) => servicesOf(fault).map((name) => ({ name, fault })));
+  const single = faults.flatMap((fault) => servicesOfFault(fault).map((name) => ({ name, fault })));
   return new Map([...groupBy(single, ({ name }) => name)].map(([name, own]) => [name, own.map(({ fault }) => fault)]));
 }
 
-function servicesOf(fault: PortFault): readonly string[] {
+function servicesOfFault(fault: PortFault): readonly string[] {
   return 'services' in fault.arguments ? fault.arguments.services : [fault.arguments.service];
 }
 
-interface AssumedValues {
+interface SnapshotAssumptions {
   readonly services: readonly AssignedService[];
   /** Addresses of Pods that are not in the input. */
   readonly pods: ReadonlySet<string>;
@@ -254,7 +254,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
   readonly assumedEndpoints: readonly AssumedWorkload[] | undefined;
-  readonly assumed: AssumedValues;
+  readonly assumed: SnapshotAssumptions;
   readonly taken: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
   readonly isAsCompiled: boolean;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { keepsRuleLines, keepsSetLines, mostRead, Output, Room } from '../../src/apply/node/output.ts';
-import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { runTool } from '../../src/apply/node/run-tool.ts';
 import { readWith } from '../../src/apply/node/tools.ts';
 import { some, triesAll } from '../support/rounds.ts';
@@ -175,7 +175,7 @@ const links = many(
 );
 const members = `create flood hash:ip family inet\n${many(memberCount, (i) => `add flood 10.${i}\n`)}`;
 
-describe.each<[string, (command: Command, out: string) => string]>([
+describe.each<[string, (command: ToolCommand, out: string) => string]>([
   [
     `${linkCount} links`,
     ({ tool, args }, out) => (tool === 'ip' && args.includes('addr') ? out.replace(/\]\s*$/, `${links}]`) : out),

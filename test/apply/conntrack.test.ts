@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { forgetStaleFlows } from '../../src/apply/node/forget-flows.ts';
-import type { Command, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, Host } from '../../src/apply/node/host.ts';
 import { behavioursOf } from '../../src/kube-proxy/releases.ts';
 import { loadBundle } from '../../src/apply/open/load-bundle.ts';
 import { fixtureBundle } from '../bundle/forge.ts';
@@ -25,7 +25,7 @@ function flow(protocol: string, source: string, to: string, port: number, reply:
 
 function withFlows(listing: string): { readonly host: Host; readonly deleted: string[] } {
   const deleted: string[] = [];
-  const run = async (command: Command) => {
+  const run = async (command: ToolCommand) => {
     const { args } = command;
     if (args[0] === '-D') deleted.push(args.join(' '));
     const stdout = args[0] === '-L' && args.includes('ipv4') ? listing : '';
@@ -107,7 +107,7 @@ test('says so where the list is not whole', async () => {
     ['garbage\n', shown(1)],
     [listed.slice(0, 60), shown(1)],
   ] as const) {
-    const run = async (command: Command) => keepLines({ kind: 'ended', status: 0, stdout, stderr }, command);
+    const run = async (command: ToolCommand) => keepLines({ kind: 'ended', status: 0, stdout, stderr }, command);
     await expect(
       forgetStaleFlows({ ...createFakeNode().host, run }, { ports: servicePorts }, newest),
     ).rejects.toMatchObject(unreadable({ problem: 'bad-output' }));
@@ -146,7 +146,7 @@ async function bundleOf(mode: string, isServed: boolean): Promise<string> {
 
 describe.each(['ipvs', 'iptables'])('an apply in %s mode after which a UDP Service is gone', (mode) => {
   const listing = flow('udp', '10.0.0.1', '10.96.0.53', 53, '10.244.9.9');
-  const isDelete = (command: Command) => command.tool === 'conntrack' && command.args[0] === '-D';
+  const isDelete = (command: ToolCommand) => command.tool === 'conntrack' && command.args[0] === '-D';
   function createNode() {
     const { host, ...node } = createFakeNode();
     const run: Host['run'] = async (command) => {

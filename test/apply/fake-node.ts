@@ -1,4 +1,4 @@
-import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, CommandResult, Host } from '../../src/apply/node/host.ts';
 import type { PathLevel } from '../../src/base/held-path.ts';
 import { dumpNft, runNft, type FakeNft } from './fake-nft.ts';
 import { connectionsIn, tableOf } from './ipvs-table-file.ts';
@@ -12,7 +12,7 @@ export interface FakeNode {
   /** Sets the clock on the wall, forward or back. */
   setClock(by: number): void;
   /** All tools that were run, in order. */
-  readonly commands: Command[];
+  readonly commands: ToolCommand[];
   /** What `iptables` is from now on. It is legacy at first. */
   useVariant(variant: 'legacy' | 'nft'): void;
   /** From now on tools are in a network that is not the node's first. `names`: the further names of its lo; undefined: old tools. */
@@ -100,7 +100,7 @@ export function createFakeNode(): FakeNode {
     '/proc/modules',
     `${files.get('/proc/modules')}${knownModules.map((name) => `${name} 1 0 - Live\n`).join('')}`,
   );
-  const commands: Command[] = [];
+  const commands: ToolCommand[] = [];
   let clock = 1_700_000_000_000;
   let uptime = 60_000;
   const host: Host = {
@@ -214,7 +214,7 @@ function dumpKernel(kernel: Kernel, files: ReadonlyMap<string, string>): string 
 }
 
 /** What is kept of what a tool printed: see Listing. */
-export function keepLines(result: CommandResult, { keeps }: Command): CommandResult {
+export function keepLines(result: CommandResult, { keeps }: ToolCommand): CommandResult {
   if (result.kind === 'missing' || !keeps) return result;
   const isKept = (line: string) => !line.endsWith('\n') || keeps(line.slice(0, -1));
   return {
@@ -229,7 +229,7 @@ export function keepLines(result: CommandResult, { keeps }: Command): CommandRes
 const ok = (stdout = ''): CommandResult => ({ kind: 'ended', status: 0, stdout, stderr: '' });
 const wrong = (stderr: string, status = 1): CommandResult => ({ kind: 'ended', status, stdout: '', stderr });
 
-function runFake(kernel: Kernel, { tool, args, stdin = '' }: Command): CommandResult {
+function runFake(kernel: Kernel, { tool, args, stdin = '' }: ToolCommand): CommandResult {
   const first = args[0];
   const [, program = '', variant = kernel.variant, verb] =
     /^(ip6?tables)(?:-(legacy|nft))?-(save|restore)$/.exec(tool) ?? [];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Command, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, Host } from '../../src/apply/node/host.ts';
 import { triesAll } from '../support/rounds.ts';
 import { failOnce, restoreFaults } from '../support/tool-faults.ts';
 import { callApply } from './call-apply.ts';
@@ -35,7 +35,7 @@ async function wantedDump(): Promise<string> {
   return node.dump();
 }
 
-function isChange({ tool, args }: Command): boolean {
+function isChange({ tool, args }: ToolCommand): boolean {
   return tool.endsWith('-restore')
     ? args[0] !== '--version'
     : args[0] === '-R' || args[0] === '-batch' || args[0] === 'restore';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/apply/state/failure.ts';
-import { formatCommand, type Command, type Host } from '../../src/apply/node/host.ts';
+import { formatCommand, type ToolCommand, type Host } from '../../src/apply/node/host.ts';
 import { some } from '../support/rounds.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
@@ -24,7 +24,7 @@ function processOf({ host, files }: FakeNode, pid: number): Host {
 }
 
 /** A host on which a tool hangs wherever `hangs` says so, and is ended as the real host ends it. */
-function hanging(host: Host, hangs: (command: Command) => boolean): Host {
+function hanging(host: Host, hangs: (command: ToolCommand) => boolean): Host {
   return {
     ...host,
     run: async (command, patience) => {
@@ -43,7 +43,7 @@ function hanging(host: Host, hangs: (command: Command) => boolean): Host {
   };
 }
 
-const isChange = ({ tool, args }: Command) => tool === 'nft' && args[0] === '-f';
+const isChange = ({ tool, args }: ToolCommand) => tool === 'nft' && args[0] === '-f';
 
 describe('with --confirm-timeout, a tool that hangs', () => {
   test.each([1, 2])('in transaction %d is ended soon, and everything is put back', async (nth) => {
@@ -61,7 +61,7 @@ describe('with --confirm-timeout, a tool that hangs', () => {
     expect(err).toMatch(/"nft -f -" has not ended within 20 s \[tool-failed\]/);
   });
 
-  test.each<[string, (command: Command) => boolean]>([
+  test.each<[string, (command: ToolCommand) => boolean]>([
     ['each change', isChange],
     ['each reading', ({ args }) => args.includes('list')],
   ])('at %s, also on the way back, keeps it up for minutes at most', async (_, hangs) => {
@@ -128,7 +128,7 @@ describe('what stands by', () => {
   async function stopMidway(node: FakeNode): Promise<string> {
     const mortal = mortalHost(processOf(node, 500), (command) => command.tool === 'nft' && isSecond(command));
     let seen = 0;
-    function isSecond(command: Command): boolean {
+    function isSecond(command: ToolCommand): boolean {
       return isChange(command) && ++seen === 2;
     }
     expect(await diesDuring(mortal, 'apply', bundle, '--confirm-timeout', '60s')).toBe(true);

@@ -1,4 +1,4 @@
-import type { Command, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import type { FakeNode } from './fake-node.ts';
 
@@ -16,7 +16,7 @@ export interface MortalHost {
 /** A host whose process can be killed: at any time, or in place of the first command for which `isFatal` says so. */
 export function mortalHost(
   host: Host,
-  isFatal: (command: Command) => boolean | Promise<boolean> = () => false,
+  isFatal: (command: ToolCommand) => boolean | Promise<boolean> = () => false,
 ): MortalHost {
   let dead = false;
   const live = async <T>(work: () => T): Promise<Awaited<T>> => {

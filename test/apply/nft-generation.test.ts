@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Command, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { writeWithEndpoints } from './edited-bundle.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
@@ -31,7 +31,7 @@ interface CountingNode {
 
 function createCountingNode(): CountingNode {
   const node = createFakeNode();
-  const run = async (command: Command) => {
+  const run = async (command: ToolCommand) => {
     const { tool, args } = command;
     if (tool === 'perl') {
       if (!made.hasPerl) return { kind: 'missing' } as const;
@@ -67,7 +67,7 @@ async function disturb(made: CountingNode, stdin = 'add table ip another\n'): Pr
   made.count++;
 }
 
-const isListing = ({ tool, args }: Command) => tool === 'nft' && args.includes('table') && args.includes('list');
+const isListing = ({ tool, args }: ToolCommand) => tool === 'nft' && args.includes('table') && args.includes('list');
 
 function takeListings({ node }: CountingNode): number {
   return node.commands.splice(0).filter(isListing).length;

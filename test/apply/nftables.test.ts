@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { ended, failOnce, idleFaults, killed, type Fault } from '../support/tool-faults.ts';
 import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
@@ -28,7 +28,7 @@ async function startNode(): Promise<FakeNode> {
   return node;
 }
 
-const isChange = ({ tool, args }: Command) => tool === 'nft' && args[0] === '-f';
+const isChange = ({ tool, args }: ToolCommand) => tool === 'nft' && args[0] === '-f';
 const listed = ({ commands }: FakeNode) => commands.filter(({ tool, args }) => tool === 'nft' && args.includes('list'));
 
 describe('apply', () => {
@@ -345,7 +345,7 @@ describe('nft goes wrong', async () => {
 describe('a change of mode', () => {
   const modes = ['ipvs', 'iptables', 'nftables'] as const;
   const bundle = (mode: string) => `fixtures/quickstart/expected-${mode}`;
-  const isOfMode: Readonly<Record<(typeof modes)[number], (command: Command) => boolean>> = {
+  const isOfMode: Readonly<Record<(typeof modes)[number], (command: ToolCommand) => boolean>> = {
     ipvs: ({ tool, args }) => tool === 'ipvsadm' && args[0] === '-R',
     iptables: ({ tool, args, stdin = '' }) =>
       tool === 'iptables-restore' && args[0] === '--noflush' && stdin.includes('KUBE-SVC-'),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Command, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, Host } from '../../src/apply/node/host.ts';
 import { tooLarge } from '../../src/apply/node/output.ts';
 import { findKubeProxy } from '../../src/apply/node/processes.ts';
 import { callApply } from './call-apply.ts';
@@ -224,7 +224,7 @@ describe('of a killed apply', () => {
 
 describe('adopts nothing', () => {
   /** Says of some listings that they are not permitted. */
-  function refusing({ host }: FakeNode, isRefused: (command: Command) => boolean): Host {
+  function refusing({ host }: FakeNode, isRefused: (command: ToolCommand) => boolean): Host {
     const stderr = 'Operation not permitted (you must be root)\n';
     return {
       ...host,
@@ -233,14 +233,14 @@ describe('adopts nothing', () => {
     };
   }
 
-  test.each<readonly [what: string, isRefused: (command: Command) => boolean]>([
+  test.each<readonly [what: string, isRefused: (command: ToolCommand) => boolean]>([
     ["kube-proxy's table of one family", ({ tool, args }) => tool === 'nft' && args.includes('ip6')],
     ['what nft lists', ({ tool, args }) => tool === 'nft' && args.includes('list')],
     ['the rules of one family', ({ tool }) => tool === 'ip6tables-save'],
   ])('adopts nothing where %s may not be read', async (_, isRefused) => {
     const node = createFakeNode();
     node.files.set('/proc/modules', `${node.files.get('/proc/modules') ?? ''}nf_tables 1 0 - Live\n`);
-    const isListing = (command: Command) => !command.args.includes('--version') && isRefused(command);
+    const isListing = (command: ToolCommand) => !command.args.includes('--version') && isRefused(command);
     const host = refusing(node, isListing);
     const before = node.dump();
     for (const args of [

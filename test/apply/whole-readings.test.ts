@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { rounds } from '../support/rounds.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
@@ -20,7 +20,7 @@ const readers: { readonly [M in Mode]: readonly string[] } = {
   nftables: ['nft', 'ip'],
 };
 
-function isReading({ tool, args }: Command): boolean {
+function isReading({ tool, args }: ToolCommand): boolean {
   switch (tool) {
     case 'iptables-save':
     case 'ip6tables-save':

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { complete, splitShellLine } from '../../src/cli/shared/common-commands.ts';
+import { completeWords, splitShellLine } from '../../src/cli/shared/common-commands.ts';
 import { findingCodes } from '../../src/base/findings/codes.ts';
 import { readPrograms, visibleFlags } from '../../packaging/programs.ts';
 import { projectFolder, runProgram } from '../support/run-kpc.ts';
@@ -131,7 +131,7 @@ describe.each(['bash', 'zsh', 'fish'] as const)('completion in %s', (shell) => {
 describe('what kpc offers', async () => {
   test.each(await readPrograms())('is every command and every flag of $name', async ({ program, commands }) => {
     const values = async (...words: readonly string[]) =>
-      (await complete(program, words, async () => [])).map(({ value }) => value);
+      (await completeWords(program, words, async () => [])).map(({ value }) => value);
     expect(await values('')).toEqual([...commands.map((command) => command.name()), 'help']);
     for (const command of commands) {
       const flags = visibleFlags(command).map(({ long }) => long);
@@ -144,7 +144,7 @@ describe('what kpc offers', async () => {
     if (!kpc) throw new Error('no kpc');
     const hostile = ['ok-name', '$(id)', 'a b', 'x;y', "q'", 'tab\tname', 'new\nline', '~root', '*'];
     const find = async () => hostile.map((value) => ({ value }));
-    expect(await complete(kpc.program, ['explain', ''], find)).toEqual([{ value: 'ok-name' }]);
+    expect(await completeWords(kpc.program, ['explain', ''], find)).toEqual([{ value: 'ok-name' }]);
   });
 
   test('takes words as a shell does', () => {

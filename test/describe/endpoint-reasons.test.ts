@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { chooseEndpoints, explainEndpoints, isUsed } from '../../src/cluster/endpoint-choice.ts';
+import { chooseEndpoints, explainEndpoints, isUsedFor } from '../../src/cluster/endpoint-choice.ts';
 import type { Endpoint, ServicePort } from '../../src/cluster/model.ts';
 import { parseAddress } from '../../src/kernel/address.ts';
 
@@ -51,7 +51,8 @@ describe('why an endpoint is used or not', () => {
       fc.property(arbitraryPort, (port) => {
         const choice = chooseEndpoints(port, node);
         const uses = explainEndpoints(port, node);
-        const used = (side: 'cluster' | 'local') => uses.filter((use) => isUsed(use[side])).map((use) => use.endpoint);
+        const used = (side: 'cluster' | 'local') =>
+          uses.filter((use) => isUsedFor(use[side])).map((use) => use.endpoint);
         expect(uses.map(({ endpoint }) => endpoint)).toEqual(port.endpoints);
         expect(used('cluster')).toEqual(choice.cluster);
         expect(used('local')).toEqual(choice.local);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readStoredSide } from '../../src/snapshot/files/read-side.ts';
 import { reportDiff } from '../../src/ask/diff/diff-report.ts';
-import { diffSides, isSame, type SideDiff } from '../../src/ask/diff/diff-sides.ts';
+import { diffSides, areSidesSame, type SideDiff } from '../../src/ask/diff/diff-sides.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { DumpedSnapshot, type Snapshot } from '../../src/snapshot/snapshot.ts';
 import { triesAll } from '../support/rounds.ts';
@@ -93,7 +93,7 @@ describe('a dump that holds only a part of a node', () => {
     const names = [...original.keys()];
     for (const [file, what, change] of changes) {
       const changed = new Map(original).set(file, change(original.get(file) ?? ''));
-      expect(isSame(diffSides(sideOf(changed), bundle, { foreign: false })), `${file}: ${what}`).toBe(false);
+      expect(areSidesSame(diffSides(sideOf(changed), bundle, { foreign: false })), `${file}: ${what}`).toBe(false);
       for (const subset of subsetsOf(names.length)) {
         const left = new Map<string, string>();
         for (const [i, each] of names.entries()) {
@@ -125,7 +125,7 @@ describe('a dump that holds only a part of a node', () => {
     const result = diffSides(sideOf(files), other, { foreign: true });
     expect(result.unaccounted.filter(isServer)).toHaveLength(7);
     expect(result.foreign.filter(isServer)).toEqual([]);
-    expect(isSame(result)).toBe(false);
+    expect(areSidesSame(result)).toBe(false);
     expect(summaryOf(result)).toContain("7 differences in what may be kube-proxy's; not compared: sets, addresses");
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ServicePort, ShownPort } from '../../src/cluster/model.ts';
 import { diffFields } from '../../src/ask/diff/service-reasons.ts';
-import { reasonWords } from '../../src/ask/diff/reason-words.ts';
+import { serviceReasonWords } from '../../src/ask/diff/reason-words.ts';
 import { address, network, servicePort } from '../modes/iptables/compile.ts';
 
 const plain = servicePort({ nodePort: 30080, affinitySeconds: 600 });
@@ -23,7 +23,7 @@ const others: readonly (readonly [Partial<ServicePort>, string])[] = [
 describe('the fields of two Service ports', () => {
   test.each(others)('%j differs', (fields, words) => {
     const reasons = diffFields(plain, { ...plain, ...fields });
-    expect(reasons.map((reason) => reasonWords(reason))).toEqual([words]);
+    expect(reasons.map((reason) => serviceReasonWords(reason))).toEqual([words]);
   });
 
   // A kernel has no rules for source ranges without endpoints, and nothing of a node port in an excerpt of its rules.

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { compareScenes, endsAlike, type Difference } from '../../src/ask/equivalence/compare.ts';
 import { Findings } from '../../src/ask/equivalence/findings.ts';
 import type { Divergence } from '../../src/ask/equivalence/effects.ts';
-import { existsOn, ownAddresses, placeSender, placesOf } from '../../src/ask/equivalence/senders.ts';
+import { existsOn, knownOwnAddresses, placeSender, placesOfSenders } from '../../src/ask/equivalence/senders.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 import { packetOf } from '../../src/ask/trace/ask.ts';
@@ -65,8 +65,8 @@ function* randomDifferences(
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
   const byte = (): number => Math.floor(random() * 254) + 1;
   const asked = portsOf(from.side);
-  const nodes = ownAddresses([from, to]);
-  const places = placesOf([from, to]);
+  const nodes = knownOwnAddresses([from, to]);
+  const places = placesOfSenders([from, to]);
   for (let i = 0; i < count; i++) {
     const place = pick(asked);
     const isV6 = place.address.includes(':');

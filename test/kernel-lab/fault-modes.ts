@@ -1,4 +1,4 @@
-import type { Command } from '../../src/apply/node/host.ts';
+import type { ToolCommand } from '../../src/apply/node/host.ts';
 import { run } from './network.ts';
 import { normalizeTables, saveByHand, saveState, type SavedState } from './saved-state.ts';
 import { makeOtherTables, saveOtherTables, saveTables, saveTablesByHand } from './saved-tables.ts';
@@ -37,7 +37,7 @@ export interface FaultMode {
   /** The file of the bundle that is spoiled. */
   readonly file: string;
   /** What another program does to the node meanwhile. */
-  readonly meddling: Command;
+  readonly meddling: ToolCommand;
   /** A kind of command that works once and never again, and what is then left to do. */
   readonly broken: { readonly fault: string; readonly tool: string | undefined; readonly left: RegExp };
   readonly conflicts: readonly Conflict[];

@@ -5,7 +5,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, Host } from '../../src/apply/node/host.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { isFull } from '../support/rounds.ts';
 import { ended, failOnce, killed, restoreFaults, type Fault } from '../support/tool-faults.ts';
@@ -117,7 +117,7 @@ const faults: Readonly<Record<string, Fault>> = {
 // Each step has a fault at least, and each fault a step.
 for (const [i, step] of mode.steps.entries()) {
   for (const [how, fault] of inTurn(Object.entries(faults), i)) {
-    const isStep = (command: Command) => command.tool === step.tool && isRestore(command);
+    const isStep = (command: ToolCommand) => command.tool === step.tool && isRestore(command);
     await expectFault(`${step.name} ${how}`, failOnce(realHost, isStep, fault, step.nth));
   }
 }
@@ -125,7 +125,7 @@ for (const [i, step] of mode.steps.entries()) {
 /** Those of iptables read nothing else in IPVS mode than in the faster kernel of iptables mode. */
 const readers = triesAll ? mode.readers : mode.readers.filter((tool) => !tool.endsWith('tables-save'));
 for (const [i, tool] of readers.entries()) {
-  const reads = (command: Command) =>
+  const reads = (command: ToolCommand) =>
     command.tool === tool && !isRestore(command) && !/^(-V|--version)$/.test(command.args[0] ?? '');
   // One tool may read both families, one after the other.
   const times = (await kpcApply(['verify', before])).commands.filter(reads).length;
@@ -140,7 +140,7 @@ for (const [i, tool] of readers.entries()) {
   }
 }
 for (const [tool, says] of inTurn(mode.oldVersions, 1)) {
-  const versions = (command: Command) => command.tool === tool && command.args[0] === '--version';
+  const versions = (command: ToolCommand) => command.tool === tool && command.args[0] === '--version';
   await expectFault(
     `${tool} is too old`,
     failOnce(realHost, versions, async () => ({ kind: 'ended', status: 0, stdout: says, stderr: '' })),

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { main } from '../../src/cli/kpc-apply/main.ts';
-import type { Command, Host } from '../../src/apply/node/host.ts';
-import { readNetwork } from '../../src/apply/node/network.ts';
+import type { ToolCommand, Host } from '../../src/apply/node/host.ts';
+import { readNodeNetwork } from '../../src/apply/node/network.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { stateFolder } from '../../src/apply/state/record.ts';
 
@@ -79,21 +79,21 @@ export interface Run {
   readonly out: string;
   readonly err: string;
   /** The tools that it ran, in order. */
-  readonly commands: readonly Command[];
+  readonly commands: readonly ToolCommand[];
 }
 
 export const stateDir = '/run/kpc';
 
 /** Where kpc-apply has the records of this network in that folder. */
 export async function networkFolder(): Promise<string> {
-  return stateFolder(stateDir, await readNetwork(realHost, true)).path;
+  return stateFolder(stateDir, await readNodeNetwork(realHost, true)).path;
 }
 
 /** Runs kpc-apply with its records in /run, which is this kernel's own. */
 export async function kpcApply(args: readonly string[], host: Host = realHost): Promise<Run> {
   let out = '';
   let err = '';
-  const commands: Command[] = [];
+  const commands: ToolCommand[] = [];
   const status = await main(
     [...args, ...(args[0] === 'doctor' || args.includes('--state-dir') ? [] : ['--state-dir', stateDir])],
     {
@@ -132,7 +132,7 @@ export async function expectApply(args: readonly string[], status: number): Prom
 }
 
 /** What changes a node, of all the tools that kpc-apply runs. */
-export function isRestore({ tool, args }: Command): boolean {
+export function isRestore({ tool, args }: ToolCommand): boolean {
   if (args[0] === '--version') return false;
   if (tool.endsWith('-restore') || tool === 'modprobe') return true;
   if (tool === 'ip') return args.includes('-batch');

@@ -5,7 +5,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, Host } from '../../src/apply/node/host.ts';
 import { readNftGeneration } from '../../src/apply/node/nft-generation.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { isFull } from '../support/rounds.ts';
@@ -22,7 +22,7 @@ makeOtherTables();
 const others = saveOtherTables();
 
 /** Of a whole table. The names of all tables cost next to nothing. */
-const isListing = ({ tool, args }: Command) => tool === 'nft' && args.includes('list') && !args.includes('tables');
+const isListing = ({ tool, args }: ToolCommand) => tool === 'nft' && args.includes('list') && !args.includes('tables');
 /** Any program does so whenever it changes a rule of its own. */
 const moveGeneration = () => run('nft', ['-f', '-'], 'add table ip passing\ndelete table ip passing\n');
 

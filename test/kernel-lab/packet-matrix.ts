@@ -2,7 +2,7 @@ import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import { families, type Family } from '../../src/kernel/family.ts';
 import type { Link } from '../../src/kernel/link/link.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
-import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
+import { prepareEvaluator, type Evaluator } from '../../src/packet/evaluate.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import { readStoredSide } from '../../src/snapshot/files/read-side.ts';
 import type { CompiledSnapshot } from '../../src/snapshot/snapshot.ts';
@@ -128,5 +128,8 @@ export function prepareNode1(state: KernelState): Evaluator {
     ['net.ipv4.conf.all.route_localnet', run('sysctl', ['-n', 'net.ipv4.conf.all.route_localnet']).trim()],
     ...state.sysctls,
   ]);
-  return prepare({ ...state, sysctls }, knowAll(links, { ipv4: read('192.168.0.1'), ipv6: read('fd00:192::1') }));
+  return prepareEvaluator(
+    { ...state, sysctls },
+    knowAll(links, { ipv4: read('192.168.0.1'), ipv6: read('fd00:192::1') }),
+  );
 }

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ruleMeaning } from '../../src/kernel/nftables/nft-delta.ts';
+import { nftRuleMeaning } from '../../src/kernel/nftables/nft-delta.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import type { NftRule } from '../../src/kernel/nftables/table.ts';
 
@@ -89,7 +89,7 @@ function tellWay({ steps }: Way, isNode: boolean): string {
   return steps
     .flatMap((step) => {
       if (step.kind !== 'rule' || (isNode && (step.hook === 'prerouting' || step.hook === 'input'))) return [];
-      return [`${step.chain} ${ruleMeaning(step.rule as NftRule)}`];
+      return [`${step.chain} ${nftRuleMeaning(step.rule as NftRule)}`];
     })
     .join('\n');
 }
@@ -151,5 +151,5 @@ function find(text: string, pattern: RegExp): string {
 function meaningOf(family: string, text: string): string {
   const { tables } = parseNftText(`table ${family} t {\nchain c {\n${text}\n}\n}\n`);
   const [rule] = tables[0]?.chains.get('c')?.rules ?? [];
-  return rule ? ruleMeaning(rule) : text;
+  return rule ? nftRuleMeaning(rule) : text;
 }

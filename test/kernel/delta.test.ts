@@ -16,7 +16,7 @@ import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
 import { parseRule } from './parse-rule.ts';
 import {
   type IpSet,
-  diffSets,
+  diffIpSets,
   formatSetsDelta,
   temporarySetName,
   splitSetsDelta,
@@ -158,10 +158,10 @@ describe("a delta's text does in the tool what the delta says", () => {
     fc.assert(
       fc.property(setsOfSets, setsOfSets, (a, b) => {
         const wanted: Kernel = new Map();
-        runIpset(wanted, formatSetsDelta(diffSets([], b)));
-        for (const way of waysToMake(diffSets(a, b), splitSetsDelta)) {
+        runIpset(wanted, formatSetsDelta(diffIpSets([], b)));
+        for (const way of waysToMake(diffIpSets(a, b), splitSetsDelta)) {
           const kernel: Kernel = new Map();
-          runIpset(kernel, formatSetsDelta(diffSets([], a)));
+          runIpset(kernel, formatSetsDelta(diffIpSets([], a)));
           for (const changes of way) runIpset(kernel, formatSetsDelta(changes));
           expect(kernel).toEqual(wanted);
         }
@@ -173,10 +173,10 @@ describe("a delta's text does in the tool what the delta says", () => {
     fc.assert(
       fc.property(sets, sets, (a, b) => {
         const wanted: Kernel = new Map();
-        runIpset(wanted, formatSetsDelta(diffSets([], b)));
-        for (const way of waysToMake(diffSets(a, b), splitSetsDelta)) {
+        runIpset(wanted, formatSetsDelta(diffIpSets([], b)));
+        for (const way of waysToMake(diffIpSets(a, b), splitSetsDelta)) {
           const kernel: Kernel = new Map();
-          runIpset(kernel, formatSetsDelta(diffSets([], a)));
+          runIpset(kernel, formatSetsDelta(diffIpSets([], a)));
           for (const changes of way) runIpset(kernel, formatSetsDelta(changes));
           expect(kernel).toEqual(wanted);
         }
@@ -260,24 +260,24 @@ describe("a delta's text does in the tool what the delta says", () => {
       maxElements: 65536,
       entries: [parseEntry('10.0.0.1', 'hash:ip')],
     } as const;
-    expect(formatSetsDelta(diffSets([set], [{ ...set, maxElements: 9 }]))).toBe(
+    expect(formatSetsDelta(diffIpSets([set], [{ ...set, maxElements: 9 }]))).toBe(
       'create KPC-SWAP hash:ip family inet maxelem 9\nadd KPC-SWAP 10.0.0.1\nswap KPC-SWAP S\ndestroy KPC-SWAP\n',
     );
-    expect(formatSetsDelta(diffSets([set], [{ ...set, type: 'hash:net' }]))).toBe(
+    expect(formatSetsDelta(diffIpSets([set], [{ ...set, type: 'hash:net' }]))).toBe(
       'destroy S\ncreate S hash:net family inet maxelem 65536\nadd S 10.0.0.1\n',
     );
-    expect(formatSetsDelta(diffSets([set], [{ ...set, entries: [parseEntry('10.0.0.2', 'hash:ip')] }]))).toBe(
+    expect(formatSetsDelta(diffIpSets([set], [{ ...set, entries: [parseEntry('10.0.0.2', 'hash:ip')] }]))).toBe(
       'del S 10.0.0.1\nadd S 10.0.0.2\n',
     );
   });
 
   test('what an ipset that was killed left of a swap goes before anything else', () => {
     const left: IpSet = { name: temporarySetName, type: 'hash:net', entries: [] };
-    const changes = splitSetsDelta(diffSets([left], [])).additions;
+    const changes = splitSetsDelta(diffIpSets([left], [])).additions;
     expect(changes).toEqual([{ kind: 'set', from: left, to: undefined }]);
     const larger: IpSet = { name: 'S', type: 'hash:ip', maxElements: 9, entries: [] };
     const small: IpSet = { ...larger, maxElements: 8 };
-    expect(diffSets([small, left], [larger])).toEqual([
+    expect(diffIpSets([small, left], [larger])).toEqual([
       { kind: 'set', from: left, to: undefined },
       { kind: 'set', from: small, to: larger },
     ]);
@@ -292,7 +292,7 @@ describe("a delta's text does in the tool what the delta says", () => {
         return { ...parseEntry(entry, 'hash:net'), ...(options.length > 0 && { options }) };
       }),
     });
-    const changes = diffSets(
+    const changes = diffIpSets(
       [set('10.0.0.0/8 nomatch', '10.1.0.0/16', '10.2.0.0/16')],
       [set('10.0.0.0/8', '10.1.0.0/16', '10.3.0.0/16')],
     );
@@ -310,7 +310,7 @@ describe("a delta's text does in the tool what the delta says", () => {
     });
     const linesOf = (maxElements: number) =>
       formatSetsDelta(
-        diffSets([set(maxElements, '10.0.0.1', '10.0.0.2')], [set(maxElements, '10.0.0.1', '10.0.0.3')]),
+        diffIpSets([set(maxElements, '10.0.0.1', '10.0.0.2')], [set(maxElements, '10.0.0.1', '10.0.0.3')]),
       ).split('\n');
     expect(linesOf(3)).toEqual(['del S 10.0.0.2', 'add S 10.0.0.3', '']);
     expect(linesOf(2).slice(1)).toEqual([
@@ -325,7 +325,7 @@ describe("a delta's text does in the tool what the delta says", () => {
   test('a set of sets goes before those that it holds', () => {
     const member: IpSet = { name: 'A', type: 'hash:ip', entries: [] };
     const holder: IpSet = { name: 'GROUP', type: 'list:set', entries: [parseEntry('A', 'list:set')] };
-    expect(formatSetsDelta(diffSets([member, holder], []))).toBe('destroy GROUP\ndestroy A\n');
+    expect(formatSetsDelta(diffIpSets([member, holder], []))).toBe('destroy GROUP\ndestroy A\n');
   });
 
   test('of two equal jumps the first goes, because iptables deletes that one', () => {
@@ -351,8 +351,8 @@ describe("a delta's text does in the tool what the delta says", () => {
   });
 
   test('entries that ipset prints in another form are the same', () => {
-    expect(diffSets([setWith('10.0.0.1,tcp:80,10.0.0.5')], [setWith('10.0.0.1,tcp:80,10.0.0.5/32')])).toEqual([]);
-    expect(diffSets([setWith('fd00::1,tcp:80,fd00::5')], [setWith('fd00::0:1,tcp:80,fd00::5/128')])).toEqual([]);
+    expect(diffIpSets([setWith('10.0.0.1,tcp:80,10.0.0.5')], [setWith('10.0.0.1,tcp:80,10.0.0.5/32')])).toEqual([]);
+    expect(diffIpSets([setWith('fd00::1,tcp:80,fd00::5')], [setWith('fd00::0:1,tcp:80,fd00::5/128')])).toEqual([]);
   });
 
   test('timeouts that are 0 stay as they are', () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { families } from '../../src/kernel/family.ts';
 import {
   formatAppends,
-  writeTables,
+  writeIptablesTables,
   type Chain,
   type TableName,
   type Tables,
@@ -38,7 +38,7 @@ describe('what is written reads back as the same state', () => {
   test.each(families)('iptables.restore, %s', (family) => {
     fc.assert(
       fc.property(tables(family), (state) => {
-        const read = parseIptablesSave(writeTables(state, formatAppends).join(''));
+        const read = parseIptablesSave(writeIptablesTables(state, formatAppends).join(''));
         expect(read.unread).toEqual([]);
         expect(sorted(read.tables)).toEqual(sorted(state));
       }),
@@ -109,7 +109,7 @@ describe('any text can be read', () => {
       fc.property(texts, (text) => {
         // A second reading finds what the first one wrote.
         const { tables: read } = parseIptablesSave(text);
-        expect(parseIptablesSave(writeTables(read, formatAppends).join('')).unread).toEqual([]);
+        expect(parseIptablesSave(writeIptablesTables(read, formatAppends).join('')).unread).toEqual([]);
         expect(parseIpsetSave(formatSets(parseIpsetSave(text).sets)).unread).toEqual([]);
         expect(parseIpvsadm(parseIpvsadm(text).virtualServers.map(formatVirtualServer).join('')).unread).toEqual([]);
         expect(parseIpBatch(formatLinks(parseIpBatch(text).links)).unread).toEqual([]);

@@ -4,7 +4,7 @@ import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
-import { prepare } from '../../src/packet/evaluate.ts';
+import { prepareEvaluator } from '../../src/packet/evaluate.ts';
 import { knowAll, stationsOf, type Knowledge } from '../../src/packet/knowledge.ts';
 import type { Link } from '../../src/kernel/link/link.ts';
 import type { Packet, PacketProtocol } from '../../src/packet/packet.ts';
@@ -73,7 +73,7 @@ const eth0: readonly Link[] = [
 ];
 
 function ask(state: Partial<KernelState>, question: Partial<Packet> = {}) {
-  const evaluate = prepare({ ...emptyState, ...state }, knowAll(eth0));
+  const evaluate = prepareEvaluator({ ...emptyState, ...state }, knowAll(eth0));
   return evaluate({
     source: readAddress('192.0.2.9'),
     destination: readAddress('10.0.0.1'),
@@ -317,7 +317,7 @@ describe('what decides between near rules', () => {
       ['ipv4 b', { listing: 'one', place: 1 }],
     ]);
     const of = (known: Knowledge['listed']) =>
-      prepare(
+      prepareEvaluator(
         { ...emptyState, ...state },
         { ...knowAll(eth0), listed: known },
       )({
@@ -339,7 +339,7 @@ describe('what decides between near rules', () => {
       reason: { kind: 'unread-rule', text: 'table x' },
     } as const;
     const evaluate = (state: Partial<KernelState>) =>
-      prepare(
+      prepareEvaluator(
         { ...emptyState, ...state },
         { ...knowAll(eth0), gaps: [gap] },
       )({

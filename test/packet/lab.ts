@@ -4,7 +4,7 @@ import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { modeHistories, newestRelease, type Release } from '../../src/kube-proxy/releases.ts';
-import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
+import { prepareEvaluator, type Evaluator } from '../../src/packet/evaluate.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { loadInputs } from '../../src/snapshot/files/read-texts.ts';
@@ -32,7 +32,7 @@ export async function labSide(mode: ProxyMode): Promise<Snapshot> {
 }
 
 export function evaluatorOf(side: Snapshot, state: KernelState = side.state): Evaluator {
-  return prepare(state, knowAll(side.links));
+  return prepareEvaluator(state, knowAll(side.links));
 }
 
 /** Who sends in the kernel tests. Where packets of pods come in matters to no rule there. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Chain, Rule, TableName, Tables } from '../../src/kernel/iptables/iptables.ts';
 import { families } from '../../src/kernel/family.ts';
 import type { NftTable } from '../../src/kernel/nftables/table.ts';
-import { formatRule as formatNftRule } from '../../src/kernel/nftables/format.ts';
+import { formatNftRule } from '../../src/kernel/nftables/format.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { portsOf } from './packets-of-side.ts';

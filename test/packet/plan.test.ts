@@ -11,7 +11,7 @@ import { contains, type Address } from '../../src/kernel/address.ts';
 import { families, type Family } from '../../src/kernel/family.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { compileNftables } from '../../src/modes/nftables/compile-nftables.ts';
-import { prepare } from '../../src/packet/evaluate.ts';
+import { prepareEvaluator } from '../../src/packet/evaluate.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { address, clusterOf, defaults, network, worker } from '../modes/iptables/compile.ts';
@@ -131,7 +131,7 @@ for (const mode of ['ipvs', 'iptables', 'nftables'] as const) {
         fc.property(portsOf(family), (ports) => {
           const settings = { ...defaults, mode, clusterCIDRs };
           const state = compilers[mode](clusterOf(...ports), node, settings, families);
-          const evaluate = prepare(state, knowAll(links));
+          const evaluate = prepareEvaluator(state, knowAll(links));
           for (const port of ports) {
             for (const { what, from, to, port: number, expected } of askAll(port, mode)) {
               const packet: Packet = {

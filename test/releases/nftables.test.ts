@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { families } from '../../src/kernel/family.ts';
-import { formatElement, formatRule } from '../../src/kernel/nftables/format.ts';
-import { ruleMeaning } from '../../src/kernel/nftables/nft-delta.ts';
+import { formatElement, formatNftRule } from '../../src/kernel/nftables/format.ts';
+import { nftRuleMeaning } from '../../src/kernel/nftables/nft-delta.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import { findTable, type NftTable } from '../../src/kernel/nftables/table.ts';
 import { behavioursOf, type Behaviour, type Release } from '../../src/kube-proxy/releases.ts';
@@ -31,7 +31,7 @@ function compile(port: ServicePort, release: Release, changed: Partial<ProxySett
   return tableOf(compileNftables(clusterOf(port), worker, { ...settings, ...changed, release }, families).nftables);
 }
 
-const rules = ({ chains }: NftTable, chain: string) => chains.get(chain)?.rules.map(formatRule);
+const rules = ({ chains }: NftTable, chain: string) => chains.get(chain)?.rules.map(formatNftRule);
 /** The chain of the Service port, or of its first endpoint, whose name begins so. */
 const chain = ({ chains }: NftTable, prefix: string) =>
   [...chains.keys()].find((name) => new RegExp(`^${prefix}[A-Z2-7]{8}-`).test(name)) ?? '';
@@ -129,7 +129,7 @@ describe('the rules that kube-proxy of a release writes', () => {
       const { tables, unread } = parseNftText(`table ip t {\n\tchain c {\n\t\t${written}\n\t}\n}\n`);
       expect(unread).toEqual([]);
       const [rule] = tables[0]?.chains.get('c')?.rules ?? [];
-      expect(rule && ruleMeaning(rule)).toBe('mark and 0x00004000 == 0 return');
+      expect(rule && nftRuleMeaning(rule)).toBe('mark and 0x00004000 == 0 return');
     },
   );
 });

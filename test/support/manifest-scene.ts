@@ -1,5 +1,5 @@
 import { wordsOf } from '../../src/say/words/words.ts';
-import { loadTexts, type InputOptions } from '../../src/snapshot/open/load-texts.ts';
+import { loadTexts, type LoadOptions } from '../../src/snapshot/open/load-texts.ts';
 import { isError } from '../../src/base/findings/finding.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { openManifests } from '../../src/snapshot/open/opened.ts';
@@ -11,7 +11,7 @@ import { judgePolicies, type PolicyFinding } from '../../src/ask/trace/network-p
 export function sceneOfManifests(
   text: string,
   node: string,
-  more: Pick<InputOptions, 'proxyMode' | 'assume'> = {},
+  more: Pick<LoadOptions, 'proxyMode' | 'assume'> = {},
 ): Scene {
   const manifests = { files: [new TextFile('in.yaml', text)], diagnostics: [] };
   const options = { traffic: true, proxyMode: 'nftables', ipFamily: 'auto', node, ...more } as const;

@@ -1,7 +1,7 @@
-import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
+import type { ToolCommand, CommandResult, Host } from '../../src/apply/node/host.ts';
 
 /** What a tool does in place of its work. `host` is the one that would have done it. */
-export type Fault = (command: Command, host: Host) => Promise<CommandResult>;
+export type Fault = (command: ToolCommand, host: Host) => Promise<CommandResult>;
 
 /** How a tool ends that prints nothing but this. */
 export const ended = (status: number, stderr = ''): CommandResult => ({ kind: 'ended', status, stdout: '', stderr });
@@ -27,7 +27,7 @@ export const restoreFaults: Readonly<Record<string, Fault>> = {
 };
 
 /** A node on which the nth command of a kind, from 1, goes wrong, and no other. */
-export function failOnce(host: Host, matches: (command: Command) => boolean, fault: Fault, nth = 1): Host {
+export function failOnce(host: Host, matches: (command: ToolCommand) => boolean, fault: Fault, nth = 1): Host {
   let seen = 0;
   return {
     ...host,

@@ -21,7 +21,7 @@ import { examineBeforeApply, examineEndpoints, examineForwarding } from '../doct
 import { examineRoom, type NodeCheck, type Needs } from '../doctor/node-checks.ts';
 import { causeOf, Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
-import { isEmptyPlan, type Plan, type SysctlChange } from '../plan/plan.ts';
+import { isEmptyPlan, type Plan, type RequiredChange } from '../plan/plan.ts';
 import { readRecord, type BundleMark } from '../state/record.ts';
 import { listSteps, toolOf } from '../plan/steps.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
@@ -61,7 +61,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
       ],
     }),
     adopt: choices.adopt,
-    excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.ipvsExcludeCidrs]),
+    excluded: requireNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.ipvsExcludeCidrs]),
     clusterIPs: new Set(bundle.cluster.servicePorts.map(({ clusterIP }) => clusterIP.text)),
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
@@ -95,7 +95,7 @@ async function decideWritable(host: Host, manifest: Manifest): Promise<readonly 
 }
 
 /** Reads CIDRs of a command line or configuration. Throws a Failure for anything else. */
-function readNetworks(cidrs: readonly string[]): readonly Network[] {
+function requireNetworks(cidrs: readonly string[]): readonly Network[] {
   return cidrs.map((cidr) => {
     const network = parseNetwork(cidr);
     if (network) return network;
@@ -112,7 +112,7 @@ export function requestNothing(
     origin: { kind: 'cleanup' },
     target: async () => ({ state: emptyState, settings: [], modules: [] }),
     adopt: choices.adopt,
-    excluded: readNetworks(choices.ipvsExcludeCidrs),
+    excluded: requireNetworks(choices.ipvsExcludeCidrs),
     drainTimeout: 0,
     confirmTimeout: choices.confirmTimeout,
     udpPorts: [],
@@ -230,7 +230,7 @@ function hasAffinity({ iptables, virtualServers, nftables }: KernelState): boole
   );
 }
 
-function remarkOnLowering({ setting: { path, name, value, reason }, from }: SysctlChange): readonly Remark[] {
+function remarkOnLowering({ setting: { path, name, value, reason }, from }: RequiredChange): readonly Remark[] {
   if (path !== sysctlPath(conntrackMax) || from === undefined || !(Number(from) > Number(value))) return [];
   return [remarkOf('lower-limit', { name, from, to: value, why: reason })];
 }

@@ -2,22 +2,22 @@ import { formatBalancer, type ProxyPort } from '../../kernel/balancer/balancer.t
 import { withoutUnwritable } from '../../kernel/iptables/iptables.ts';
 import { rulesPlaces, type FamilyTables, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { restrictState } from '../../kernel/state.ts';
-import { endOf, type Command, type CommandResult } from '../node/host.ts';
-import { placeIn } from '../node/tools.ts';
+import { endOf, type ToolCommand, type CommandResult } from '../node/host.ts';
+import { translatePlace } from '../node/tools.ts';
 import { parseReading } from '../node/node-reading.ts';
 import { endOrphans, inHaste } from '../node/tool-time-limits.ts';
-import { listSteps, type Step } from '../plan/steps.ts';
+import { listSteps, type PlanStep } from '../plan/steps.ts';
 import { settingName } from '../plan/node-decisions.ts';
 import { isEmptyPlan, type Plan } from '../plan/plan.ts';
 import { joinOwned, ownershipOf } from '../state/owned-names.ts';
 import { replaceBalancerFile } from '../state/state-files.ts';
-import { causeOf, Failure, faultOf } from '../state/failure.ts';
+import { causeOf, Failure, failureOfSignal } from '../state/failure.ts';
 import { writeRecord } from '../state/history.ts';
-import { readRecord, type OwnershipRecord, type Snapshot } from '../state/record.ts';
+import { readRecord, type OwnershipRecord, type StoredSnapshot } from '../state/record.ts';
 import { drainTerms, look, remark, type ChangeRequest, type Session } from './observe-node.ts';
 
 /** Returns the steps it carried out. Throws a Failure at the first that fails. */
-export async function runPlan(session: Session, plan: Plan): Promise<readonly Step[]> {
+export async function runPlan(session: Session, plan: Plan): Promise<readonly PlanStep[]> {
   const { onEvent, signal } = session;
   const steps = listSteps(plan);
   for (const [i, step] of steps.entries()) {
@@ -29,7 +29,7 @@ export async function runPlan(session: Session, plan: Plan): Promise<readonly St
 }
 
 export function assertNoFault(signal: AbortSignal | undefined): void {
-  const fault = faultOf(signal);
+  const fault = failureOfSignal(signal);
   if (fault) throw fault;
 }
 
@@ -40,7 +40,7 @@ export function assertNotInterrupted(signal: AbortSignal | undefined): void {
 }
 
 /** Throws a Failure if a tool reports one. Success proves little: the caller reads the node back. */
-async function runStep(session: Session, step: Step): Promise<void> {
+async function runStep(session: Session, step: PlanStep): Promise<void> {
   const { host } = session;
   if (step.kind === 'run') return assertDone(step.command, await host.run(step.command));
   if (step.kind === 'balance') return setBalancer(session, step.proxyPorts);
@@ -63,7 +63,7 @@ async function setBalancer(session: Session, proxyPorts: readonly ProxyPort[]): 
   onEvent(remark('balancer-not-reloaded', { path: folder.balancer }));
 }
 
-function assertDone(command: Command, result: CommandResult): void {
+function assertDone(command: ToolCommand, result: CommandResult): void {
   const { tool } = command;
   if (result.kind === 'missing') {
     throw new Failure('tool-missing', { tool, to: 'change' });
@@ -76,7 +76,7 @@ function assertDone(command: Command, result: CommandResult): void {
 }
 
 /** The input line that a tool complains of: iptables-restore, ipset, `ip -batch` and nft name it, ipvsadm does not. */
-function findLine({ stdin }: Command, said: string) {
+function findLine({ stdin }: ToolCommand, said: string) {
   const match = /line:? (\d+)|Command failed -:(\d+)|^\/dev\/stdin:(\d+):/m.exec(said);
   const number = match?.slice(1).find((each) => each !== undefined);
   const text = number === undefined ? undefined : stdin?.split('\n')[Number(number) - 1];
@@ -88,7 +88,7 @@ const attempts = 3;
 /** Restores a snapshot: tries every step, waits long for none; returns what is left undone. `unconfirmed`: this process's own apply. */
 export async function putBack(
   session: Session,
-  snapshot: Snapshot,
+  snapshot: StoredSnapshot,
   unconfirmed?: string,
 ): Promise<Plan | 'nothing' | undefined> {
   const { reading } = snapshot;
@@ -125,7 +125,7 @@ async function endJournal({ host, folder, onEvent }: Session, record: OwnershipR
   }
 }
 
-export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
+export function requestSnapshot(snapshot: StoredSnapshot): ChangeRequest {
   const owned = joinOwned(snapshot.record.owned, snapshot.touched);
   const { variants } = snapshot.reading;
   const state = restrictState(parseReading(snapshot.reading), ownershipOf(owned, variants));
@@ -138,7 +138,7 @@ export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
     origin: { kind: 'rollback', to: snapshot.state },
     target: async (used) => ({
       // Rules go back to the variant of iptables they were in, except those that no tool can write again.
-      state: { ...state, iptables: moveTables(state.iptables, (place) => placeIn(place, variants, used)) },
+      state: { ...state, iptables: moveTables(state.iptables, (place) => translatePlace(place, variants, used)) },
       settings,
       modules: [],
     }),

@@ -11,7 +11,7 @@ import { addressKey, isNothingOwned, joinOwned, nothingOwned, withoutOwned } fro
 import { claimBalancerFile, rememberTables } from '../state/state-files.ts';
 import { causeOf, explainError, Failure } from '../state/failure.ts';
 import { commit, isRepair, joinSettingsMade, makingSpace, nextId, stateAfter, writeRecord } from '../state/history.ts';
-import { writeJson, type OwnershipRecord, type Snapshot, type StateMark } from '../state/record.ts';
+import { writeJson, type OwnershipRecord, type StoredSnapshot, type StateMark } from '../state/record.ts';
 import {
   drainTerms,
   look,
@@ -21,7 +21,7 @@ import {
   type ChangeRequest,
   type OwnedState,
   type Observation,
-  type Progress,
+  type ChangeProgress,
   type Session,
 } from './observe-node.ts';
 import { assertNoFault, putBack, runPlan } from './carry-out.ts';
@@ -103,7 +103,7 @@ async function makeChange(
   // An operator who may be cut off from the node must not wait for a tool that hangs. Test: apply/hanging-tools.test.ts.
   const hasty = unconfirmed && inHaste(host, folder, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
   const working = { ...session, host: hasty?.host ?? host };
-  const progress = await carryOut(working, before);
+  const progress = await carryOutPlan(working, before);
   const after = await readBack(working, request, joinOwned(owned, plan.ownership.ownedDuring), before, progress);
   const { kept, draining, leftIpvs } = after.plan;
   const ownedAfter = request.ownedAfter ?? plan.ownership.ownedAfter;
@@ -136,7 +136,7 @@ async function takeSnapshot(
   { reading, plan }: Observation,
   { record, unfinished }: OwnedState,
   state: StateMark,
-): Promise<Snapshot> {
+): Promise<StoredSnapshot> {
   const now = { takenAt: host.now(), touched: nothingOwned, settingsMade: {} };
   const before = unfinished ?? { ...now, reading, record };
   const settingsMade = Object.fromEntries(plan.settings.map(({ setting: { path, value } }) => [path, [value]]));
@@ -196,7 +196,7 @@ export function assertNoConflicts(plan: Plan): void {
   if (conflicts.length > 0) throw new Failure('conflict', { objects: conflicts });
 }
 
-async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
+async function writeJournal({ host, folder }: Session, snapshot: StoredSnapshot): Promise<void> {
   try {
     await makingSpace(host, folder, () => writeJson(host, folder.journal, snapshot));
     await host.remove(folder.lastCommand);
@@ -206,7 +206,7 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
 }
 
 /** Carries out a plan. Then looks at connections again, and removes the draining real servers that have none left. */
-async function carryOut(session: Session, { plan, traffic, terms }: Observation): Promise<Progress> {
+async function carryOutPlan(session: Session, { plan, traffic, terms }: Observation): Promise<ChangeProgress> {
   const first = withoutRelease(plan);
   const steps = await runPlan(session, first);
   const leavesIpvs = plan.takeover !== undefined;
@@ -245,11 +245,11 @@ async function readBack(
   request: ChangeRequest,
   owned: OwnedNames,
   before: Observation,
-  done: Progress,
+  done: ChangeProgress,
 ): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: done.plan.draining, leftIpvs: done.plan.leftIpvs };
-  const lookAgain = (earlier: Observation, progress: Progress) =>
+  const lookAgain = (earlier: Observation, progress: ChangeProgress) =>
     look(session, request, owned, terms, { since: { earlier, ...progress } });
   let after = await lookAgain(before, done);
   const { modules, delta } = after.plan;

@@ -29,8 +29,8 @@ import {
   sysctlOfLink,
 } from '../../kernel/sysctls-and-modules.ts';
 import { Room, tooLarge, isKeptWhole } from '../node/output.ts';
-import { readVariants, toolNames, variantOf, faultOfLines, readWith, type Variants } from '../node/tools.ts';
-import { neededOf, parseReading, readNode, type ReadingScope } from '../node/node-reading.ts';
+import { readVariants, toolNames, variantOfPlace, faultOfLines, readWith, type Variants } from '../node/tools.ts';
+import { neededOf, parseReading, readWholeNode, type ReadingScope } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/owned-names.ts';
 import { decideOwnership } from '../plan/ownership.ts';
 import { readRecord } from '../state/record.ts';
@@ -48,12 +48,12 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const leftOut = new Map<string, Failure>();
   const variants = await readVariants(host);
   const lacking = new Set<RulesPlace>();
-  const reading = await readNode(host, {
+  const reading = await readWholeNode(host, {
     needed: neededOf(emptyState, record.owned, variants),
     variants,
     onLeftOut: (failure, tool) => void leftOut.set(tool, failure),
     timeouts: true,
-    roomForOthers: roomFor(lacking),
+    roomForOthers: limitListings(lacking),
     settings: names.map(sysctlPath),
   });
   for (const { finding } of leftOut.values()) onEvent(remark('dump-lacks', { failure: finding }));
@@ -97,7 +97,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
 }
 
 /** Gives each place the room its listing needs, and adds those that need more to `lacking`. */
-function roomFor(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] {
+function limitListings(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] {
   return (place) => {
     const room = new Room(mostListed);
     lacking.delete(place);
@@ -182,7 +182,7 @@ async function listNetwork(
     text === undefined ? '' : `$ ${prompt}\n${text}`;
   const rules = rulesPlaces.map((place) => {
     // A node with both variants needs the variant in the prompt.
-    const prompt = `${toolNames[familyOfPlace(place)]}-${variantOf(place, variants)}-save`;
+    const prompt = `${toolNames[familyOfPlace(place)]}-${variantOfPlace(place, variants)}-save`;
     if (lacking.has(place))
       onLeftOut(
         'chains of iptables of other programs',
@@ -228,7 +228,9 @@ async function listOtherTables(host: Host, iptables: KernelState['iptables'], va
   const isListed = (word: string, name: string): boolean => {
     const family = families.find((each) => nftFamily[each] === word);
     const table = tableNames.find((each) => each === name);
-    const place = rulesPlaces.find((each) => familyOfPlace(each) === family && variantOf(each, variants) === 'nft');
+    const place = rulesPlaces.find(
+      (each) => familyOfPlace(each) === family && variantOfPlace(each, variants) === 'nft',
+    );
     return place !== undefined && (isKubeProxyTable(name) || (table !== undefined && !!iptables[place]?.[table]));
   };
   let isKept = false;

@@ -6,15 +6,21 @@ import type { OwnedNames } from '../state/owned-lists.ts';
 import { isNothingOwned, joinOwned } from '../state/owned-names.ts';
 import { readBalancerFile, recallTables, type KnownTables } from '../state/state-files.ts';
 import type { Failure } from '../state/failure.ts';
-import { readJournal, readRecord, type OwnershipRecord, type Snapshot, type StateFolder } from '../state/record.ts';
-import { countNftTransactions, type Step } from '../plan/steps.ts';
+import {
+  readJournal,
+  readRecord,
+  type OwnershipRecord,
+  type StoredSnapshot,
+  type StateFolder,
+} from '../state/record.ts';
+import { countNftTransactions, type PlanStep } from '../plan/steps.ts';
 import type { Host } from '../node/host.ts';
 import { readVariants, type Variants } from '../node/tools.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
 import {
   neededOf,
   parseReading,
-  readNode,
+  readWholeNode,
   textsBut,
   type NodeReading,
   type ReadingPart,
@@ -50,7 +56,7 @@ export interface Session {
 export type ChangeEvent =
   | { readonly kind: 'recovering' }
   | { readonly kind: 'reading' }
-  | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
+  | { readonly kind: 'step'; readonly step: PlanStep; readonly number: number; readonly of: number }
   | { readonly kind: 'checking' }
   | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
   /** A tool takes long: since when (milliseconds since 1970), and its limit in milliseconds. */
@@ -119,7 +125,7 @@ export function drainTerms(host: Host, request: ChangeRequest, record?: Ownershi
 
 export interface OwnedState {
   readonly record: OwnershipRecord;
-  readonly unfinished: Snapshot | undefined;
+  readonly unfinished: StoredSnapshot | undefined;
   readonly owned: OwnedNames;
 }
 
@@ -145,17 +151,17 @@ export interface Observation {
   readonly terms: DrainTerms;
 }
 
-export interface Progress {
+export interface ChangeProgress {
   readonly plan: Plan;
   readonly changed: ReadonlySet<ReadingPart>;
-  readonly steps: readonly Step[];
+  readonly steps: readonly PlanStep[];
   readonly traffic: OpenTraffic;
 }
 
 interface Grounds {
   /** Whether to use the nftables tables stored in the state folder. */
   readonly recalls?: boolean | undefined;
-  readonly since?: (Progress & { readonly earlier: Observation }) | undefined;
+  readonly since?: (ChangeProgress & { readonly earlier: Observation }) | undefined;
 }
 
 export async function look(
@@ -209,20 +215,20 @@ async function readAtGeneration(
   const generation = scope.needed.has('nft ipv4') ? await readNftGeneration(host) : undefined;
   const known =
     generation && (since ? deduceTables(since, generation) : folder && (await recallTables(host, folder, generation)));
-  const reading = await readNode(host, scope, { ...unchanged, ...known });
+  const reading = await readWholeNode(host, scope, { ...unchanged, ...known });
   const isRead = !unchanged || unchanged['nft ipv4'] === undefined;
   if (known || !generation || !isRead) return { reading, tables: known };
   const isOneMoment = isLaterBy(0, generation, await readNftGeneration(host));
-  return { reading, tables: isOneMoment ? tablesOf(reading, generation) : undefined };
+  return { reading, tables: isOneMoment ? knownTables(reading, generation) : undefined };
 }
 
-function tablesOf(reading: NodeReading, generation: NftGeneration): KnownTables {
+function knownTables(reading: NodeReading, generation: NftGeneration): KnownTables {
   return { generation, 'nft ipv4': reading['nft ipv4'], 'nft ipv6': reading['nft ipv6'] };
 }
 
 /** The tables after a change, if they were known before and the only transactions since are this change's. */
 function deduceTables(
-  { earlier, plan, steps }: Progress & { readonly earlier: Observation },
+  { earlier, plan, steps }: ChangeProgress & { readonly earlier: Observation },
   generation: NftGeneration,
 ): KnownTables | undefined {
   const transactions = countNftTransactions(plan, steps);

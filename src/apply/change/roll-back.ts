@@ -9,7 +9,7 @@ import { Failure } from '../state/failure.ts';
 import { findState, readHistory, type History } from '../state/history.ts';
 import { noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
 import type { Plan, WantedNode } from '../plan/plan.ts';
-import { readJournal, readRecord, type Snapshot, type StateMark } from '../state/record.ts';
+import { readJournal, readRecord, type StoredSnapshot, type StateMark } from '../state/record.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
 import { assertNoOrphans } from '../node/tool-time-limits.ts';
 import { endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
@@ -76,13 +76,13 @@ export async function listStates(session: Session): Promise<RollBackStates> {
   return { ...history, last: await readLastCommand(session), isUnfinished: unfinished !== undefined };
 }
 
-type Choice =
+type RollBackChoice =
   | { readonly to: StateMark; readonly request: ChangeRequest; readonly unfinished?: undefined }
   /** The state before an unfinished apply. */
-  | { readonly to?: undefined; readonly request: ChangeRequest; readonly unfinished: Snapshot };
+  | { readonly to?: undefined; readonly request: ChangeRequest; readonly unfinished: StoredSnapshot };
 
 /** Throws a Failure if there is nothing to undo. */
-async function choose(session: Session, { to, drainTimeout }: RollBackChoices): Promise<Choice> {
+async function choose(session: Session, { to, drainTimeout }: RollBackChoices): Promise<RollBackChoice> {
   const { host, folder } = session;
   // This must work even if the record is damaged.
   const unfinished = await readJournal(host, folder);
@@ -102,7 +102,7 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
  * Asks for the node as it was, without reviving real servers that were draining then and have gone. Restores a setting only if kpc-apply
  * set it and it still has that value; otherwise it is the administrator's.
  */
-function requestState(snapshot: Snapshot): ChangeRequest {
+function requestState(snapshot: StoredSnapshot): ChangeRequest {
   const whole = requestSnapshot(snapshot);
   const { record, settingsMade } = snapshot;
   const places = new Set(record.draining.map(({ virtualServer, realServer }) => placeKey(virtualServer, realServer)));

@@ -6,7 +6,7 @@ import { causeOf, Failure } from '../state/failure.ts';
 import { commit } from '../state/history.ts';
 import { noteCommand } from '../state/last-command.ts';
 import { findHolder, findProcess, identifyOwnProcess, withLock } from '../state/lock.ts';
-import { readJournal, readJson, writeJson, type OwnershipRecord, type StateFolder } from '../state/record.ts';
+import { readJournal, readJsonFile, writeJson, type OwnershipRecord, type StateFolder } from '../state/record.ts';
 import type { unconfirmedSchema } from '../state/schemas.ts';
 import { remark, type Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
@@ -15,7 +15,7 @@ import { assertNotInterrupted, putBack } from './carry-out.ts';
 type Unconfirmed = Shaped<typeof unconfirmedSchema>;
 
 function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {
-  return readJson<Unconfirmed>(host, path, unconfirmedCheck, 'unconfirmed');
+  return readJsonFile<Unconfirmed>(host, path, unconfirmedCheck, 'unconfirmed');
 }
 
 function isHere({ bootId, network }: Unconfirmed, folder: StateFolder): boolean {
@@ -231,9 +231,9 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
     const unconfirmed = await findUnconfirmed(session, id);
     if (!unconfirmed) return 'nothing-to-do';
     let outcome: StandByOutcome | 'busy' = 'busy';
-    if (await isLeft(session, unconfirmed)) {
+    if (await isAbandoned(session, unconfirmed)) {
       if ((await host.readFile(folder.awaiting).catch(() => '')) === undefined) await host.sleep(orphanMilliseconds);
-      outcome = await unlessBusy(session, 'rollback of an unconfirmed apply', () => end(session, id));
+      outcome = await unlessBusy(session, 'rollback of an unconfirmed apply', () => endStandBy(session, id));
     }
     if (outcome === 'busy') {
       await endIdle(session, unconfirmed);
@@ -255,14 +255,14 @@ async function findUnconfirmed(session: Session, id: string): Promise<Unconfirme
 }
 
 /** Whether another process must end it: its deadline has passed, or it died before asking. */
-async function isLeft({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<boolean> {
+async function isAbandoned({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<boolean> {
   const question = await findQuestion(host, folder.awaiting, unconfirmed.id);
   if (question) return host.uptime() >= question.deadline;
   return (await findProcess(host, unconfirmed)) === 'gone';
 }
 
 /** Call it with the lock held. */
-async function end(session: Session, id: string): Promise<StandByOutcome> {
+async function endStandBy(session: Session, id: string): Promise<StandByOutcome> {
   const { host, folder } = session;
   const unconfirmed = await findUnconfirmed(session, id);
   if (!unconfirmed) return 'nothing-to-do';

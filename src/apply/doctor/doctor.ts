@@ -14,18 +14,26 @@ import {
   type Needs,
 } from './node-checks.ts';
 import { excerptOf, type Host } from '../node/host.ts';
-import { readNetwork } from '../node/network.ts';
+import { readNodeNetwork } from '../node/network.ts';
 import { mostSaid, Room } from '../node/output.ts';
 import { capNetAdmin, capSysModule, findKubeProxy, hasCapability } from '../node/processes.ts';
 import { writesNewSets } from '../../kube-proxy/nft-table.ts';
-import { compareVersions, isRefusal, parseVersion, tools, readVariants, variantOf, type Tool } from '../node/tools.ts';
+import {
+  compareVersions,
+  isRefusal,
+  parseVersion,
+  tools,
+  readVariants,
+  variantOfPlace,
+  type Tool,
+} from '../node/tools.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { isNothingOwned, nothingOwned } from '../state/owned-names.ts';
 import { explainError, type Failure } from '../state/failure.ts';
 import { listOtherNetworks, readJournal, readRecord, stateFolder } from '../state/record.ts';
 import { assertTrustedState } from '../state/trusted-files.ts';
 import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
-import { parseReading, readNode, type ReadingPart, type ReadingScope } from '../node/node-reading.ts';
+import { parseReading, readWholeNode, type ReadingPart, type ReadingScope } from '../node/node-reading.ts';
 import { decideOwnership } from '../plan/ownership.ts';
 import { emptyState } from '../../kernel/state.ts';
 
@@ -143,7 +151,7 @@ async function examineReading({ host, needs, mayChange }: Examined): Promise<rea
   const others = { 'nft ipv4': '', 'nft ipv6': '', 'other ipv4': '', 'other ipv6': '' };
   const scope = { needed, variants: await readVariants(host), timeouts: false, settings: [] };
   try {
-    const { addresses } = await readNode(host, scope, { ...others, ...unread });
+    const { addresses } = await readWholeNode(host, scope, { ...others, ...unread });
     return examineAddresses(needs, addresses);
   } catch (error) {
     const failure = explainError(error);
@@ -231,9 +239,9 @@ async function examineVariants({ host, needs, mayChange }: Examined, owned: Owne
     onLeftOut: (failure) => void (unread ??= failure),
   };
   const others = { ipset: '', ipvsadm: '', 'ipvs timeouts': '', addresses: '', 'nft ipv4': '', 'nft ipv6': '' };
-  const state = parseReading(await readNode(host, scope, { ipv4: '', ipv6: '', ...others, addresses: '[]' }));
+  const state = parseReading(await readWholeNode(host, scope, { ipv4: '', ipv6: '', ...others, addresses: '[]' }));
   const decision = decideOwnership(state, emptyState, { owned, variants, adopt: false, excluded: [] });
-  const both = { variant: variants.ipv4, other: variantOf('other ipv4', variants) };
+  const both = { variant: variants.ipv4, other: variantOfPlace('other ipv4', variants) };
   const held = [
     { by: 'kpc-apply', chains: decision.owned.chains.length },
     { by: 'kube-proxy', chains: decision.leftovers.length },
@@ -338,7 +346,7 @@ export async function examineState(
   let owned = nothingOwned;
   try {
     await assertTrustedState(host, base);
-    const folder = stateFolder(base, await readNetwork(host, false));
+    const folder = stateFolder(base, await readNodeNetwork(host, false));
     ({ owned } = await readRecord(host, folder));
     const others = await listOtherNetworks(host, folder);
     const check = (await readJournal(host, folder))

@@ -30,7 +30,7 @@ export const metricFacts = {
 };
 
 type MetricName = keyof typeof metricFacts;
-type Labels = Readonly<Record<string, string>>;
+type MetricLabels = Readonly<Record<string, string>>;
 
 /** Upper bounds, in seconds. */
 const buckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
@@ -39,13 +39,13 @@ export class Metrics {
   readonly #values = new Map<MetricName, Map<string, number>>();
 
   /** Adds to a counter; 0 makes it appear before it first grows. */
-  count(name: MetricName, labels: Labels, by = 1, part = ''): void {
+  count(name: MetricName, labels: MetricLabels, by = 1, part = ''): void {
     const series = `${name}${part}${formatLabels(labels)}`;
     const known = this.#values.get(name) ?? new Map<string, number>();
     this.#values.set(name, known.set(series, (known.get(series) ?? 0) + by));
   }
 
-  set(name: MetricName, value: number, labels: Labels = {}): void {
+  set(name: MetricName, value: number, labels: MetricLabels = {}): void {
     this.#values.set(name, new Map([[`${name}${formatLabels(labels)}`, value]]));
   }
 
@@ -67,7 +67,7 @@ export class Metrics {
   }
 }
 
-function formatLabels(labels: Labels): string {
+function formatLabels(labels: MetricLabels): string {
   const escape = (value: string) => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
   const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escape(value)}"`);
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;

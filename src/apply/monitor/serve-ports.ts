@@ -7,16 +7,16 @@ import { addressesIn, nodePortNetworks } from '../../cluster/node-context.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../node/host.ts';
-import { readAddresses } from '../node/node-reading.ts';
+import { readAddressList } from '../node/node-reading.ts';
 
-export interface Answer {
+export interface HttpAnswer {
   readonly status: 200 | 404 | 503;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /** Answers a path such as "/metrics"; undefined if there is no such page. */
-type AnswerPath = (path: string) => Answer | undefined;
+type AnswerPath = (path: string) => HttpAnswer | undefined;
 
 /** Limits of all connections together, so that neither descriptors nor memory run out. */
 const limits = {
@@ -29,7 +29,7 @@ const limits = {
   closing: 1000,
 };
 
-interface Connection {
+interface HttpConnection {
   readonly server: Server;
   readonly client: string;
   isSilent: boolean;
@@ -41,7 +41,7 @@ interface Connection {
  */
 class HttpConnections {
   /** The oldest first. */
-  readonly #open = new Map<Socket, Connection>();
+  readonly #open = new Map<Socket, HttpConnection>();
 
   async listen(address: string, port: number, answer: AnswerPath): Promise<Server> {
     // Half open: a client may end its side after the request and still gets the answer.
@@ -113,7 +113,7 @@ class HttpConnections {
   }
 }
 
-const notFound: Answer = { status: 404, headers: { 'Content-Type': 'text/plain' }, body: 'not found\n' };
+const notFound: HttpAnswer = { status: 404, headers: { 'Content-Type': 'text/plain' }, body: 'not found\n' };
 
 /** "GET /healthz?verbose HTTP/1.1", or with a whole URL, as a proxy sends it. */
 const requestLine = /^([A-Z]+) (?:https?:\/\/[^/?# ]*)?(\/[^?# ]*)?(?:[?#]\S*)? HTTP\/1\.[01]\r?\n/;
@@ -207,7 +207,7 @@ export async function chooseListenAddresses(host: Host, manifest: Manifest): Pro
   const choose = async (family: Family, everywhere: string): Promise<readonly string[]> => {
     const networks = nodePortNetworks(manifest.settings, node, family);
     if (networks.matchesAll) return [everywhere];
-    const { links } = parseIpAddrJson(await readAddresses(host));
+    const { links } = parseIpAddrJson(await readAddressList(host));
     const hostAddresses = links.flatMap((link) => link.addresses).map(({ address }) => address);
     return addressesIn(networks, { hostAddresses }).map((address) => address.text);
   };
@@ -229,7 +229,7 @@ export function healthCheckPorts(manifest: Manifest, listenOn: ListenAddresses, 
 }
 
 /** The body matches kube-proxy's byte for byte. */
-function answerHealthCheck(service: string, localEndpoints: number, serviceProxyHealthy: boolean): Answer {
+function answerHealthCheck(service: string, localEndpoints: number, serviceProxyHealthy: boolean): HttpAnswer {
   const [namespace = '', name = ''] = service.split('/', 2);
   const body = { service: { namespace, name }, localEndpoints, serviceProxyHealthy };
   return {

@@ -1,6 +1,6 @@
 import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
 import { causeOf, Failure } from '../state/failure.ts';
-import { createPorts, healthCheckPorts, type Answer, type ServedPort, type ServedPorts } from './serve-ports.ts';
+import { createPorts, healthCheckPorts, type HttpAnswer, type ServedPort, type ServedPorts } from './serve-ports.ts';
 import { WatchMetrics, type Round } from './metrics.ts';
 import { isDone } from '../change/observe-node.ts';
 import type { Watch } from '../change/watch.ts';
@@ -109,7 +109,7 @@ const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Fam
 const goZeroTime = '0001-01-01T00:00:00Z';
 
 /** Answers like kube-proxy (pkg/proxy/healthcheck/proxy_health.go): 200 or 503, and JSON with the same fields. */
-export function answerHealth({ now, lastSuccess, families }: Health, healthy: boolean, more?: object): Answer {
+export function answerHealth({ now, lastSuccess, families }: Health, healthy: boolean, more?: object): HttpAnswer {
   const currentTime = new Date(now);
   const last = lastSuccess === undefined ? goZeroTime : new Date(lastSuccess);
   const status = Object.fromEntries(families.map((family) => [familyNames[family], { lastUpdated: last, healthy }]));

@@ -1,10 +1,10 @@
-import { readFlow } from '../../kernel/conntrack.ts';
+import { readTrackedFlow } from '../../kernel/conntrack.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import {
   deleteArguments,
   forgottenFlows,
   staleFlowFinder,
-  type ServedPorts,
+  type PresentPorts,
   type StaleFlowRules,
 } from '../../cluster/stale-flows.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
@@ -21,12 +21,12 @@ const mostPairs = 10_000;
  */
 export async function forgetStaleFlows(
   host: Host,
-  { ports, gone = [] }: ServedPorts,
+  { ports, gone = [] }: PresentPorts,
   behaviours: Behaviours,
 ): Promise<void> {
   const rules = { ...forgottenFlows(behaviours), isToNode: () => true };
   for (const family of families) {
-    const isLooked = (port: ServedPorts['ports'][number]) => port.family === family && port.protocol === 'UDP';
+    const isLooked = (port: PresentPorts['ports'][number]) => port.family === family && port.protocol === 'UDP';
     const served = { ports: ports.filter(isLooked), gone: gone.filter(isLooked) };
     if (served.ports.length + served.gone.length === 0) continue;
     const pairs = await listStalePairs(host, family, served, rules);
@@ -43,7 +43,7 @@ export async function forgetStaleFlows(
 async function listStalePairs(
   host: Host,
   family: Family,
-  served: Required<ServedPorts>,
+  served: Required<PresentPorts>,
   rules: StaleFlowRules,
 ): Promise<readonly (readonly string[])[]> {
   const findStale = staleFlowFinder(served, rules);
@@ -57,7 +57,7 @@ async function listStalePairs(
   const keeps = (line: string): boolean => {
     if (isFlow(line)) listed++;
     const isMeant = isAnyPort || numbers.has(/ dport=(\d+) /.exec(line)?.[1] ?? '');
-    const flow = isMeant && pairs.size <= mostPairs && readFlow(line);
+    const flow = isMeant && pairs.size <= mostPairs && readTrackedFlow(line);
     if (typeof flow !== 'object' || !findStale(flow)) return false;
     const args = deleteArguments(flow);
     pairs.set(args.join(' '), args);

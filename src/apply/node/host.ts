@@ -15,9 +15,9 @@ export interface Host {
   /** Where to look for tools, as a PATH. */
   readonly toolPath?: string | undefined;
   /** Runs a tool to its end, in the C locale. Throws a Failure if it does not end in time. */
-  run(command: Command, patience?: Patience): Promise<CommandResult>;
+  run(command: ToolCommand, patience?: Patience): Promise<CommandResult>;
   /** Starts a process that outlives this one and its terminal. Returns at its first output, or throws. */
-  startApart(command: Command): Promise<void>;
+  startApart(command: ToolCommand): Promise<void>;
   kill(pid: number): Promise<void>;
   /** Undefined if there is no such file. Throws a Failure if a listing has no room; `listing` is for files of /proc. */
   readFile(path: string, listing?: Listing): Promise<string | undefined>;
@@ -58,7 +58,7 @@ export interface Listing {
   readonly room?: Room | undefined;
 }
 
-export interface Command extends Listing {
+export interface ToolCommand extends Listing {
   readonly tool: string;
   readonly args: readonly string[];
   readonly stdin?: string | undefined;
@@ -85,12 +85,12 @@ export type CommandResult =
       readonly cut?: 'stdout' | 'stderr' | undefined;
     };
 
-export function formatCommand(command: Command): string {
+export function formatCommand(command: ToolCommand): string {
   return [command.tool, ...command.args].join(' ');
 }
 
 /** How a tool ended, and what it said on stderr. */
-export function endOf(command: Command, { status, signal, stderr }: CommandResult & { kind: 'ended' }): CommandEnd {
+export function endOf(command: ToolCommand, { status, signal, stderr }: CommandResult & { kind: 'ended' }): CommandEnd {
   return { command: formatCommand(command), status, signal, said: excerptOf(stderr) };
 }
 

@@ -25,14 +25,14 @@ export async function readModuleIndex(host: Host, modules: readonly string[]): P
   const listed = await host.readFile('/proc/modules');
   const loaded = new Set(namesIn(listed));
   const loadsModules = listed !== undefined;
-  if (modules.every((module) => loaded.has(normalize(module)))) {
+  if (modules.every((module) => loaded.has(normalizeModule(module)))) {
     return { present: loaded, loadable: new Set(), complete: true, loadsModules };
   }
   const release = ((await host.readFile('/proc/sys/kernel/osrelease')) ?? '').trim();
   const [builtIn, dependencies] = await Promise.all(
     ['modules.builtin', 'modules.dep'].map((file) => host.readFile(`/lib/modules/${release}/${file}`)),
   );
-  const asked = [...new Set([...modules.map(normalize), ...Object.keys(signs)])];
+  const asked = [...new Set([...modules.map(normalizeModule), ...Object.keys(signs)])];
   const isShown = await Promise.all(asked.map((module) => hasSign(host, module)));
   const present = new Set([...loaded, ...namesIn(builtIn), ...asked.filter((_, i) => isShown[i])]);
   return { present, loadable: new Set(namesIn(dependencies)), complete: dependencies !== undefined, loadsModules };
@@ -48,7 +48,7 @@ async function hasSign(host: Host, module: string): Promise<boolean> {
 }
 
 export function findModule(index: ModuleIndex, module: string): ModulePlace {
-  const name = normalize(module);
+  const name = normalizeModule(module);
   if (index.present.has(name)) return 'present';
   if (index.loadable.has(name) && index.loadsModules) return 'loadable';
   if (index.complete) return 'missing';
@@ -62,12 +62,12 @@ export function isInKernel(index: ModuleIndex, module: string): boolean {
 }
 
 /** modprobe and /proc/modules treat - and _ alike. */
-function normalize(module: string): string {
+function normalizeModule(module: string): string {
   return module.replaceAll('-', '_');
 }
 
 /** "kernel/net/netfilter/ipvs/ip_vs.ko.zst: …" or "ip_vs 180224 6 - Live" → "ip_vs". '' if the line names none. */
 function moduleOfLine(line: string): string {
   const [path = ''] = line.split(/[: ]/, 1);
-  return normalize(path.slice(path.lastIndexOf('/') + 1).replace(/\.ko(\.\w+)?$/, ''));
+  return normalizeModule(path.slice(path.lastIndexOf('/') + 1).replace(/\.ko(\.\w+)?$/, ''));
 }

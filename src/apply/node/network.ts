@@ -14,14 +14,14 @@ export interface NodeNetwork {
 }
 
 /** If a network needs a mark and has none, `leavesMark` leaves one; else it gets one with no records. Throws a Failure if that fails. */
-export async function readNetwork(host: Host, leavesMark: boolean): Promise<NodeNetwork> {
+export async function readNodeNetwork(host: Host, leavesMark: boolean): Promise<NodeNetwork> {
   const [bootId, namespace] = await Promise.all([readBootId(host), host.readLink('/proc/self/ns/net')]);
   const inode = /^net:\[(\d+)\]$/.exec(namespace ?? '')?.[1];
   if (bootId === '' || inode === undefined) {
     throw new Failure('unreadable-node', { problem: 'no-network' });
   }
   if (await isFirstNetwork(host)) return { bootId, inode };
-  const mark = (await readMark(host)) ?? (leavesMark ? await leaveMark(host) : newMark());
+  const mark = (await readNetworkMark(host)) ?? (leavesMark ? await leaveMark(host) : newMark());
   return { bootId, inode, mark };
 }
 
@@ -40,7 +40,7 @@ function newMark(): string {
 }
 
 /** The first mark on lo, in order of creation, so that two programs that leave one at once agree. */
-async function readMark(host: Host): Promise<string | undefined> {
+async function readNetworkMark(host: Host): Promise<string | undefined> {
   const links = parseIpJson(
     await readWith(host, { tool: 'ip', args: ['-j', 'link', 'show', 'dev', 'lo'] }, faultOfLinks),
   );
@@ -59,7 +59,7 @@ async function readMark(host: Host): Promise<string | undefined> {
 async function leaveMark(host: Host): Promise<string> {
   const command = { tool: 'ip', args: ['link', 'property', 'add', 'dev', 'lo', 'altname', newMark()] };
   const result = await host.run(command);
-  const mark = await readMark(host);
+  const mark = await readNetworkMark(host);
   if (mark !== undefined) return mark;
   const end = result.kind === 'missing' ? undefined : endOf(command, result);
   throw new Failure('unreadable-node', { problem: 'no-mark', tool: 'ip', end, because: whyNoMark(end?.said ?? '') });

@@ -16,10 +16,10 @@ import type { OwnedNames } from '../state/owned-lists.ts';
 import { isOfPlace, rulesKey } from '../state/owned-names.ts';
 import { Failure } from '../state/failure.ts';
 import { keepsRuleLines, keepsSetLines, mostRead, Room, type KeepsLine } from './output.ts';
-import type { Command, Host } from './host.ts';
+import type { ToolCommand, Host } from './host.ts';
 import {
   rulesTool,
-  variantOf,
+  variantOfPlace,
   assertWhole,
   faultBetweenServers,
   faultBetweenSets,
@@ -102,7 +102,7 @@ interface ReadNode {
 
 interface PartReader {
   /** For rules, it depends on the iptables variant in use. */
-  readonly command: (variants: Variants) => Command;
+  readonly command: (variants: Variants) => ToolCommand;
   /** Returns what keeps the relevant lines: other programs may have any number of objects. */
   keepsLines?(scope: ReadingScope): KeepsLine;
   /** Whether the kernel can hold any of this part. */
@@ -160,7 +160,7 @@ function otherRulesReader(family: Family): PartReader {
     command: (variants) => ({ tool: rulesTool(place, 'save', variants), args: [] }),
     keepsLines: (scope) => keepsRuleLines(scope.roomForOthers?.(place)),
     async isThere({ host, scope, hasNftables }) {
-      if (variantOf(place, scope.variants) === 'nft') return hasNftables;
+      if (variantOfPlace(place, scope.variants) === 'nft') return hasNftables;
       return ((await host.readFile(tableLists[family])) ?? '').trim() !== '';
     },
     findFault: (text) => faultOfRules(text, family),
@@ -198,7 +198,7 @@ async function hasNftTable(host: Host, family: Family, table: string): Promise<b
 const comparisons = 3;
 
 /** Returns '' for a part that is not needed and whose tool is missing or failed. */
-async function readPart(node: ReadNode, part: ReadingPart): Promise<string> {
+async function readNodePart(node: ReadNode, part: ReadingPart): Promise<string> {
   const { isThere, keepsLines, findFault, compare } = readers[part];
   const { host, scope, room } = node;
   const command = readers[part].command(scope.variants);
@@ -221,15 +221,19 @@ async function readPart(node: ReadNode, part: ReadingPart): Promise<string> {
 }
 
 /** Reads the node, all tools at once, except known parts; settings always. Throws a Failure if a needed tool fails. */
-export async function readNode(host: Host, scope: ReadingScope, known?: Partial<ReadingTexts>): Promise<NodeReading> {
+export async function readWholeNode(
+  host: Host,
+  scope: ReadingScope,
+  known?: Partial<ReadingTexts>,
+): Promise<NodeReading> {
   const [ipvs, hasSets, hasNftables, settings] = await Promise.all([
     scope.ipvs === undefined ? readIpvsTable(host) : (scope.ipvs ?? undefined),
     host.list('/sys/module/ip_set').then((names) => names.length > 0),
     scope.needed.has('nft ipv4') || mayHaveNftables(host),
-    readSettings(host, scope.settings),
+    readNumericSysctls(host, scope.settings),
   ]);
   const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables, room: new Room(mostRead) };
-  const read = readingParts.map(async (part) => [part, known?.[part] ?? (await readPart(node, part))] as const);
+  const read = readingParts.map(async (part) => [part, known?.[part] ?? (await readNodePart(node, part))] as const);
   const texts = Object.fromEntries(await Promise.all(read)) as ReadingTexts;
   for (const place of rulesPlaces) {
     const tool = rulesTool(place, 'save', scope.variants);
@@ -245,7 +249,7 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
 }
 
 /** The output of `ip -j -d addr`. Throws a Failure if it is incomplete. */
-export function readAddresses(host: Host): Promise<string> {
+export function readAddressList(host: Host): Promise<string> {
   return readWith(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }, faultOfLinks);
 }
 
@@ -293,7 +297,7 @@ async function mayHaveNftables(host: Host): Promise<boolean> {
   return place !== 'loadable' && place !== 'missing';
 }
 
-async function readSettings(host: Host, paths: readonly string[]): Promise<Readonly<Record<string, string>>> {
+async function readNumericSysctls(host: Host, paths: readonly string[]): Promise<Readonly<Record<string, string>>> {
   const values = await Promise.all(paths.map((path) => host.readFile(path)));
   const settings: Record<string, string> = {};
   paths.forEach((path, i) => {

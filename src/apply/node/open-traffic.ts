@@ -102,18 +102,18 @@ function parseSocket(text: string): { readonly address: Address; readonly port: 
 function keepsNewSources(): KeepsLine {
   const known = new Set<string>();
   return (line) => {
-    const source = sourceOf(line);
+    const source = sourceOfConnection(line);
     return source !== undefined && known.size < known.add(source).size;
   };
 }
 
 /** Local addresses of connected sockets in /proc/net/tcp and the like, such as `0: 0A00600A:D2F0 0A00600A:0050 01 …`. */
 export function parseSources(table: string): readonly string[] {
-  const hosts = table.split('\n').flatMap((line) => sourceOf(line) ?? []);
+  const hosts = table.split('\n').flatMap((line) => sourceOfConnection(line) ?? []);
   return [...new Set(hosts)].flatMap((host) => decodeAddress(host)?.text ?? []);
 }
 
-function sourceOf(line: string): string | undefined {
+function sourceOfConnection(line: string): string | undefined {
   const [, host, state = ''] =
     /^ *\d+: ([\dA-F]{8}|[\dA-F]{32}):[\dA-F]{4} [\dA-F]+:(?!0000 )[\dA-F]{4} ([\dA-F]{2}) /.exec(line) ?? [];
   return ended.has(state) ? undefined : host;

@@ -2,8 +2,8 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Hang } from '../../base/findings/apply.ts';
 import { hasCode } from '../../base/system-errors.ts';
 import { absoluteFolders } from '../../base/system-paths.ts';
-import { Failure, faultOf } from '../state/failure.ts';
-import { excerptOf, formatCommand, type Command, type CommandResult, type Patience } from './host.ts';
+import { Failure, failureOfSignal } from '../state/failure.ts';
+import { excerptOf, formatCommand, type ToolCommand, type CommandResult, type Patience } from './host.ts';
 import { mostSaid, Output, Room } from './output.ts';
 
 /** Wraps an event handler so that its errors go to `fail`. Thrown from a handler, an error would end the process. */
@@ -66,7 +66,7 @@ export const toolMark = `KPC_APPLY_RUN=${crypto.randomUUID()}`;
  * kills the tool and is thrown. Test: apply/handlers.test.ts.
  */
 export function runTool(
-  command: Command,
+  command: ToolCommand,
   limits: ToolLimits = usualLimits,
   patience: Patience = {},
 ): Promise<CommandResult> {
@@ -105,7 +105,7 @@ export function runTool(
     function expectClose(): void {
       stopTimers();
       closing ??= setTimeout(() => {
-        const fault = (problem as Error | undefined) ?? faultOf(patience.signal);
+        const fault = (problem as Error | undefined) ?? failureOfSignal(patience.signal);
         reject(fault ?? hang(command, { problem: 'open-output' }));
         child.stdout.destroy();
         child.stderr.destroy();
@@ -115,7 +115,7 @@ export function runTool(
   });
 }
 
-function spawnTool({ tool, args }: Command): ChildProcessWithoutNullStreams {
+function spawnTool({ tool, args }: ToolCommand): ChildProcessWithoutNullStreams {
   return spawn(tool, args, {
     env: toolEnvironment(),
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -127,7 +127,7 @@ function spawnTool({ tool, args }: Command): ChildProcessWithoutNullStreams {
 /** Returns what gives the texts in the end. `fail` gets errors. */
 function gather(
   { pid, stdout, stderr }: ChildProcessWithoutNullStreams,
-  { room, keeps }: Command,
+  { room, keeps }: ToolCommand,
   fail: (error: unknown) => void,
 ) {
   const printed = new Output(room ?? new Room(mostSaid), keeps);
@@ -174,7 +174,7 @@ function startTimers(
     after(waitingAgainMilliseconds, report);
   };
   const cut = (): void => {
-    const fault = faultOf(signal);
+    const fault = failureOfSignal(signal);
     if (fault) fail(fault);
     else after(closing, () => giveUp({ problem: 'not-stopped' }));
   };
@@ -188,14 +188,14 @@ function startTimers(
   };
 }
 
-function hang(command: Command, how: Hang): Failure {
+function hang(command: ToolCommand, how: Hang): Failure {
   return new Failure('tool-failed', { ...how, command: formatCommand(command), tool: command.tool });
 }
 
 /** How long a process may take until its first output: Node takes seconds to start on a busy machine. */
 const firstWordMilliseconds = 60_000;
 
-export function startApart({ tool, args }: Command): Promise<void> {
+export function startApart({ tool, args }: ToolCommand): Promise<void> {
   return new Promise((resolve, reject) => {
     // This very Node, even if its file has been moved or replaced.
     const file = tool === process.execPath ? '/proc/self/exe' : tool;

@@ -7,7 +7,7 @@ import type { Host } from './host.ts';
 import { findUnseen, isRoots, readStartTime, unlessForbidden } from './processes.ts';
 import { Room } from './output.ts';
 import type { NodeReading } from './node-reading.ts';
-import { readJson, writeJson, type StateFolder } from '../state/record.ts';
+import { readJsonFile, writeJson, type StateFolder } from '../state/record.ts';
 import type { doingSchema } from '../state/schemas.ts';
 
 /** Base time limit in milliseconds while an operator may be cut off from the node. */
@@ -22,7 +22,7 @@ const longestLimit = 180_000;
 type Doing = Shaped<typeof doingSchema>;
 
 export function readDoing(host: Host, folder: StateFolder): Promise<Doing | undefined> {
-  return readJson<Doing>(host, folder.doing, doingCheck, 'copy').catch(() => undefined);
+  return readJsonFile<Doing>(host, folder.doing, doingCheck, 'copy').catch(() => undefined);
 }
 
 interface Haste {

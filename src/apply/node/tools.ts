@@ -2,7 +2,7 @@
 import type { OutputFault } from '../../base/findings/apply.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { familyOfPlace, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
-import { endOf, formatCommand, type Host, type Command } from './host.ts';
+import { endOf, formatCommand, type Host, type ToolCommand } from './host.ts';
 import { mostSaid, Room, mostRead, tooLarge } from './output.ts';
 import { TooLong } from '../../base/bounds.ts';
 import type { TableName, IptablesVariant } from '../../kernel/iptables/iptables.ts';
@@ -34,22 +34,22 @@ export async function readVariants(host: Host): Promise<Variants> {
   return { ipv4, ipv6 };
 }
 
-export function variantOf(place: RulesPlace, variants: Variants): IptablesVariant {
+export function variantOfPlace(place: RulesPlace, variants: Variants): IptablesVariant {
   const used = variants[familyOfPlace(place)];
   if (place === familyOfPlace(place)) return used;
   return used === 'nft' ? 'legacy' : 'nft';
 }
 
 /** The place, with `to` in use, of rules that are at `place` with `from` in use. */
-export function placeIn(place: RulesPlace, from: Variants, to: Variants): RulesPlace {
+export function translatePlace(place: RulesPlace, from: Variants, to: Variants): RulesPlace {
   const family = familyOfPlace(place);
-  return variantOf(place, from) === to[family] ? family : `other ${family}`;
+  return variantOfPlace(place, from) === to[family] ? family : `other ${family}`;
 }
 
 /** The save or restore tool of a place: "iptables-save" for the variant in use. */
 export function rulesTool(place: RulesPlace, verb: 'save' | 'restore', variants: Variants): string {
   const family = familyOfPlace(place);
-  const infix = place === family ? '' : `${variantOf(place, variants)}-`;
+  const infix = place === family ? '' : `${variantOfPlace(place, variants)}-`;
   return `${toolNames[family]}-${infix}${verb}`;
 }
 
@@ -102,7 +102,7 @@ export type FindFault = (stdout: string, stderr: string) => OutputFault | undefi
 /** Throws a Failure if the tool fails or its output is empty, cut or another tool's. Returns '' on an error that matches `nothing`. */
 export async function readWith(
   host: Host,
-  command: Command,
+  command: ToolCommand,
   findFault: FindFault = () => undefined,
   nothing?: RegExp,
 ): Promise<string> {
@@ -120,7 +120,7 @@ export async function readWith(
   throw new Failure('unreadable-node', { problem: 'failed', tool, ...end, isRefused: isRefusal(stderr) });
 }
 
-export function assertWhole(command: Command, text: string, fault: OutputFault | undefined): string {
+export function assertWhole(command: ToolCommand, text: string, fault: OutputFault | undefined): string {
   if (fault === undefined) return text;
   const { tool } = command;
   throw new Failure('unreadable-node', { problem: 'bad-output', command: formatCommand(command), tool, fault });

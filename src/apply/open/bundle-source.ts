@@ -1,8 +1,8 @@
 import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
 import { causeOf, Failure } from '../state/failure.ts';
-import { readJson, readLastBundle, stateFolder, writeJson, type StateFolder } from '../state/record.ts';
+import { readJsonFile, readLastBundle, stateFolder, writeJson, type StateFolder } from '../state/record.ts';
 import type { Host } from '../node/host.ts';
-import { readNetwork } from '../node/network.ts';
+import { readNodeNetwork } from '../node/network.ts';
 import { readTrusted } from '../state/trusted-files.ts';
 import { serial as serialCheck } from '#checks';
 import { printable } from '../../base/printable.ts';
@@ -59,7 +59,7 @@ export class BundleSource {
     // Changing a signed pack breaks its signature, so its owner does not matter.
     if (this.#trust.length > 0) return this.#readSigned();
     const request = { host: this.#host, path, of: 'bundle' } as const;
-    const { files, isPack } = await readTrusted(request, readFiles);
+    const { files, isPack } = await readTrusted(request, readBundleFiles);
     if (!isPack) return files;
     const signature = readSignature(files);
     const signer = typeof signature === 'object' && signature.keyId;
@@ -96,12 +96,12 @@ export class BundleSource {
 
   /** Only signatures need the state folder. */
   async #openFolder(): Promise<StateFolder> {
-    return stateFolder(this.#stateDir, await readNetwork(this.#host, false));
+    return stateFolder(this.#stateDir, await readNodeNetwork(this.#host, false));
   }
 
   async #readNewest(): Promise<number> {
     const { newestSerial } = await this.#openFolder();
-    const newest = await readJson(this.#host, newestSerial, serialCheck, 'serial');
+    const newest = await readJsonFile(this.#host, newestSerial, serialCheck, 'serial');
     return newest?.serial ?? 0;
   }
 
@@ -147,7 +147,7 @@ async function readPackAt(
   return readPack(path, check);
 }
 
-async function readFiles(path: string): Promise<{ readonly files: BundleFiles; readonly isPack: boolean }> {
+async function readBundleFiles(path: string): Promise<{ readonly files: BundleFiles; readonly isPack: boolean }> {
   const packed = await readPackAt(path);
   return packed
     ? { files: packed, isPack: true }

@@ -11,33 +11,41 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { keptBundle as keptCheck } from '#checks';
 import type { Session } from '../change/observe-node.ts';
-import { readJson, writeJson } from '../state/record.ts';
+import { readJsonFile, writeJson } from '../state/record.ts';
 import type { BundleSource } from './bundle-source.ts';
 
-interface Source {
+interface BundleReader {
   readonly read: () => Promise<BundleFiles>;
 }
 
 /** Reads a bundle to compare with. Throws a Failure with all faults: it may come from an unreviewed pull request. */
 export async function loadBundle(
   folder: string,
-  source: Source = { read: () => readFolder(folder) },
+  source: BundleReader = { read: () => readFolder(folder) },
   known?: StoredBundle,
 ): Promise<StoredBundle> {
-  const checked = await readChecked(folder, source, known);
+  const checked = await readCheckedBundle(folder, source, known);
   if (checked.kind === 'bundle') return checked.bundle;
   const writer = checked.manifest?.kpcVersion;
   throw new Failure('bad-bundle', { problem: 'broken', path: folder, problems: checked.problems, writer });
 }
 
 /** As loadBundle, but refuses dumps, which lack Services. `known`: unchanged files are not checked again. */
-export async function loadBundleToApply(folder: string, source?: Source, known?: StoredBundle): Promise<StoredBundle> {
+export async function loadBundleToApply(
+  folder: string,
+  source?: BundleReader,
+  known?: StoredBundle,
+): Promise<StoredBundle> {
   const bundle = await loadBundle(folder, source, known);
   if (!bundle.manifest.dumped) return bundle;
   throw new Failure('bad-bundle', { problem: 'dump', path: folder });
 }
 
-async function readChecked(path: string, source: Source, known: StoredBundle | undefined): Promise<BundleReading> {
+async function readCheckedBundle(
+  path: string,
+  source: BundleReader,
+  known: StoredBundle | undefined,
+): Promise<BundleReading> {
   try {
     const files = await source.read();
     if (known?.files && areSameFiles(files, known.files)) return { kind: 'bundle', bundle: known };
@@ -57,14 +65,14 @@ function areSameFiles(a: BundleFiles, b: BundleFiles): boolean {
 /** A bundle that may be replaced or damaged at any time. */
 export type WatchedBundle = ReturnType<typeof watchBundle>;
 
-interface Listener {
+interface BundleListener {
   readonly refused: (failure: Failure) => Promise<unknown>;
   readonly warn: (remark: Remark) => Promise<void>;
   readonly note: (text: string) => Promise<void>;
 }
 
 /** Follows the bundle in a folder. Reports a problem once, and once when it is over. */
-export function watchBundle(path: string, { host, folder }: Session, source: BundleSource, listener: Listener) {
+export function watchBundle(path: string, { host, folder }: Session, source: BundleSource, listener: BundleListener) {
   const kept = `${folder.path}/last-good-bundle.json`;
   const whole = resolve(path);
   let good: StoredBundle | undefined;
@@ -72,7 +80,7 @@ export function watchBundle(path: string, { host, folder }: Session, source: Bun
   let wrong: Failure | undefined;
 
   async function recall(): Promise<StoredBundle | undefined> {
-    const stored = await readJson(host, kept, keptCheck, 'copy');
+    const stored = await readJsonFile(host, kept, keptCheck, 'copy');
     if (stored?.folder !== whole) return undefined;
     return loadBundleToApply(kept, { read: () => source.check(new Map(Object.entries(stored.files))) });
   }

@@ -62,7 +62,7 @@ export function closeAddresses(
     const closed = new Set(own.map((address) => address?.text));
     const served = virtualServers.filter((server) => closed.has(server.address.text));
     sets.push(
-      makeSet(
+      makeGuardSet(
         present,
         'ipvsAddresses',
         family,
@@ -71,7 +71,7 @@ export function closeAddresses(
     );
     if (served.length > 0) {
       const entries = served.map(({ address, protocol, port }) => ({ address, protocol, port }));
-      sets.push(makeSet(present, servedPorts, family, entries));
+      sets.push(makeGuardSet(present, servedPorts, family, entries));
     }
     const rules = [...(served.length > 0 ? [passKnownFlows(family)] : []), ...accessFilterRules(family, [])];
     const chains: readonly Chain[] = [
@@ -108,7 +108,7 @@ const guardJump: Rule = {
 };
 
 /** The set with these entries and its present or the kernel's default size, larger if needed. */
-function makeSet(present: KernelState, id: SetId, family: Family, entries: readonly SetEntry[]): IpSet {
+function makeGuardSet(present: KernelState, id: SetId, family: Family, entries: readonly SetEntry[]): IpSet {
   const made: Omit<IpSet, 'entries'> = {
     name: setName(id, family),
     type: setType(id),

@@ -32,7 +32,7 @@ export const conflictSchema = objectOf({
 export type Conflict = Shaped<typeof conflictSchema>;
 
 /** An object as messages name it. */
-type Named = Pick<Conflict, 'kind' | 'name'>;
+type NamedObject = Pick<Conflict, 'kind' | 'name'>;
 
 /** What looks like kube-proxy's, and stays. */
 export interface Leftover extends Conflict {
@@ -58,7 +58,7 @@ export interface OwnershipDecision {
   readonly foreign: readonly string[];
   readonly leftovers: readonly Leftover[];
   /** Owned and unwanted, but kept because other programs' rules or sets use it. */
-  readonly used: readonly Named[];
+  readonly used: readonly NamedObject[];
 }
 
 type List = keyof OwnedNames;
@@ -71,7 +71,7 @@ interface Division<T> {
   collide?(present: T, wanted: T, key: string): Conflict | undefined;
   leave(item: T, key: string): void;
   /** Names one in use by what stays, which cannot be removed. An owned one then stays owned if recorded. */
-  nameUsed?(item: T, key: string): Named | undefined;
+  nameUsed?(item: T, key: string): NamedObject | undefined;
   make?(item: T, key: string): void;
 }
 
@@ -83,13 +83,13 @@ export class OwnershipDraft {
   readonly evidence: KubeProxyEvidence;
   /** Leaves out iptables rules and links that cannot be had beside what stays. */
   wanted: KernelState;
-  readonly owned = emptyLists();
-  readonly ownedDuring = emptyLists();
-  readonly ownedAfter = emptyLists();
+  readonly owned = emptyNameLists();
+  readonly ownedDuring = emptyNameLists();
+  readonly ownedAfter = emptyNameLists();
   readonly conflicts: Conflict[] = [];
   readonly foreign: string[] = [];
   readonly leftovers: Leftover[] = [];
-  readonly used: Named[] = [];
+  readonly used: NamedObject[] = [];
   /** Other programs' iptables rules, and those of kpc-apply's that they keep in use. */
   readonly staying: Rule[] = [];
   readonly #ownedBefore: Readonly<Record<List, ReadonlySet<string>>>;
@@ -152,6 +152,6 @@ export class OwnershipDraft {
   }
 }
 
-function emptyLists(): Readonly<Record<List, Set<string>>> {
+function emptyNameLists(): Readonly<Record<List, Set<string>>> {
   return mapLists(() => new Set());
 }

@@ -27,7 +27,7 @@ import {
 } from '../../kube-proxy/chains.ts';
 import { parseSetName, serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
-import { variantOf, type Variants } from '../node/tools.ts';
+import { variantOfPlace, type Variants } from '../node/tools.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, chainKey, jumpKey, nftTableKey, nothingOwned, rulesKey } from '../state/owned-names.ts';
 import { OwnershipDraft, type Claims, type Leftover, type OwnershipDecision } from './ownership-draft.ts';
@@ -58,7 +58,7 @@ function keyed<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<
   return new Map(items.map((item) => [keyOf(item), item]));
 }
 
-function areSame<Part extends Partial<KernelState>>(a: Part, b: Part): boolean {
+function areSameParts<Part extends Partial<KernelState>>(a: Part, b: Part): boolean {
   return equalStates({ ...emptyState, ...a }, { ...emptyState, ...b });
 }
 
@@ -75,7 +75,7 @@ function divideVirtualServers(draft: OwnershipDraft): void {
       (draft.owns('virtualServers', key) && (wanted.has(key) || !isExcluded(server))) ||
       (claims.adopt && isAdoptable(server)),
     collide: (there, asked) =>
-      areSame({ virtualServers: [there] }, { virtualServers: [asked] })
+      areSameParts({ virtualServers: [there] }, { virtualServers: [asked] })
         ? undefined
         : { kind: 'virtual-server', name: describeServer(there), adoptable: isAdoptable(there) },
     leave: (server) => foreign.push(describeServer(server)),
@@ -122,7 +122,7 @@ function divideSets(draft: OwnershipDraft): void {
       (claims.adopt && isLeft(set)) ||
       name === temporarySetName,
     collide: (there, asked, name) =>
-      areSame({ sets: [there] }, { sets: [asked] }) ? undefined : { kind: 'set', name, adoptable: isLeft(there) },
+      areSameParts({ sets: [there] }, { sets: [asked] }) ? undefined : { kind: 'set', name, adoptable: isLeft(there) },
     leave(set, name) {
       if (isLeft(set)) leftovers.push({ kind: 'set', name, isInEffect: false, adoptable: true });
     },
@@ -206,7 +206,7 @@ function divideProxyPorts(draft: OwnershipDraft): void {
   if (!file) return;
   const { path: name, isAdoptable: adoptable } = file;
   const { proxyPorts } = parseBalancer(file.text);
-  const isThere = adoptable && areSame({ proxyPorts }, { proxyPorts: wanted.proxyPorts });
+  const isThere = adoptable && areSameParts({ proxyPorts }, { proxyPorts: wanted.proxyPorts });
   if (wanted.proxyPorts.length > 0 && !isThere) conflicts.push({ kind: 'file', name, adoptable });
   if (wanted.proxyPorts.length === 0 && adoptable) leftovers.push({ kind: 'file', name, isInEffect: false, adoptable });
   draft.wanted = { ...wanted, proxyPorts: [] };
@@ -377,7 +377,7 @@ function collideChains(node: KubeletNode, { table, chain: twin }: PlacedChain, c
 /** "ipv4 nat KUBE-SERVICES", "ipv4 nat KUBE-SERVICES of legacy iptables". */
 function nameChain({ draft, place }: KubeletNode, table: TableName, { name }: Chain): string {
   const family = familyOfPlace(place);
-  const of = place === family ? '' : ` of ${variantOf(place, draft.claims.variants)} iptables`;
+  const of = place === family ? '' : ` of ${variantOfPlace(place, draft.claims.variants)} iptables`;
   return `${family} ${table} ${name}${of}`;
 }
 

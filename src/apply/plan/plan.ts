@@ -39,16 +39,16 @@ export interface NodeState {
 }
 
 /** A setting with another value, or none yet. */
-export interface SysctlChange {
+export interface RequiredChange {
   readonly setting: RequiredSysctl;
   readonly from: string | undefined;
 }
 
 export interface Plan {
   readonly modules: readonly string[];
-  readonly settings: readonly SysctlChange[];
+  readonly settings: readonly RequiredChange[];
   /** Settings that another program changed after kpc-apply: left alone. */
-  readonly leftSettings: readonly SysctlChange[];
+  readonly leftSettings: readonly RequiredChange[];
   readonly delta: KernelDelta;
   /** Real servers that keep their connections until these end. */
   readonly draining: readonly DrainingServer[];
@@ -98,12 +98,12 @@ export function makePlan(node: NodeState, target: WantedNode, claims: Claims, te
   };
   const { state, ...ipvs } = planIpvs(present, wanted, node.traffic, { ...terms, leavesIpvs: guard !== undefined });
   const changes = target.settings
-    .map((setting): SysctlChange => ({ setting, from: node.settings[setting.path] }))
+    .map((setting): RequiredChange => ({ setting, from: node.settings[setting.path] }))
     .filter(({ setting, from }) => from !== setting.value);
   return {
     modules: target.modules.filter((module) => findModule(node.modules, module) === 'loadable'),
-    settings: changes.filter((change) => !isMet(change.setting, change.from) && !isLeft(change)),
-    leftSettings: changes.filter(isLeft),
+    settings: changes.filter((change) => !isMet(change.setting, change.from) && !isLeftAlone(change)),
+    leftSettings: changes.filter(isLeftAlone),
     delta: diffStates(present, state),
     ...ipvs,
     takeover,
@@ -221,7 +221,7 @@ export function listStages(plan: Plan): readonly Plan[] {
   return [withoutRelease(plan), { ...plan, ...rest, stage: 'after takeover' }];
 }
 
-function isLeft({ setting: { onlyFrom }, from }: SysctlChange): boolean {
+function isLeftAlone({ setting: { onlyFrom }, from }: RequiredChange): boolean {
   return onlyFrom !== undefined && (from === undefined || !onlyFrom.includes(from));
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../../kernel/iptables/iptables-delta.ts';
 import { formatVirtualServersDelta } from '../../kernel/ipvs/ipvs-delta.ts';
 import { formatLinksDelta } from '../../kernel/link/link.ts';
-import { familyOf, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
+import { familyOfDelta, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import { formatNftStages } from '../../kernel/nftables/format-delta.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { addGuard, guardOf } from './access-guard.ts';
@@ -21,11 +21,11 @@ import { rulesTool } from '../node/tools.ts';
 import type { ReadingPart } from '../node/node-reading.ts';
 import type { RequiredSysctl } from './node-decisions.ts';
 import { listStages, type Plan } from './plan.ts';
-import type { Command } from '../node/host.ts';
+import type { ToolCommand } from '../node/host.ts';
 
-export type Step =
+export type PlanStep =
   /** `what`: what the command does, or how its input differs from that tool's other inputs. */
-  | { readonly kind: 'run'; readonly command: Command; readonly what: string }
+  | { readonly kind: 'run'; readonly command: ToolCommand; readonly what: string }
   | { readonly kind: 'write'; readonly setting: RequiredSysctl }
   /** Has nginx check a configuration with these ports, puts it in place and reloads the balancer. */
   | { readonly kind: 'balance'; readonly proxyPorts: readonly ProxyPort[] };
@@ -35,13 +35,13 @@ const restoreCommands = {
   nft: { tool: 'nft', args: ['-f', '-'] },
   ipvsadm: { tool: 'ipvsadm', args: ['-R'] },
   ip: { tool: 'ip', args: ['-batch', '-'] },
-} as const satisfies Readonly<Record<string, Command>>;
+} as const satisfies Readonly<Record<string, ToolCommand>>;
 
-function restore(tool: keyof typeof restoreCommands, phase: 'add' | 'remove', stdin: string): readonly Step[] {
+function restore(tool: keyof typeof restoreCommands, phase: 'add' | 'remove', stdin: string): readonly PlanStep[] {
   return feed(restoreCommands[tool], phase, stdin);
 }
 
-function feed(command: Command, phase: 'add' | 'remove', stdin: string): readonly Step[] {
+function feed(command: ToolCommand, phase: 'add' | 'remove', stdin: string): readonly PlanStep[] {
   return stdin === ''
     ? []
     : [{ kind: 'run', command: { ...command, stdin }, what: phase === 'remove' ? ', removals' : '' }];
@@ -67,8 +67,11 @@ function chooseMoment({ state, delta, stage }: Pick<Plan, 'state' | 'delta' | 's
   return leavesIptables && state.virtualServers.length > 0 ? 'between' : 'before IPVS';
 }
 
-function changeRules(at: RulesMoment, { present, state, delta, stage, variants }: Plan): readonly Step[] {
-  const restoreRules = (deltas: KernelDelta['iptables'], places: readonly RulesPlace[] = families): readonly Step[] =>
+function changeRules(at: RulesMoment, { present, state, delta, stage, variants }: Plan): readonly PlanStep[] {
+  const restoreRules = (
+    deltas: KernelDelta['iptables'],
+    places: readonly RulesPlace[] = families,
+  ): readonly PlanStep[] =>
     places.flatMap((place) =>
       // --wait: another program may hold the tables' lock for a moment.
       feed(
@@ -89,21 +92,21 @@ function changeRules(at: RulesMoment, { present, state, delta, stage, variants }
 }
 
 /** One transaction per family changes what packets meet; both families first prepare the rest. */
-function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly Step[] {
-  const stages = families.map((family) => formatNftStages(deltas.filter((delta) => familyOf(delta) === family)));
+function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly PlanStep[] {
+  const stages = families.map((family) => formatNftStages(deltas.filter((delta) => familyOfDelta(delta) === family)));
   return [...stages.flatMap((inputs) => inputs.slice(0, -1)), ...stages.flatMap((inputs) => inputs.slice(-1))].flatMap(
     (input) => restore('nft', phase, input),
   );
 }
 
 /** Serves a port before rules lead to it, until none does. */
-function balance(phase: 'add' | 'remove', { delta: { proxyPorts }, present, state }: Plan): readonly Step[] {
+function balance(phase: 'add' | 'remove', { delta: { proxyPorts }, present, state }: Plan): readonly PlanStep[] {
   if (!proxyPorts.some(({ to }) => (to === undefined) === (phase === 'remove'))) return [];
   const ports = phase === 'add' ? withAdditions(present.proxyPorts, state.proxyPorts) : state.proxyPorts;
   return [{ kind: 'balance', proxyPorts: ports }];
 }
 
-export function listSteps(plan: Plan): readonly Step[] {
+export function listSteps(plan: Plan): readonly PlanStep[] {
   return listStages(plan).flatMap(listStageSteps);
 }
 
@@ -111,10 +114,10 @@ export function listSteps(plan: Plan): readonly Step[] {
  * Adds things before what uses them (masquerade rules before anything is routed); removes in reverse order once everything new exists.
  * Rules change in one piece: see chooseMoment.
  */
-function listStageSteps(plan: Plan): readonly Step[] {
+function listStageSteps(plan: Plan): readonly PlanStep[] {
   const { modules, settings, delta } = plan;
   const { nftables, sets, virtualServers, links } = splitDelta(delta);
-  const run = (what: string, tool: string, ...args: readonly string[]): Step => ({
+  const run = (what: string, tool: string, ...args: readonly string[]): PlanStep => ({
     kind: 'run',
     command: { tool, args },
     what,
@@ -123,7 +126,7 @@ function listStageSteps(plan: Plan): readonly Step[] {
   const timeouts = to && [to.tcp, to.tcpFin, to.udp];
   return [
     ...(modules.length > 0 ? [run(`load ${modules.join(', ')}`, 'modprobe', '-a', '--', ...modules)] : []),
-    ...settings.map(({ setting }): Step => ({ kind: 'write', setting })),
+    ...settings.map(({ setting }): PlanStep => ({ kind: 'write', setting })),
     ...(timeouts ? [run('set the timeouts of IPVS', 'ipvsadm', '--set', ...timeouts.map(String))] : []),
     ...restoreNft('add', nftables.additions),
     ...restore('ipset', 'add', formatSetsDelta(sets.additions)),
@@ -144,7 +147,7 @@ function listStageSteps(plan: Plan): readonly Step[] {
 /** How many transactions the kernel counts if only these steps change the rules; undefined if that proves nothing. */
 export function countNftTransactions(
   { delta, present, state, variants }: Plan,
-  steps: readonly Step[],
+  steps: readonly PlanStep[],
 ): number | undefined {
   const isOf = (tool: string) => steps.filter((step) => step.kind === 'run' && step.command.tool === tool).length;
   // With the nft variant, iptables makes transactions too.
@@ -184,13 +187,13 @@ export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   return new Set(parts);
 }
 
-export function toolOf(step: Step): string | undefined {
+export function toolOf(step: PlanStep): string | undefined {
   if (step.kind === 'run') return step.command.tool;
   return step.kind === 'balance' ? 'nginx' : undefined;
 }
 
 /** "ipset: 12 lines". */
-export function describeStep(step: Step): string {
+export function describeStep(step: PlanStep): string {
   if (step.kind === 'write') return `set ${step.setting.name} to ${step.setting.value}`;
   if (step.kind === 'balance') return `give the balancer ${count(step.proxyPorts.length, 'proxy port')}`;
   const { tool, stdin } = step.command;

@@ -34,7 +34,7 @@ type NewFailure = {
 }[FailureCode];
 
 /** The uncaught error that aborted the work, if any: an operator's signal gives no reason. */
-export function faultOf(signal: AbortSignal | undefined): Failure | undefined {
+export function failureOfSignal(signal: AbortSignal | undefined): Failure | undefined {
   return signal?.reason instanceof Failure ? signal.reason : undefined;
 }
 

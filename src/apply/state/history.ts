@@ -8,7 +8,7 @@ import {
   type BundleMark,
   type OwnershipRecord,
   type SettingsMade,
-  type Snapshot,
+  type StoredSnapshot,
   type StateFolder,
   type StateMark,
 } from './record.ts';
@@ -27,7 +27,7 @@ export interface History {
   /** The state before the last change, if it was kept. */
   readonly before: number | undefined;
   /** The latest first. */
-  readonly states: readonly Snapshot[];
+  readonly states: readonly StoredSnapshot[];
   /** States whose file cannot be read, and why. */
   readonly damaged: ReadonlyMap<number, Failure>;
 }
@@ -53,11 +53,11 @@ export async function nextId(host: Host, folder: StateFolder, present: StateMark
 }
 
 export async function readHistory(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<History> {
-  const states: Snapshot[] = [];
+  const states: StoredSnapshot[] = [];
   const damaged = new Map<number, Failure>();
   for (const id of (await listIds(host, folder)).toSorted((a, b) => b - a)) {
     try {
-      const snapshot = await readState(host, folder, id);
+      const snapshot = await readKeptState(host, folder, id);
       if (snapshot) states.push(snapshot);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
@@ -69,7 +69,7 @@ export async function readHistory(host: Host, folder: StateFolder, record: Owner
   return { present: record.state, before: isKept ? replaced : undefined, states, damaged };
 }
 
-async function readState(host: Host, folder: StateFolder, id: number): Promise<Snapshot | undefined> {
+async function readKeptState(host: Host, folder: StateFolder, id: number): Promise<StoredSnapshot | undefined> {
   const path = statePath(folder, id);
   const snapshot = await readSnapshot(host, folder, path);
   if (!snapshot || snapshot.state.id === id) return snapshot;
@@ -77,7 +77,7 @@ async function readState(host: Host, folder: StateFolder, id: number): Promise<S
 }
 
 /** A state, with all that later changes did. Throws a Failure if its file or one of theirs is missing or damaged. */
-export function findState({ states, damaged, before }: History, id: number): Snapshot {
+export function findState({ states, damaged, before }: History, id: number): StoredSnapshot {
   const problem = damaged.get(id) ?? (id === before ? undefined : [...damaged.values()][0]);
   if (problem) throw problem;
   const found = states.find(({ state }) => state.id === id);
@@ -93,7 +93,7 @@ export function findState({ states, damaged, before }: History, id: number): Sna
   };
 }
 
-export function joinSettingsMade(changes: readonly Pick<Snapshot, 'settingsMade'>[]): SettingsMade {
+export function joinSettingsMade(changes: readonly Pick<StoredSnapshot, 'settingsMade'>[]): SettingsMade {
   const all = new Map<string, Set<string>>();
   for (const { settingsMade } of changes) {
     for (const [path, values] of Object.entries(settingsMade)) {

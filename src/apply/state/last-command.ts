@@ -2,7 +2,7 @@ import { lastCommand as lastCommandCheck } from '#checks';
 import type { Shaped } from '../../base/json/schema.ts';
 import { isDone, type ChangeOutcome, type Session } from '../change/observe-node.ts';
 import { explainError } from './failure.ts';
-import { readJson, readRecord, writeJson, type BundleMark } from './record.ts';
+import { readJsonFile, readRecord, writeJson, type BundleMark } from './record.ts';
 import type { lastCommandSchema } from './schemas.ts';
 
 /** A command after which the node is unchanged. A plain rollback must not undo the command before it. */
@@ -49,6 +49,6 @@ export async function notingRound(session: Session, bundle: BundleMark, work: Wo
 
 /** The last command of this boot, if it did not change the node. */
 export async function readLastCommand({ host, folder }: Session): Promise<LastCommand | undefined> {
-  const last = await readJson<LastCommand>(host, folder.lastCommand, lastCommandCheck, 'last-command');
+  const last = await readJsonFile<LastCommand>(host, folder.lastCommand, lastCommandCheck, 'last-command');
   return last?.bootId === folder.network.bootId ? last : undefined;
 }

@@ -5,7 +5,7 @@ import { causeOf, Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { readBootId } from '../node/network.ts';
 import { hidesProcesses, readStartTime } from '../node/processes.ts';
-import { readJson, writeJson } from './record.ts';
+import { readJsonFile, writeJson } from './record.ts';
 import type { claimSchema, processSchema } from './schemas.ts';
 
 type ProcessIdentity = Shaped<typeof processSchema>;
@@ -18,8 +18,8 @@ export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
   const [started, bootId, namespace, network] = await Promise.all([
     readStartTime(host, host.pid),
     readBootId(host),
-    readNamespace(host, 'pid'),
-    readNamespace(host, 'net'),
+    namespaceLink(host, 'pid'),
+    namespaceLink(host, 'net'),
   ]);
   return { pid: host.pid, started: started ?? '0', bootId, namespace, network };
 }
@@ -27,18 +27,18 @@ export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
 /** Whether a process still runs, here or out of sight. */
 export async function findProcess(host: Host, process: ProcessIdentity): Promise<Whereabouts> {
   if (process.bootId !== (await readBootId(host))) return 'gone';
-  if (process.namespace !== undefined && process.namespace !== (await readNamespace(host, 'pid')))
+  if (process.namespace !== undefined && process.namespace !== (await namespaceLink(host, 'pid')))
     return 'out of sight';
   const started = await readStartTime(host, process.pid);
   if (started === undefined && (await hidesProcesses(host))) return 'out of sight';
   return started === process.started ? 'running' : 'gone';
 }
 
-function readNamespace(host: Host, kind: 'pid' | 'net'): Promise<string | undefined> {
+function namespaceLink(host: Host, kind: 'pid' | 'net'): Promise<string | undefined> {
   return host.readLink(`/proc/self/ns/${kind}`);
 }
 
-type Claim = Shaped<typeof claimSchema>;
+type LockClaim = Shaped<typeof claimSchema>;
 
 /** How long a claim of an unseen process counts: only waiting for a confirmation takes longer. */
 const unseenMilliseconds = 10 * 60_000;
@@ -48,7 +48,7 @@ const unseenMilliseconds = 10 * 60_000;
  * block root. /run is empty after a boot.
  */
 async function lockFolder(host: Host): Promise<string> {
-  const namespace = await readNamespace(host, 'net');
+  const namespace = await namespaceLink(host, 'net');
   return `/run/kpc-apply/${namespace?.match(/\d+/)?.[0] ?? 'unknown'}`;
 }
 
@@ -61,7 +61,7 @@ async function lockFolder(host: Host): Promise<string> {
  * apply/lock.test.ts.
  */
 export async function withLock<T>(host: Host, folder: string, command: string, work: () => Promise<T>): Promise<T> {
-  const claim: Claim = { ...(await identifyOwnProcess(host)), command, since: host.uptime() };
+  const claim: LockClaim = { ...(await identifyOwnProcess(host)), command, since: host.uptime() };
   const own = `${claim.pid}-${claim.started}`;
   const laid: string[] = [];
   try {
@@ -87,7 +87,7 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
 }
 
 /** Another kpc-apply working in this network, with any state folder. */
-export async function findHolder(host: Host, folder: string): Promise<Claim | undefined> {
+export async function findHolder(host: Host, folder: string): Promise<LockClaim | undefined> {
   for (const { claims } of await claimPlaces(host, folder)) {
     const { holder } = await lookAtClaims(host, claims);
     if (holder) return holder;
@@ -107,9 +107,9 @@ async function lookAtClaims(
   host: Host,
   claims: string,
   own?: string,
-): Promise<{ readonly holder?: Claim | undefined; readonly abandoned: readonly string[] }> {
+): Promise<{ readonly holder?: LockClaim | undefined; readonly abandoned: readonly string[] }> {
   const abandoned: string[] = [];
-  const network = await readNamespace(host, 'net');
+  const network = await namespaceLink(host, 'net');
   for (const name of await host.list(claims)) {
     if (name === own || name.endsWith('.new')) continue;
     const claim = await readClaim(host, `${claims}/${name}`);
@@ -122,16 +122,16 @@ async function lookAtClaims(
   return { abandoned };
 }
 
-async function isHeld(host: Host, claim: Claim): Promise<boolean> {
+async function isHeld(host: Host, claim: LockClaim): Promise<boolean> {
   const place = await findProcess(host, claim);
   if (place === 'out of sight') return host.uptime() - (claim.since ?? 0) < unseenMilliseconds;
   return place === 'running';
 }
 
 /** Undefined for any other file: a claim appears whole or not at all. */
-async function readClaim(host: Host, path: string): Promise<Claim | undefined> {
+async function readClaim(host: Host, path: string): Promise<LockClaim | undefined> {
   try {
-    return await readJson(host, path, claimCheck, 'copy');
+    return await readJsonFile(host, path, claimCheck, 'copy');
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

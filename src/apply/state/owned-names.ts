@@ -6,7 +6,7 @@ import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { Link, LinkAddress } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import type { Ownership } from '../../kernel/state.ts';
-import { variantOf, type Variants } from '../node/tools.ts';
+import { variantOfPlace, type Variants } from '../node/tools.ts';
 import { ownedLists, type OwnedNames } from './owned-lists.ts';
 
 export function mapLists<T>(make: (list: keyof OwnedNames) => T): Readonly<Record<keyof OwnedNames, T>> {
@@ -32,7 +32,7 @@ export function isNothingOwned(owned: OwnedNames): boolean {
 
 /** "nft ipv4": the place of rules, whatever iptables variant is in use; prefix of chain and jump keys. */
 export function rulesKey(place: RulesPlace, variants: Variants): string {
-  return `${variantOf(place, variants)} ${familyOfPlace(place)}`;
+  return `${variantOfPlace(place, variants)} ${familyOfPlace(place)}`;
 }
 
 /** "nft ipv4 nat KUBE-SERVICES". */

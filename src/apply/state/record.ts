@@ -71,7 +71,7 @@ function filesIn(path: string) {
 export type StateFolder = ReturnType<typeof stateFolder>;
 
 /** A state to go back to: raw output, which later versions and people can read, and what was owned. */
-export type Snapshot = Shaped<typeof snapshotSchema>;
+export type StoredSnapshot = Shaped<typeof snapshotSchema>;
 
 export function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, here: NodeNetwork): boolean {
   return bootId === here.bootId && network?.inode === here.inode && network.mark === here.mark;
@@ -80,7 +80,7 @@ export function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, h
 /** This network's record. One of another network or boot is about rules that are elsewhere or gone. */
 export async function readRecord(host: Host, folder: StateFolder): Promise<OwnershipRecord> {
   const { bootId, ...network } = folder.network;
-  const record = await readJson(host, folder.record, recordCheck, 'record');
+  const record = await readJsonFile(host, folder.record, recordCheck, 'record');
   return record && isOfNetwork(record, folder.network)
     ? record
     : { bootId, network, owned: nothingOwned, draining: [] };
@@ -88,13 +88,13 @@ export async function readRecord(host: Host, folder: StateFolder): Promise<Owner
 
 /** The bundle recorded last, also from before a boot. Undefined if the record is damaged. */
 export async function readLastBundle(host: Host, folder: StateFolder): Promise<BundleMark | undefined> {
-  const record = await readJson(host, folder.record, recordCheck, 'record').catch(() => undefined);
+  const record = await readJsonFile(host, folder.record, recordCheck, 'record').catch(() => undefined);
   return record?.state?.bundle;
 }
 
 /** A kept earlier state; undefined if there is none, or it is of another network. */
-export async function readSnapshot(host: Host, folder: StateFolder, path: string): Promise<Snapshot | undefined> {
-  const snapshot = await readJson(host, path, snapshotCheck, path === folder.journal ? 'record' : 'state');
+export async function readSnapshot(host: Host, folder: StateFolder, path: string): Promise<StoredSnapshot | undefined> {
+  const snapshot = await readJsonFile(host, path, snapshotCheck, path === folder.journal ? 'record' : 'state');
   return snapshot && isOfNetwork(snapshot.record, folder.network) ? snapshot : undefined;
 }
 
@@ -102,8 +102,8 @@ export async function readSnapshot(host: Host, folder: StateFolder, path: string
  * Undefined if there is none or it is of an earlier boot. Throws a Failure for one of this boot that may be another network's: only there
  * can it be put back, so nothing may replace it. Test: apply/networks.test.ts.
  */
-export async function readJournal(host: Host, folder: StateFolder): Promise<Snapshot | undefined> {
-  const journal = await readJson(host, folder.journal, snapshotCheck, 'record');
+export async function readJournal(host: Host, folder: StateFolder): Promise<StoredSnapshot | undefined> {
+  const journal = await readJsonFile(host, folder.journal, snapshotCheck, 'record');
   if (journal?.record.bootId !== folder.network.bootId) return undefined;
   if (isOfNetwork(journal.record, folder.network)) return journal;
   const { network } = journal.record;
@@ -114,13 +114,18 @@ export async function readJournal(host: Host, folder: StateFolder): Promise<Snap
 /** The record and the journal's record, of any network and boot. Undefined if damaged. */
 async function readBinding(host: Host, { record, journal }: ReturnType<typeof filesIn>) {
   return {
-    record: await readJson(host, record, recordCheck, 'copy').catch(() => undefined),
-    journal: (await readJson(host, journal, snapshotCheck, 'copy').catch(() => undefined))?.record,
+    record: await readJsonFile(host, record, recordCheck, 'copy').catch(() => undefined),
+    journal: (await readJsonFile(host, journal, snapshotCheck, 'copy').catch(() => undefined))?.record,
   };
 }
 
 /** A file of the state folder; undefined if missing. Throws a Failure if the check refuses it. */
-export async function readJson<T>(host: Host, path: string, check: Check<T>, of: StoredKind): Promise<T | undefined> {
+export async function readJsonFile<T>(
+  host: Host,
+  path: string,
+  check: Check<T>,
+  of: StoredKind,
+): Promise<T | undefined> {
   const damaged = (reason?: string) => new Failure('bad-state-folder', { problem: 'damaged', path, of, reason });
   try {
     const content = await host.readFile(path);
@@ -139,14 +144,14 @@ export function writeJson(host: Host, path: string, value: object): Promise<void
   return host.replaceFile(path, `${JSON.stringify(value)}\n`);
 }
 
-interface Place extends Awaited<ReturnType<typeof readBinding>> {
+interface RecordPlace extends Awaited<ReturnType<typeof readBinding>> {
   readonly path: string;
 }
 
 /** Folders with a record or journal that says whose it is. */
-async function listPlaces(host: Host, { base }: StateFolder): Promise<readonly Place[]> {
+async function listPlaces(host: Host, { base }: StateFolder): Promise<readonly RecordPlace[]> {
   const names = (await host.list(base)).filter((name) => /^network-\d+-kpc-[\da-f]{16}$/.test(name));
-  const places: Place[] = [];
+  const places: RecordPlace[] = [];
   for (const path of [base, ...names.map((name) => `${base}/${name}`)]) {
     places.push({ path, ...(await readBinding(host, filesIn(path))) });
   }
@@ -175,7 +180,7 @@ export async function forgetEarlierBoots(host: Host, folder: StateFolder): Promi
   for (const { path, record, journal } of await listPlaces(host, folder)) {
     if (path === folder.base) continue;
     const { lastCommand, tables } = filesIn(path);
-    const read = (file: string) => readJson(host, file, bootCheck, 'copy').catch(() => undefined);
+    const read = (file: string) => readJsonFile(host, file, bootCheck, 'copy').catch(() => undefined);
     const boots = [record, journal, await read(lastCommand), await read(tables)].flatMap((each) => each?.bootId ?? []);
     if (boots.length > 0 && !boots.includes(folder.network.bootId)) await host.remove(path);
   }

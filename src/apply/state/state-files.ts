@@ -3,7 +3,7 @@ import { knownTables as knownTablesCheck, balancerRecord as balancerRecordCheck 
 import type { Shaped } from '../../base/json/schema.ts';
 import { isLaterBy, type NftGeneration } from '../node/nft-generation.ts';
 import type { Host } from '../node/host.ts';
-import { readJson, writeJson, isOfNetwork, type StateFolder } from './record.ts';
+import { readJsonFile, writeJson, isOfNetwork, type StateFolder } from './record.ts';
 import type { knownTablesSchema, balancerRecordSchema } from './schemas.ts';
 import { hashHex } from '#hash';
 import { UnreadableFile } from '../../base/read-file.ts';
@@ -19,7 +19,7 @@ export async function recallTables(
   generation: NftGeneration,
 ): Promise<KnownTables | undefined> {
   // A damaged file only costs a listing.
-  const known = await readJson(host, folder.tables, knownTablesCheck, 'copy').catch(() => undefined);
+  const known = await readJsonFile(host, folder.tables, knownTablesCheck, 'copy').catch(() => undefined);
   const isStill = known?.bootId === folder.network.bootId && isLaterBy(0, known.generation, generation);
   return isStill ? known : undefined;
 }
@@ -64,7 +64,7 @@ export async function readBalancerFile(host: Host, folder: StateFolder): Promise
 
 /** A damaged record owns nothing. */
 function readBalancerRecord(host: Host, folder: StateFolder): Promise<BalancerRecord | undefined> {
-  return readJson(host, folder.balancerRecord, balancerRecordCheck, 'copy').catch(() => undefined);
+  return readJsonFile(host, folder.balancerRecord, balancerRecordCheck, 'copy').catch(() => undefined);
 }
 
 /** Replaces the file if `check` accepts the new text. Both texts are recorded first, in case this is killed. */

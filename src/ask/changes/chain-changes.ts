@@ -12,8 +12,8 @@ import {
   compareRules,
   subtract,
   type ChangeKind,
-  changeOf,
-  type Counted,
+  kindOfChange,
+  type CountedChange,
   describeRuleEdits,
   ownedBy,
   tableWords,
@@ -37,14 +37,14 @@ export function listChainChanges(delta: FamilyTablesDelta, owners: SideOwners): 
  * How many chains change, whoever owns them. Counting them is fast: listing would compare rule by rule, which takes long if a
  * whole mode goes.
  */
-export function countChainChanges(delta: FamilyTablesDelta): readonly Counted[] {
+export function countChainChanges(delta: FamilyTablesDelta): readonly CountedChange[] {
   const tables = rulesPlaces.flatMap((place) => delta[place] ?? []);
   return tables.flatMap(({ changes }) => {
     const edited = new Set(changes.flatMap((change) => (change.kind === 'rule' ? [change.chain] : [])));
     const whole = changes.filter((change) => change.kind === 'chain');
     return [
-      ...whole.map(({ from, to }): Counted => ['chain', changeOf(from, to), 1]),
-      ...[...edited].map((): Counted => ['chain', 'changed', 1]),
+      ...whole.map(({ from, to }): CountedChange => ['chain', kindOfChange(from, to), 1]),
+      ...[...edited].map((): CountedChange => ['chain', 'changed', 1]),
     ];
   });
 }
@@ -77,14 +77,14 @@ function chainChanges(
   const chain = (to ?? from)?.name ?? '';
   const owner = (to && owners.to.ofChain(to)) ?? (from && owners.from.ofChain(from));
   const [before, after] = [actingRules(from?.rules ?? []), actingRules(to?.rules ?? [])];
-  if (owner === undefined) return sharedChanges({ ...place, chain }, before, after, changeOf(from, to), owners);
+  if (owner === undefined) return sharedChanges({ ...place, chain }, before, after, kindOfChange(from, to), owners);
   const edits = compareRules(before.map(ruleMeaning), after.map(ruleMeaning));
   const edited = [...subtract(after, before, ruleMeaning), ...subtract(before, after, ruleMeaning)];
-  const change = chainChange({ ...place, chain, shared: false }, edits, edited, changeOf(from, to));
+  const change = iptablesChainChange({ ...place, chain, shared: false }, edits, edited, kindOfChange(from, to));
   return [{ ...change, ...ownedBy(owner, to ?? {}) }];
 }
 
-function chainChange(
+function iptablesChainChange(
   { rules: at, ...place }: PlacedTable & { readonly chain: string; readonly shared: boolean },
   edits: RuleEdits,
   edited: readonly Rule[],
@@ -142,7 +142,12 @@ function sharedChanges(
     };
     // The chain exists for all Service ports; each only has rules in it.
     const edited = [...added, ...removed];
-    const change = chainChange({ ...place, shared: true }, edits, edited, owner === undefined ? whole : 'changed');
+    const change = iptablesChainChange(
+      { ...place, shared: true },
+      edits,
+      edited,
+      owner === undefined ? whole : 'changed',
+    );
     return { ...change, ...ownedBy(owner, added.find(({ origin }) => origin?.place) ?? {}) };
   });
 }

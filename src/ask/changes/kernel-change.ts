@@ -63,7 +63,7 @@ export interface KernelChange {
   /** For an iptables chain. */
   readonly rules?: ChainRules;
   /** Content that is added or removed with it and not listed separately. */
-  readonly holds?: readonly Counted[];
+  readonly holds?: readonly CountedChange[];
   /** Its kind and fields in JSON. */
   readonly kind: (typeof kernelObjectKinds)[number];
   readonly fields: Readonly<Record<string, unknown>>;
@@ -90,9 +90,9 @@ interface ChainRules extends RuleEdits {
 }
 
 /** A number of objects of one kind that change in the same way. */
-export type Counted = readonly [object: ChangedObject, change: ChangeKind, number: number];
+export type CountedChange = readonly [object: ChangedObject, change: ChangeKind, number: number];
 
-export function countsOf({ object, change, holds = [] }: KernelChange): readonly Counted[] {
+export function countsOf({ object, change, holds = [] }: KernelChange): readonly CountedChange[] {
   return [[object, change, 1], ...holds];
 }
 
@@ -108,7 +108,7 @@ export function turn(from: string, to: string): string {
   return `${from || '(none)'} → ${to || '(none)'}`;
 }
 
-export function changeOf(from: unknown, to: unknown): ChangeKind {
+export function kindOfChange(from: unknown, to: unknown): ChangeKind {
   if (from === undefined) return 'added';
   return to === undefined ? 'removed' : 'changed';
 }
@@ -137,7 +137,7 @@ export function tableWords(family: Family, table: string): string {
 }
 
 /** Up to three names, otherwise their number. */
-export function namesOf(sign: string, what: string, names: readonly string[]): readonly string[] {
+export function nameChanged(sign: string, what: string, names: readonly string[]): readonly string[] {
   if (names.length === 0) return [];
   const text = names.length > 3 ? '' : ` ${names.join(', ')}`;
   return [`${sign} ${count(names.length, what)}${text}`];

@@ -4,19 +4,19 @@ import { objectKinds, type KernelDelta, type ObjectKind } from '../../kernel/sta
 import {
   type ChangeKind,
   type KernelChange,
-  changeOf,
-  namesOf,
+  kindOfChange,
+  nameChanged,
   ownedBy,
   subtract,
   turn,
   type ChangedObject,
-  type Counted,
+  type CountedChange,
   countsOf,
 } from './kernel-change.ts';
 import type { SideOwners, Owners } from '../../kube-proxy/owners.ts';
 import { itemOf } from '../../kernel/compare.ts';
 import {
-  serviceOf,
+  virtualServerOf,
   type TimeoutsChange,
   virtualServerKey,
   type VirtualServerChange,
@@ -35,7 +35,7 @@ import { listNftChanges } from './nft-changes.ts';
 const lists: { readonly [K in ObjectKind]: (delta: KernelDelta[K], owners: SideOwners) => readonly KernelChange[] } = {
   virtualServers: serverChanges,
   links: (changes, owners) => changes.flatMap((each) => linkChanges(each, owners)),
-  sets: (changes, owners) => changes.flatMap((each) => setChanges(each, owners)),
+  sets: (changes, owners) => changes.flatMap((each) => ipSetChanges(each, owners)),
   proxyPorts: (changes) => changes.map(proxyPortChange),
   iptables: listChainChanges,
   nftables: listNftChanges,
@@ -64,7 +64,7 @@ export interface ChangeCount {
 }
 
 /** Kinds whose changes are counted without comparing rules one by one. */
-const counters: { readonly [K in ObjectKind]?: (delta: KernelDelta) => readonly Counted[] } = {
+const counters: { readonly [K in ObjectKind]?: (delta: KernelDelta) => readonly CountedChange[] } = {
   iptables: ({ iptables }) => countChainChanges(iptables),
 };
 
@@ -132,7 +132,7 @@ export function sysctlChange(
 ): KernelChange {
   const why = reason === undefined ? '' : ` (${reason})`;
   const subject = `${name}: ${from ?? '(not set)'} → ${to ?? '(left as it is)'}${why}`;
-  return changeOfNode('sysctl', changeOf(from, to), subject, { name, from, to, reason });
+  return changeOfNode('sysctl', kindOfChange(from, to), subject, { name, from, to, reason });
 }
 
 /** A kernel module that is loaded or no longer wanted. */
@@ -151,8 +151,8 @@ function proxyPortChange({ from, to }: ProxyPortChange): KernelChange {
   const [before, after] = [from, to].map((each) => each?.endpoints.map(formatSocketAddress) ?? []);
   const same = (text: string): string => text;
   const [added, removed] = [subtract(after ?? [], before ?? [], same), subtract(before ?? [], after ?? [], same)];
-  const edits = [...namesOf('+', 'endpoint', added), ...namesOf('−', 'endpoint', removed)].join('; ');
-  const change = changeOf(from, to);
+  const edits = [...nameChanged('+', 'endpoint', added), ...nameChanged('−', 'endpoint', removed)].join('; ');
+  const change = kindOfChange(from, to);
   const what =
     change === 'changed' ? `: ${edits || 'other options'}` : ` with ${count(port.endpoints.length, 'endpoint')}`;
   const { protocol, address, port: number, origin } = port;
@@ -197,7 +197,7 @@ function linkChanges(step: LinkChange, owners: SideOwners): readonly KernelChang
 }
 
 /** A set itself, if more than its entries change, and its entries. */
-function setChanges(step: SetChange, owners: SideOwners): readonly KernelChange[] {
+function ipSetChanges(step: SetChange, owners: SideOwners): readonly KernelChange[] {
   const isWhole = step.kind === 'set';
   const { from, to } = isWhole ? step : { from: undefined, to: step.set };
   const set = isWhole ? itemOf(step) : step.set;
@@ -218,7 +218,7 @@ function setChanges(step: SetChange, owners: SideOwners): readonly KernelChange[
   ];
   if (!isWhole) return entries;
   return withContent(entries, (free) => {
-    const change = changeOf(from, to);
+    const change = kindOfChange(from, to);
     const lines = { ...(from && { from: formatCreate(from) }), ...(to && { to: formatCreate(to) }) };
     const holding = free > 0 ? ` with ${count(free, 'entry', 'entries')}` : '';
     const subject = set.name + (change === 'changed' ? `: ${lines.from} → ${lines.to}` : holding);
@@ -231,7 +231,7 @@ function setChanges(step: SetChange, owners: SideOwners): readonly KernelChange[
 function serverChanges(changes: readonly VirtualServerChange[], owners: SideOwners): readonly KernelChange[] {
   const servers = new Map<string, [VirtualServerChange, ...VirtualServerChange[]]>();
   for (const change of changes) {
-    const key = virtualServerKey(serviceOf(change));
+    const key = virtualServerKey(virtualServerOf(change));
     const known = servers.get(key);
     if (known) known.push(change);
     else servers.set(key, [change]);
@@ -243,9 +243,9 @@ function serverChange(
   changes: readonly [VirtualServerChange, ...VirtualServerChange[]],
   owners: SideOwners,
 ): KernelChange {
-  const service = serviceOf(changes[0]);
+  const service = virtualServerOf(changes[0]);
   const whole = changes.find((each) => each.kind === 'service');
-  const change = whole ? changeOf(whole.from, whole.to) : 'changed';
+  const change = whole ? kindOfChange(whole.from, whole.to) : 'changed';
   const { protocol, port } = service;
   const own = change === 'changed' ? [] : service.realServers.map(nameOfReal);
   const reals = changes.filter((each) => each.kind === 'real-server');
@@ -260,8 +260,8 @@ function serverChange(
   };
   const edits = [
     ...(whole?.from && whole.to ? [`${options.optionsFrom} → ${options.optionsTo}`] : []),
-    ...namesOf('+', 'real server', added),
-    ...namesOf('−', 'real server', removed),
+    ...nameChanged('+', 'real server', added),
+    ...nameChanged('−', 'real server', removed),
     ...edited.map((real) => `real server ${real.server} ${real.from} → ${real.to}`),
   ];
   const address = service.address.text;

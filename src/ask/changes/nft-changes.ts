@@ -7,7 +7,7 @@ import {
   elementMeaning,
   isSameBase,
   keyMeaning,
-  ruleMeaning,
+  nftRuleMeaning,
   type NftChange,
   type NftTableDelta,
 } from '../../kernel/nftables/nft-delta.ts';
@@ -23,23 +23,23 @@ import {
 import {
   formatElementValue,
   formatKey,
-  quote,
+  quoteForNft,
   formatBaseChain,
   formatSetProperties,
 } from '../../kernel/nftables/format.ts';
 import {
-  changeOf,
+  kindOfChange,
   compareRules,
   countsOf,
   describeRuleEdits,
-  namesOf,
+  nameChanged,
   ownedBy,
   subtract,
   tableWords,
   type ChangeKind,
   type KernelChange,
 } from './kernel-change.ts';
-import { targetsOf, type SideOwners } from '../../kube-proxy/owners.ts';
+import { dnatTargets, type SideOwners } from '../../kube-proxy/owners.ts';
 
 interface At {
   readonly family: Family;
@@ -51,7 +51,7 @@ type AnySet = NftSet | NftMap;
 export function listNftChanges(deltas: readonly NftTableDelta[], owners: SideOwners): readonly KernelChange[] {
   return deltas.flatMap((delta): readonly KernelChange[] => {
     if (delta.kind === 'table') return tableChanges(delta, owners);
-    return delta.changes.flatMap((each) => changesOf(each, { family: delta.family, table: delta.name }, owners));
+    return delta.changes.flatMap((each) => changesOfStep(each, { family: delta.family, table: delta.name }, owners));
   });
 }
 
@@ -63,7 +63,7 @@ function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly Kernel
   const { from, to } = pair;
   const { family, name: table } = itemOf(pair);
   const at = { family, table };
-  const change = changeOf(from, to);
+  const change = kindOfChange(from, to);
   const nothing: NftTable = { family, name: table, chains: new Map(), sets: new Map(), counters: new Map() };
   const plain = (each: NftTable = nothing): NftTable => ({ ...each, strange: undefined });
   const all = listNftChanges(diffNftTables([plain(from)], [plain(to)]), owners);
@@ -107,34 +107,34 @@ function nftChange(
   return { owner: undefined, object, change, subject, family, kind: nftKinds[object], fields: { ...at, ...fields } };
 }
 
-function changesOf(step: NftChange, at: At, owners: SideOwners): readonly KernelChange[] {
+function changesOfStep(step: NftChange, at: At, owners: SideOwners): readonly KernelChange[] {
   switch (step.kind) {
     case 'counter': {
       // No counter belongs to a single Service port.
       const { name } = itemOf(step);
-      return [nftChange(at, 'counter', changeOf(step.from, step.to), name, '', { counter: name })];
+      return [nftChange(at, 'counter', kindOfChange(step.from, step.to), name, '', { counter: name })];
     }
     case 'chain':
       // Rewritten with the same rules: no difference.
-      return step.from === step.to ? [] : [chainChange(step, at, owners)];
+      return step.from === step.to ? [] : [nftChainChange(step, at, owners)];
     case 'set':
-      return setChanges(step, at, owners);
+      return nftSetChanges(step, at, owners);
     case 'elements':
       return pairElements(step.removed, step.added).map((pair) => elementChange(step.set, pair, at, owners));
   }
 }
 
-function chainChange(pair: Pair<NftChain>, at: At, owners: SideOwners): KernelChange {
+function nftChainChange(pair: Pair<NftChain>, at: At, owners: SideOwners): KernelChange {
   const { from, to } = pair;
   const chain = itemOf(pair);
-  const change = changeOf(from, to);
-  const edits = compareRules(from?.rules.map(ruleMeaning) ?? [], to?.rules.map(ruleMeaning) ?? []);
+  const change = kindOfChange(from, to);
+  const edits = compareRules(from?.rules.map(nftRuleMeaning) ?? [], to?.rules.map(nftRuleMeaning) ?? []);
   // If nothing else differs, the rules' targets do.
   const isOfTargets = from && to && shapeOf(from) === shapeOf(to);
   const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
   const hasBase = from && to && !isSameBase(from.base, to.base);
   const base = hasBase ? { from: describeBase(from), to: describeBase(to) } : undefined;
-  const endpoints = [...namesOf('+', 'endpoint', targets.added), ...namesOf('−', 'endpoint', targets.removed)];
+  const endpoints = [...nameChanged('+', 'endpoint', targets.added), ...nameChanged('−', 'endpoint', targets.removed)];
   const differences = [
     ...(base ? [`${base.from || 'no hook'} → ${base.to || 'no hook'}`] : []),
     ...(endpoints.length > 0 ? endpoints : describeRuleEdits(edits, false)),
@@ -160,18 +160,18 @@ function shapeOf({ rules }: NftChain): string {
       expression.kind === 'dnat' || expression.kind === 'dnat-random' ? { kind: 'unknown', text: 'dnat' } : expression,
     ),
   });
-  return rules.map((rule) => ruleMeaning(shape(rule))).join('\n');
+  return rules.map((rule) => nftRuleMeaning(shape(rule))).join('\n');
 }
 
 function targetNames(chain: NftChain): readonly string[] {
-  return targetsOf(chain).map(formatSocketAddress);
+  return dnatTargets(chain).map(formatSocketAddress);
 }
 
 /** Elements that rules write into a set belong to the traffic, and are not listed. */
-function setChanges(pair: Pair<AnySet>, at: At, owners: SideOwners): readonly KernelChange[] {
+function nftSetChanges(pair: Pair<AnySet>, at: At, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;
   const set = itemOf(pair);
-  const change = changeOf(from, to);
+  const change = kindOfChange(from, to);
   const own = to ? owners.to : owners.from;
   const isLost = [from, to].some((each) => each && isLearned(each));
   const [before, after] = [from?.elements ?? [], to?.elements ?? []];
@@ -201,7 +201,7 @@ function pairElements(removed: readonly Element[], added: readonly Element[]): r
 
 function elementChange(set: AnySet, pair: Pair<Element>, at: At, owners: SideOwners): KernelChange {
   const { from, to } = pair;
-  const change = changeOf(from, to);
+  const change = kindOfChange(from, to);
   const element = itemOf(pair);
   const values = { from: from && textOfValue(from), to: to && textOfValue(to) };
   const key = formatKey(element.key);
@@ -218,7 +218,7 @@ function elementChange(set: AnySet, pair: Pair<Element>, at: At, owners: SideOwn
 function textOfValue({ value, comment }: Element): string | undefined {
   const parts = [
     ...(value === undefined ? [] : [formatElementValue(value)]),
-    ...(comment === undefined ? [] : [`comment ${quote(comment)}`]),
+    ...(comment === undefined ? [] : [`comment ${quoteForNft(comment)}`]),
   ];
   return parts.length === 0 ? undefined : parts.join(' ');
 }

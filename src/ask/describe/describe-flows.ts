@@ -7,7 +7,7 @@ import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { Release } from '../../kube-proxy/releases.ts';
-import { cutList, line, type DescriptionLine } from './describe-words.ts';
+import { cutDescription, descriptionLine, type DescriptionLine } from './describe-words.ts';
 import { describeFlowChange, flowChangeJson, followChange, isTranslated, type FlowChange } from './flow-change.ts';
 
 /** Stale flows between the same two ends. */
@@ -76,7 +76,7 @@ export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): 
     const reason = fromManifests.has(port) ? 'not-serving' : 'no-rule';
     add(flow, port, isTranslated(flow) ? reason : 'untranslated');
   }
-  const leadsSomewhere = targetsOf(ports, state);
+  const leadsSomewhere = leadsToPorts(ports, state);
   for (const flow of udp) {
     if (isTranslated(flow) && showsAll(flow.family) && !leadsSomewhere(flow)) add(flow, undefined, 'no-service');
   }
@@ -87,7 +87,7 @@ export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): 
 }
 
 /** Whether a flow goes to a Service, or where any program's rule leads. */
-function targetsOf(ports: readonly ShownPort[], state: KernelState): (flow: TrackedFlow) => boolean {
+function leadsToPorts(ports: readonly ShownPort[], state: KernelState): (flow: TrackedFlow) => boolean {
   const targets = new Set(ports.flatMap(({ endpoints = [] }) => endpoints.map(({ label }) => label)));
   const fronts = new Set<string>();
   for (const shown of ports) {
@@ -121,18 +121,18 @@ export function describeFlows(
   const changed = change && describeFlowChange(change, isAsked);
   const title = `${count(listed, 'flow')} of UDP, ${total === 0 ? 'none' : formatCount(total)} stale`;
   return [
-    line('heading', 0, title),
-    ...cutList(
+    descriptionLine('heading', 0, title),
+    ...cutDescription(
       groups.flatMap((group) => [
-        line('bad', 1, `${groupName(group)}: ${groupWords(group)}`),
-        line('plain', 2, group.command),
+        descriptionLine('bad', 1, `${groupName(group)}: ${groupWords(group)}`),
+        descriptionLine('plain', 2, group.command),
       ]),
       limit * 2,
       1,
     ),
-    ...(changed ? [line('heading', 0, changed.title)] : []),
-    ...cutList(
-      (changed?.lines ?? []).map((text) => line('plain', 1, text)),
+    ...(changed ? [descriptionLine('heading', 0, changed.title)] : []),
+    ...cutDescription(
+      (changed?.lines ?? []).map((text) => descriptionLine('plain', 1, text)),
       limit,
       1,
     ),

@@ -2,7 +2,7 @@ import { parseDuration } from '../../base/duration.ts';
 import { count, formatCount, joinWords } from '../../base/printable.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { cutList, line, type DescriptionLine } from './describe-words.ts';
+import { cutDescription, descriptionLine, type DescriptionLine } from './describe-words.ts';
 
 /** kube-proxy's mode according to its log. */
 export function modeOfLog(log: ProxyLog): ProxyMode | undefined {
@@ -19,22 +19,26 @@ const unsetFlags: ReadonlySet<string> = new Set(['', '[]', '0', '0s', 'false']);
 export function describeLog(log: ProxyLog, limit: number): readonly DescriptionLine[] {
   const { lines, firstTime, lastTime, unknown } = log;
   const span = firstTime === undefined ? '' : `, from ${firstTime} to ${lastTime ?? firstTime}`;
-  const plain = (text: string): DescriptionLine => line('plain', 1, text);
+  const plain = (text: string): DescriptionLine => descriptionLine('plain', 1, text);
   const problems = [...log.problems.values()];
   return [
-    line('heading', 0, `kube-proxy's log: ${count(lines, 'line')}${span}`),
+    descriptionLine('heading', 0, `kube-proxy's log: ${count(lines, 'line')}${span}`),
     ...setUpWords(log).map(plain),
-    ...(problems.length === 0 ? [line('good', 1, 'no problem that kpc knows')] : []),
-    ...cutList(
+    ...(problems.length === 0 ? [descriptionLine('good', 1, 'no problem that kpc knows')] : []),
+    ...cutDescription(
       problems.flatMap(({ problem: { meaning, advice }, at, count: times, detail }) => [
-        line('bad', 1, `${times === 1 ? '' : `${formatCount(times)} times: `}${meaning}  (${at.file}:${at.line})`),
-        ...(detail === '' ? [] : [line('dim', 2, shorten(detail))]),
-        line('plain', 2, `→ ${advice}`),
+        descriptionLine(
+          'bad',
+          1,
+          `${times === 1 ? '' : `${formatCount(times)} times: `}${meaning}  (${at.file}:${at.line})`,
+        ),
+        ...(detail === '' ? [] : [descriptionLine('dim', 2, shorten(detail))]),
+        descriptionLine('plain', 2, `→ ${advice}`),
       ]),
       limit * 3,
       1,
     ),
-    ...(unknown.lines === 0 ? [] : [line('dim', 1, unknownWords(log))]),
+    ...(unknown.lines === 0 ? [] : [descriptionLine('dim', 1, unknownLinesWords(log))]),
   ];
 }
 
@@ -76,7 +80,7 @@ function shorten(text: string): string {
   return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
 }
 
-function unknownWords({ unknown: { lines, errors, firstError } }: ProxyLog): string {
+function unknownLinesWords({ unknown: { lines, errors, firstError } }: ProxyLog): string {
   const first = firstError
     ? `, ${count(errors, 'error')} among them, the first at ${firstError.file}:${firstError.line}`
     : '';

@@ -9,7 +9,7 @@ import {
 import { groupBy } from '../../cluster/grouping.ts';
 import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../../snapshot/faults.ts';
+import { faultsOfPort, faultWords, targetPortOf, whyNoEndpoint } from '../../snapshot/faults.ts';
 import { hostOf } from './parse-asked.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
@@ -59,7 +59,7 @@ export function describeService(
         /** "namespace/name:port". */
         label,
         place: ports[0]?.places?.port.locate(),
-        targetPort: ports[0] && targetOf(ports[0], view),
+        targetPort: ports[0] && targetPortOf(ports[0], view),
         problems: problemsOf(ports, view),
         families: ports.map((port) => describePort(port, service, view)),
         kernel: collectKernelItems(label, ports, view),
@@ -73,7 +73,7 @@ export function describeService(
 function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly string[] | undefined {
   const problems = ports.flatMap((port) => {
     const why = chooseEndpoints(port, view.node).hasAny ? undefined : whyNoEndpoint(port, view);
-    const undeclared = faultsOf(port, view).filter(({ code }) => code === 'undeclared-port');
+    const undeclared = faultsOfPort(port, view).filter(({ code }) => code === 'undeclared-port');
     return [...(why === undefined ? [] : [why]), ...undeclared.map(faultWords)];
   });
   return problems.length === 0 ? undefined : [...new Set(problems)];
@@ -156,12 +156,12 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
     const whole = describeKernelChange(change).replace(/: \+ (?=\d)/, ': ');
     // An object that belongs to another Service port has different content.
     const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
-    return [{ kind, ...fields, text, rules: rulesOf(change), takenBy, place: place?.locate() }];
+    return [{ kind, ...fields, text, rules: addedRules(change), takenBy, place: place?.locate() }];
   });
 }
 
 /** The rules of a chain as the tools list them. */
-function rulesOf({ kind, rules, fields }: KernelChange): readonly string[] | undefined {
+function addedRules({ kind, rules, fields }: KernelChange): readonly string[] | undefined {
   if (rules) return rules.added.map((rule) => `-A ${rules.chain} ${rule}`);
   return kind === 'nft-chain' ? (fields['added'] as readonly string[]) : undefined;
 }
@@ -195,7 +195,7 @@ function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRe
         // Only EndpointSlices have the number of a named target port, so this uses the Service port's number.
         ...named.flatMap((port) => {
           const number = typeof port.targetPort === 'number' ? port.targetPort : port.port;
-          return hosts.map((host) => serviceRecord(name, port, `${share} ${number} ${host}`));
+          return hosts.map((host) => srvRecord(name, port, `${share} ${number} ${host}`));
         }),
       ];
     }
@@ -204,7 +204,7 @@ function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRe
     case undefined:
       return [
         ...service.clusterIPs.map((address) => addressRecord(name, address)),
-        ...named.map((port) => serviceRecord(name, port, `100 ${port.port} ${name}`)),
+        ...named.map((port) => srvRecord(name, port, `100 ${port.port} ${name}`)),
       ];
   }
 }
@@ -213,7 +213,7 @@ function addressRecord(name: string, address: string): DnsRecord {
   return { name, type: parseAddress(address)?.family === 'ipv6' ? 'AAAA' : 'A', value: address };
 }
 
-function serviceRecord(name: string, port: ServiceInfo['ports'][number], rest: string): DnsRecord {
+function srvRecord(name: string, port: ServiceInfo['ports'][number], rest: string): DnsRecord {
   return { name: `_${port.name}._${port.protocol.toLowerCase()}.${name}`, type: 'SRV', value: `0 ${rest}` };
 }
 

@@ -44,11 +44,11 @@ export function describeServiceInWords(
   const chosen = new Set(assumed ? assignedTexts(assumed) : []);
   const mark: Mark = (value) => (chosen.has(value) ? `${value} (assumed)` : value);
   return [
-    line('heading', 0, `Service ${service}${at(place)}`),
-    ...because.flatMap((each) => plain(describeBecause(each))),
-    ...plain(`type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`),
-    ...plain(selector && `selector ${selectorWords(selector)}`),
-    ...plain(clusterIPs.length > 0 && `cluster IP ${clusterIPs.map(mark).join(', ')}`),
+    descriptionLine('heading', 0, `Service ${service}${at(place)}`),
+    ...because.flatMap((each) => plainLines(describeBecause(each))),
+    ...plainLines(`type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`),
+    ...plainLines(selector && `selector ${selectorWords(selector)}`),
+    ...plainLines(clusterIPs.length > 0 && `cluster IP ${clusterIPs.map(mark).join(', ')}`),
     ...ports.flatMap((port) => portLines(port, words, mark)),
     ...section(
       'DNS names, as pods see them',
@@ -103,11 +103,11 @@ type Mark = (value: string) => string;
 
 function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
   return [
-    line('heading', 0, `Port ${port.label}${at(port.place)}`),
-    ...(port.targetPort === undefined ? [] : plain(`target port ${port.targetPort}`)),
-    ...(port.problems ?? []).map((text) => line('bad', 1, text)),
+    descriptionLine('heading', 0, `Port ${port.label}${at(port.place)}`),
+    ...(port.targetPort === undefined ? [] : plainLines(`target port ${port.targetPort}`)),
+    ...(port.problems ?? []).map((text) => descriptionLine('bad', 1, text)),
     ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words, mark)),
-    ...(words.hasRules ? section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2) : []),
+    ...(words.hasRules ? section('In the kernel', port.kernel.flatMap(kernelItemLines), words.limit * 2) : []),
   ];
 }
 
@@ -119,16 +119,16 @@ function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: M
   if (port.nodePort > 0) addresses.push(`node port ${mark(String(port.nodePort))}`);
   const family = dual ? `${familyNames[port.family]} ` : '';
   return [
-    ...plain(addresses.join(', ')),
+    ...plainLines(addresses.join(', ')),
     ...pathLines(port, fallback, masquerade, mark),
-    ...plain(unboundHints && hintWords(unboundHints)),
-    ...plain(`${count(endpoints.length, `${family}endpoint`)}${usedWords(endpoints)} on ${words.node}`),
-    ...cutList(endpoints.map(endpointLine), words.limit, 2),
+    ...plainLines(unboundHints && hintWords(unboundHints)),
+    ...plainLines(`${count(endpoints.length, `${family}endpoint`)}${usedEndpointsWords(endpoints)} on ${words.node}`),
+    ...cutDescription(endpoints.map(endpointLine), words.limit, 2),
   ];
 }
 
 /** How many endpoints the node uses, for each policy if they differ. */
-function usedWords(endpoints: readonly EndpointDescription[]): string {
+function usedEndpointsWords(endpoints: readonly EndpointDescription[]): string {
   const used = (policy: 'cluster' | 'local'): string =>
     formatCount(endpoints.filter((endpoint) => isUse(endpoint[policy])).length);
   const differ = endpoints.some(({ cluster, local }) => cluster && local && isUse(cluster) !== isUse(local));
@@ -140,17 +140,19 @@ function usedWords(endpoints: readonly EndpointDescription[]): string {
 export function describeDecompiled(port: DecompiledPort, limit: number): readonly DescriptionLine[] {
   const endpoints = (port.endpoints ?? []).map(({ label, takes, draining }) => {
     const use = takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
-    return line('plain', 2, label + (draining ? '  weight 0: no new connections' : use));
+    return descriptionLine('plain', 2, label + (draining ? '  weight 0: no new connections' : use));
   });
   // A rule for several ports, or for all but one, shows no port of a Service.
   const number = port.port === undefined ? `${port.protocol}, port unknown` : `port ${port.port}/${port.protocol}`;
   return [
-    line('heading', 0, port.label),
-    ...portAddresses(port).flatMap(({ kind, address }) => plain(`${addressWords[kind]} ${address.text} ${number}`)),
-    ...(port.nodePort ? plain(`node port ${port.nodePort}/${port.protocol}`) : []),
+    descriptionLine('heading', 0, port.label),
+    ...portAddresses(port).flatMap(({ kind, address }) =>
+      plainLines(`${addressWords[kind]} ${address.text} ${number}`),
+    ),
+    ...(port.nodePort ? plainLines(`node port ${port.nodePort}/${port.protocol}`) : []),
     ...pathLines(port, port.fallback, port.masquerade),
-    ...plain(headEndpoints(port)),
-    ...cutList(endpoints, limit, 2),
+    ...plainLines(headEndpoints(port)),
+    ...cutDescription(endpoints, limit, 2),
   ];
 }
 
@@ -176,13 +178,13 @@ function pathLines(
     ...(masquerade.external ? [`external traffic${clientWords(masquerade.external)}`] : []),
   ];
   return [
-    ...plain(
+    ...plainLines(
       listPolicies(port, mark)
         .map(({ text }) => text)
         .join(', '),
     ),
-    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords(fallback, port))]),
-    ...plain(masqueraded.length > 0 && `masqueraded: ${masqueraded.join(', ')}`),
+    ...(fallback === undefined ? [] : [descriptionLine('bad', 1, fallbackWords(fallback, port))]),
+    ...plainLines(masqueraded.length > 0 && `masqueraded: ${masqueraded.join(', ')}`),
   ];
 }
 
@@ -238,7 +240,7 @@ function hintWords(hints: UnboundHints): string {
 function endpointLine(endpoint: EndpointDescription): DescriptionLine {
   const words = `${useWords(endpoint)}${endpoint.assumed ? ' (assumed)' : ''}${at(endpoint.place)}`;
   const cells = [endpoint.endpoint, endpoint.node ?? '', words];
-  return { ...line(isUsedInWords(endpoint) ? 'good' : 'dim', 2, cells.join('  ')), cells };
+  return { ...descriptionLine(isUsedInWords(endpoint) ? 'good' : 'dim', 2, cells.join('  ')), cells };
 }
 
 function isUsedInWords({ cluster, local }: EndpointDescription): boolean {
@@ -253,12 +255,12 @@ function isUse(kind: EndpointDescription['cluster']): boolean {
 function useWords(endpoint: EndpointDescription): string {
   const { cluster, local } = endpoint;
   if (cluster === undefined || local === undefined || cluster === local) {
-    return reasonWords(cluster ?? local, endpoint);
+    return endpointUseWords(cluster ?? local, endpoint);
   }
-  return `for policy Cluster ${reasonWords(cluster, endpoint)}; for policy Local ${reasonWords(local, endpoint)}`;
+  return `for policy Cluster ${endpointUseWords(cluster, endpoint)}; for policy Local ${endpointUseWords(local, endpoint)}`;
 }
 
-function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDescription): string {
+function endpointUseWords(kind: EndpointDescription['cluster'], endpoint: EndpointDescription): string {
   const { condition, nodeHints = [], zoneHints = [] } = endpoint;
   const words: { readonly [K in NonNullable<typeof kind>]: string } = {
     ready: 'used',
@@ -272,7 +274,7 @@ function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDes
   return kind === undefined ? 'not used' : words[kind];
 }
 
-function kernelLines({ text, rules = [], takenBy, place }: KernelItem): readonly string[] {
+function kernelItemLines({ text, rules = [], takenBy, place }: KernelItem): readonly string[] {
   const taken = takenBy === undefined ? '' : `: it belongs to ${takenBy}, which claims it too`;
   return [`${text}${taken}${at(place)}`, ...rules.map((rule) => `  ${rule}`)];
 }
@@ -293,24 +295,28 @@ export function describeSharedInWords(
     rule: `A rule of chain ${name}${where}, which every node has: it belongs to no Service`,
   }[kind];
   const lines = items.map(({ text, owner }) =>
-    owner === undefined ? line('plain', 1, text) : line('good', 1, `${text}  ${owner}`),
+    owner === undefined ? descriptionLine('plain', 1, text) : descriptionLine('good', 1, `${text}  ${owner}`),
   );
-  return [line('heading', 0, title), ...cutList(lines, limit, 1)];
+  return [descriptionLine('heading', 0, title), ...cutDescription(lines, limit, 1)];
 }
 
 function section(title: string, texts: readonly string[], limit: number): readonly DescriptionLine[] {
-  const lines = texts.flatMap((text) => plain(text));
-  return texts.length === 0 ? [] : [line('heading', 0, title), ...cutList(lines, limit, 1)];
+  const lines = texts.flatMap((text) => plainLines(text));
+  return texts.length === 0 ? [] : [descriptionLine('heading', 0, title), ...cutDescription(lines, limit, 1)];
 }
 
 /** A plain line below a heading; none for empty text. */
-function plain(text: string | false | undefined): readonly DescriptionLine[] {
-  return text ? [line('plain', 1, text)] : [];
+function plainLines(text: string | false | undefined): readonly DescriptionLine[] {
+  return text ? [descriptionLine('plain', 1, text)] : [];
 }
 
 /** The first lines, and a count of the rest. */
-export function cutList(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
-  return cutLines(lines, limit, (words) => line('dim', depth, `… ${words}`));
+export function cutDescription(
+  lines: readonly DescriptionLine[],
+  limit: number,
+  depth: number,
+): readonly DescriptionLine[] {
+  return cutLines(lines, limit, (words) => descriptionLine('dim', depth, `… ${words}`));
 }
 
 /** "  (svc.yaml:12)", or nothing. */
@@ -318,6 +324,6 @@ function at(place: Location | undefined): string {
   return place ? `  (${place.file}:${place.line})` : '';
 }
 
-export function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
+export function descriptionLine(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
   return { role, depth, text };
 }

@@ -1,4 +1,4 @@
-import { isServiceChain, targetsOf, type Owners } from '../../kube-proxy/owners.ts';
+import { isServiceChain, dnatTargets, type Owners } from '../../kube-proxy/owners.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
@@ -6,12 +6,12 @@ import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
 import { formatRule, tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../../kernel/iptables/parse-save.ts';
-import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format.ts';
+import { formatElement, formatNftRule } from '../../kernel/nftables/format.ts';
 import { isLearned, type NftChain } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { isNftServiceName, parseNftName } from '../../kube-proxy/nft-table.ts';
-import { destinationOf } from '../../snapshot/decompile-iptables.ts';
+import { dnatEndpoint } from '../../snapshot/decompile-iptables.ts';
 
 /** A chain, set, map or rule that a text names. */
 export interface SharedSubject {
@@ -52,7 +52,7 @@ export interface HeldState {
 
 /** Finds objects in a state by the name of a chain, set or map, or by a line of iptables-save. */
 export function findItems(what: string, held: HeldState): FoundItems | undefined {
-  return findRule(what, held) ?? findChain(what, held) ?? findSet(what, held) ?? findNftItem(what, held);
+  return findRule(what, held) ?? findChainItems(what, held) ?? findSet(what, held) ?? findNftItem(what, held);
 }
 
 /** Finds the rule of an iptables-save line, with or without counters. */
@@ -63,7 +63,7 @@ function findRule(what: string, held: HeldState): FoundItems | undefined {
   if (!parsed || !asked) return undefined;
   const { name } = parsed;
   const meaning = ruleMeaning(asked);
-  const found = allChains(held, name).flatMap(({ family, table, chain }) => {
+  const found = chainsNamed(held, name).flatMap(({ family, table, chain }) => {
     const at = chain.rules.findIndex((rule) => ruleMeaning(rule) === meaning);
     const rule = chain.rules[at];
     return rule ? [{ family, table, chain, rule, number: at + 1 }] : [];
@@ -82,7 +82,7 @@ function findRule(what: string, held: HeldState): FoundItems | undefined {
   };
 }
 
-function allChains({ state }: HeldState, name: string) {
+function chainsNamed({ state }: HeldState, name: string) {
   return families.flatMap((family) =>
     tableNames.flatMap((table) => {
       const chain = state.iptables[family]?.[table]?.get(name);
@@ -91,8 +91,8 @@ function allChains({ state }: HeldState, name: string) {
   );
 }
 
-function findChain(name: string, held: HeldState): FoundItems | undefined {
-  const places = allChains(held, name);
+function findChainItems(name: string, held: HeldState): FoundItems | undefined {
+  const places = chainsNamed(held, name);
   const [first] = places;
   if (!first) return undefined;
   const label = held.owners.ofChain(first.chain);
@@ -100,7 +100,7 @@ function findChain(name: string, held: HeldState): FoundItems | undefined {
     owner:
       label === undefined
         ? undefined
-        : { label, role: { kind: 'chain', chain: name, to: destinationOf(first.chain.rules)?.label } },
+        : { label, role: { kind: 'chain', chain: name, to: dnatEndpoint(first.chain.rules)?.label } },
     subjects: places.map(({ family, table, chain }) => {
       const items = chain.rules.map((rule) => ({ text: formatRule(rule), owner: held.owners.ofRule(rule, name) }));
       return { kind: 'chain', name, family, table, items };
@@ -150,7 +150,7 @@ function findNftItem(name: string, { state, owners }: HeldState): FoundItems | u
 /** Undefined for a chain that chooses among several endpoints. */
 function endpointOf(chain: NftChain | undefined): string | undefined {
   const isOfOne = chain?.rules.some(({ expressions }) => expressions.some(({ kind }) => kind === 'dnat'));
-  const [target] = chain && isOfOne ? targetsOf(chain) : [];
+  const [target] = chain && isOfOne ? dnatTargets(chain) : [];
   return target && formatSocketAddress(target);
 }
 

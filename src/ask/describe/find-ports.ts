@@ -17,7 +17,7 @@ import type { Asked, AskedAddress } from './parse-asked.ts';
 /** How the subject of the question relates to the Service port. */
 export type Because = PortRole | ItemRole;
 
-export interface Match<P extends ShownPort> {
+export interface PortMatch<P extends ShownPort> {
   readonly port: P;
   readonly because: Because;
 }
@@ -55,8 +55,8 @@ export function findPorts<P extends ShownPort>(
   ports: readonly P[],
   asked: Asked,
   node: AskedNode,
-): readonly Match<P>[] {
-  const matching = (roleIn: (port: P) => PortRole | undefined): readonly Match<P>[] =>
+): readonly PortMatch<P>[] {
+  const matching = (roleIn: (port: P) => PortRole | undefined): readonly PortMatch<P>[] =>
     ports.flatMap((port) => {
       const because = roleIn(port);
       return because ? [{ port, because }] : [];

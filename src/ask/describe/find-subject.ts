@@ -11,14 +11,14 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { endpointOn, PortDraft, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { describeSet, findItems, modeOfName, type HeldState, type SharedSubject } from './find-items.ts';
-import { bareName, nameOfPod, parseAsked, type Asked } from './parse-asked.ts';
+import { bareName, readPodName, parseAsked, type Asked } from './parse-asked.ts';
 import {
   nodeOfDump,
   findPorts,
   explainUnanswered,
   explainUnserved,
   type Because,
-  type Match,
+  type PortMatch,
   type AskedNode,
 } from './find-ports.ts';
 
@@ -38,7 +38,7 @@ interface ServiceMatch {
 }
 
 /** Where a text is looked up. */
-interface Known<P extends ShownPort> extends HeldState {
+interface SearchedState<P extends ShownPort> extends HeldState {
   readonly ports: readonly P[];
   readonly node: AskedNode;
   /** The Service port of a chain that the state lacks. */
@@ -46,9 +46,9 @@ interface Known<P extends ShownPort> extends HeldState {
 }
 
 /** What a text refers to: Service ports, or else chains and sets that none or all of them have. */
-interface Found<P extends ShownPort> {
+interface FoundSubjects<P extends ShownPort> {
   readonly asked: Asked;
-  readonly matches: readonly Match<P>[];
+  readonly matches: readonly PortMatch<P>[];
   readonly subjects: readonly SharedSubject[];
   /** Why no Service answers at an address. */
   readonly unanswered: string | undefined;
@@ -58,7 +58,10 @@ interface Found<P extends ShownPort> {
  * Finds what a text refers to: a line of iptables-save, a chain, a set or one of its entries, an address with or without a port,
  * a node port, a Service by name ("name", "namespace/name", either with ":port"), or its DNS name.
  */
-function find<P extends ShownPort>(text: string, { ports, node, labelOfChain, ...held }: Known<P>): Found<P> {
+function findAsked<P extends ShownPort>(
+  text: string,
+  { ports, node, labelOfChain, ...held }: SearchedState<P>,
+): FoundSubjects<P> {
   const what = bareName(text.trim());
   const { owner, subjects = [] } = findItems(what, held) ?? {};
   const label = owner?.label ?? labelOfChain?.(what);
@@ -83,10 +86,12 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
     ports: [...cluster.servicePorts, ...cluster.services.flatMap(portsNotProgrammed)],
     node: { isOwn, listeners: findNodePortListeners(view.state) },
   };
-  const { asked, subjects, unanswered, ...found } = find(text, known);
+  const { asked, subjects, unanswered, ...found } = findAsked(text, known);
   const pods = findPods(asked, view.objects.pods);
   const matches =
-    found.matches.length > 0 ? found.matches : pods.flatMap(addressesOf).flatMap((each) => find(each, known).matches);
+    found.matches.length > 0
+      ? found.matches
+      : pods.flatMap(addressesOfPod).flatMap((each) => findAsked(each, known).matches);
   if (matches.length > 0) {
     const byService = groupBy(matches, ({ port }) => serviceName(port));
     const services = cluster.services.flatMap((service): readonly ServiceMatch[] => {
@@ -105,15 +110,15 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
 
 /** The Pods with this name, as kubectl writes it ("pod/web-0" or "pod/shop/web-0"), or with this address. */
 function findPods({ text, address }: Asked, pods: readonly Sourced<Pod>[]): readonly Sourced<Pod>[] {
-  const name = nameOfPod(text);
+  const name = readPodName(text);
   return pods.filter((pod) => {
     const { metadata } = pod.object;
-    if (address) return addressesOf(pod).includes(address.address.text);
+    if (address) return addressesOfPod(pod).includes(address.address.text);
     return name !== undefined && (metadata.name === name || fullName(metadata) === name);
   });
 }
 
-function addressesOf({ object: { status } }: Sourced<Pod>): readonly string[] {
+function addressesOfPod({ object: { status } }: Sourced<Pod>): readonly string[] {
   return status?.addresses.map(({ text }) => text) ?? [];
 }
 
@@ -121,7 +126,7 @@ function addressesOf({ object: { status } }: Sourced<Pod>): readonly string[] {
 function explainIdle(pods: readonly Sourced<Pod>[]): string | undefined {
   if (pods.length === 0) return undefined;
   const clauses = pods.map((pod) => {
-    const [address] = addressesOf(pod);
+    const [address] = addressesOfPod(pod);
     const title = `Pod ${fullName(pod.object.metadata)}`;
     return address === undefined ? `${title} has no address yet` : `${title} (${address}) is an endpoint of no Service`;
   });
@@ -155,7 +160,7 @@ type FoundInDump =
 /** Finds what a text refers to in a dump. */
 export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
   const { owners, state, shown } = dump;
-  const { asked, matches, ...found } = find(text, {
+  const { asked, matches, ...found } = findAsked(text, {
     state,
     owners,
     ports: [...shown.ports, ...shown.leftovers.ports],
@@ -186,12 +191,12 @@ function hint({ text, address, names }: Asked, view: CompiledSnapshot): string {
   if (maker !== undefined && maker !== mode) {
     return `; ${modeFacts[mode].title} has no chain of that kind, so this may be one that --proxy-mode ${maker} makes`;
   }
-  const suggestions = address ? [] : suggest(names.at(-1)?.name ?? text, view.cluster.services);
+  const suggestions = address ? [] : suggestServices(names.at(-1)?.name ?? text, view.cluster.services);
   return suggestions.length === 0 ? '' : `; did you mean ${suggestions.join(' or ')}?`;
 }
 
 /** Ports of Services with exactly this name; else Services with this name in other namespaces, or with similar names. */
-function suggest(named: string, services: readonly ServiceInfo[]): readonly string[] {
+function suggestServices(named: string, services: readonly ServiceInfo[]): readonly string[] {
   const known = services.filter((service) => service.name === named || fullName(service) === named);
   if (known.length > 0) {
     return known

@@ -19,12 +19,12 @@ interface FlowGroup {
   readonly port: ShownPort | undefined;
   readonly destination: string;
   readonly endpoint: string;
-  readonly kubeProxy: Fate;
+  readonly kubeProxy: FlowFate;
   flows: number;
 }
 
 /** Unknown if it depends on which Service port had the address before, and the dump does not show that. */
-type Fate = keyof typeof fates;
+type FlowFate = keyof typeof fates;
 
 const fates = {
   forgets: 'forgotten',
@@ -74,14 +74,14 @@ function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   // Treating all former ports as gone also includes flows to addresses that a port has lost.
   const everything = { withoutEndpoints: true, ofGone: 'to-addresses', isToNode } as const;
   const stale = portsOf(findStaleFlows(flows, { ports: after, gone: before }, everything));
-  const live = frontsOf(after);
-  const former = frontsOf(before);
+  const live = portsByFront(after);
+  const former = portsByFront(before);
   /** Whether the fate would differ if a removed port had had the address. */
   const dependsOnBefore = (flow: TrackedFlow): boolean => {
     if (rules.ofGone === 'none' || isBeforeKnown(flow.family)) return false;
     return rules.ofGone === 'to-cluster-ip' || !live.has(formatSocketAddress(flow.destination));
   };
-  return (flow: TrackedFlow): { readonly port: ShownPort | undefined; readonly kubeProxy: Fate } | undefined => {
+  return (flow: TrackedFlow): { readonly port: ShownPort | undefined; readonly kubeProxy: FlowFate } | undefined => {
     const byForgetting = forgotten.get(flow);
     if (byForgetting) return { port: byForgetting, kubeProxy: 'forgets' };
     const nodePort = nodePortOf(flow);
@@ -96,7 +96,7 @@ function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
 }
 
 /** UDP ports by "address:port", and by family and node port. */
-function frontsOf(ports: readonly ShownPort[]): ReadonlyMap<string, ShownPort> {
+function portsByFront(ports: readonly ShownPort[]): ReadonlyMap<string, ShownPort> {
   const fronts = new Map<string, ShownPort>();
   for (const shown of ports.filter(({ protocol }) => protocol === 'UDP')) {
     const { family, port = 0, nodePort } = shown;

@@ -107,7 +107,7 @@ export function nameInKubectl(what: string): string | undefined {
 }
 
 /** What follows "pod/"; undefined without that prefix. */
-export function nameOfPod(what: string): string | undefined {
+export function readPodName(what: string): string | undefined {
   return /^(?:po|pods?)\/(.+)$/i.exec(what)?.[1];
 }
 

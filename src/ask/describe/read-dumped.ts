@@ -2,7 +2,7 @@ import { count, joinWords } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../../dumps/coverage.ts';
-import { describeSkipped } from '../../dumps/dump.ts';
+import { describeSkippedListings } from '../../dumps/dump.ts';
 import { jumpsToOwn } from '../../dumps/rule-listings.ts';
 import { showsIptablesAsNft, type DumpedSnapshot, type Snapshot } from '../../snapshot/snapshot.ts';
 import { families } from '../../kernel/family.ts';
@@ -47,8 +47,8 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
   const told = { known, shown: ports, state, showsAll, namesPorts, release: dump.release };
   const flows = dump.flows && findFlows(dump.flows, told);
   const evidence = state.virtualServers.map(weighServersOfSides(dump, dump));
-  const notes = [...(mode ? jumpNotes(dump, mode) : []), ...notesOf(dump, evidence)];
-  return { dump, flows, notes, skipped: describeSkipped(dump.doubts), nothing: findNothing(dump) };
+  const notes = [...(mode ? jumpNotes(dump, mode) : []), ...notesOnDump(dump, evidence)];
+  return { dump, flows, notes, skipped: describeSkippedListings(dump.doubts), nothing: whyNothingFound(dump) };
 }
 
 /** Whether manifests beside a dump say which Services there are. */
@@ -104,7 +104,7 @@ export function remarksJson({ skipped }: Pick<DumpReading, 'skipped'>) {
   return { skipped: skipped.length > 0 ? skipped : undefined };
 }
 
-function notesOf(
+function notesOnDump(
   { shown: { mode, ports }, coverage, log, named }: DumpedSnapshot,
   evidence: readonly Evidence[],
 ): readonly string[] {
@@ -165,7 +165,7 @@ const saveTools = [
   ['ipv6', 'ip6tables-save'],
 ] as const;
 
-function findNothing(side: DumpedSnapshot): DumpReading['nothing'] {
+function whyNothingFound(side: DumpedSnapshot): DumpReading['nothing'] {
   const { mode, ports } = side.shown;
   if (ports.length > 0 || knowsServices(side) || side.log) return undefined;
   const ofIptables =

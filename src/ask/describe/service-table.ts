@@ -16,7 +16,7 @@ import {
   type ShownPort,
 } from '../../cluster/model.ts';
 import { fullName } from '../../cluster/objects.ts';
-import { faultInShort, faultsOf } from '../../snapshot/faults.ts';
+import { faultInShort, faultsOfPort } from '../../snapshot/faults.ts';
 import { families } from '../../kernel/family.ts';
 import { withoutName } from './describe-services.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
@@ -54,17 +54,17 @@ export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
     return {
       service: `${service.namespace}/${service.name}`,
       type: service.type,
-      addresses: addressesOf(known).map(star).join(', '),
+      addresses: summarizeAddresses(known).map(star).join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
       nodePorts: [...new Set(nodePorts)].map(star).join(', '),
       endpoints: endpoints ? `${endpoints.ready}/${endpoints.total}${hasAssumed(known, view) ? '*' : ''}` : '',
-      policies: policiesOf(known).join(', '),
+      policies: summarizePolicies(known).join(', '),
       notes: oddities(known, view).join(', '),
     };
   });
 }
 
-function addressesOf({ service, ports }: KnownService): readonly string[] {
+function summarizeAddresses({ service, ports }: KnownService): readonly string[] {
   switch (service.skipped) {
     case 'headless':
       return ['headless'];
@@ -91,7 +91,7 @@ function hasAssumed({ service, ports }: KnownService, { assumed: { pods } }: Com
  * How many addresses its endpoints have, how many of these are ready, and how many the node uses; undefined if it cannot have any.
  * Addresses of two families belong to the same Pods.
  */
-function countEndpoints(
+function countByAddress(
   { skipped, headlessEndpoints }: ServiceInfo,
   ports: readonly ServicePort[],
   choices: readonly EndpointChoice[],
@@ -114,7 +114,7 @@ function countEndpoints(
   return counts.reduce((a, b) => (b.total > a.total ? b : a));
 }
 
-function policiesOf({ ports }: KnownService): readonly string[] {
+function summarizePolicies({ ports }: KnownService): readonly string[] {
   const policies = ports.flatMap((port) => [
     ...(port.internalPolicyLocal ? ['internal Local'] : []),
     ...(port.externalPolicyLocal && isExternallyAccessible(port) ? ['external Local'] : []),
@@ -138,7 +138,11 @@ function oddities({ service, ports, choices, endpoints }: KnownService, view: Co
   return [
     ...(service.skipped === 'no-cluster-ip' ? ['no cluster IP'] : []),
     ...(isUnserved
-      ? [service.endpointsGiven === false ? 'endpoints not given' : `no endpoints${lackOf(service, ports, view)}`]
+      ? [
+          service.endpointsGiven === false
+            ? 'endpoints not given'
+            : `no endpoints${lackOfEndpoints(service, ports, view)}`,
+        ]
       : lackedFamily(service, view)),
     ...(lacksLocal ? ['none on this node'] : []),
     ...(isPending ? ['no load balancer address'] : []),
@@ -151,9 +155,9 @@ function lackedFamily(service: ServiceInfo, view: CompiledSnapshot): readonly st
 }
 
 /** Why no port has an endpoint, in few words. */
-function lackOf(service: ServiceInfo, ports: readonly ServicePort[], view: CompiledSnapshot): string {
+function lackOfEndpoints(service: ServiceInfo, ports: readonly ServicePort[], view: CompiledSnapshot): string {
   const isHeadless = service.skipped === 'headless';
-  const faults = isHeadless ? view.faultsOf(fullName(service)) : ports.flatMap((port) => faultsOf(port, view));
+  const faults = isHeadless ? view.faultsOf(fullName(service)) : ports.flatMap((port) => faultsOfPort(port, view));
   const fault = faults.find(({ code }) => code !== 'family-without-endpoints');
   const words = fault && faultInShort(fault);
   return words === undefined ? '' : `: ${words}`;
@@ -177,7 +181,7 @@ export function summarizeServices(view: CompiledSnapshot) {
         return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
       }),
       endpoints,
-      policies: policiesOf(known),
+      policies: summarizePolicies(known),
       notes: oddities(known, view),
       /** The values that kpc chose because the input lacks them. */
       assumed: assumed && withoutName(assumed),
@@ -195,7 +199,7 @@ function eachService({ cluster, node, assumed }: CompiledSnapshot) {
     const name = fullName(service);
     const ports = byService.get(name) ?? [];
     const choices = ports.map((port) => chooseEndpoints(port, node));
-    const endpoints = countEndpoints(service, ports, choices);
+    const endpoints = countByAddress(service, ports, choices);
     return { service, ports, choices, endpoints, assumed: chosen.get(name) };
   });
 }

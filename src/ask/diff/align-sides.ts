@@ -12,7 +12,7 @@ import { settingChange } from '../changes/list-changes.ts';
 import { labelInComment } from '../../kube-proxy/owners.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { StatePair } from './foreign-items.ts';
-import type { Gap } from './not-compared.ts';
+import type { ComparisonGap } from './not-compared.ts';
 
 /**
  * Drops sysctls that one side does not cover: a dump shows a whole node's, or only some of those that kube-proxy sets; a bundle
@@ -74,7 +74,7 @@ export function dropUnusedFamily(
   changes: readonly KernelChange[],
   from: Snapshot,
   to: Snapshot,
-): { readonly changes: readonly KernelChange[]; readonly gaps: readonly Gap[] } {
+): { readonly changes: readonly KernelChange[]; readonly gaps: readonly ComparisonGap[] } {
   const isUnused = (family: Family, side: Snapshot, other: Snapshot) =>
     other.kind === 'dump' && side.kind !== 'dump' && !side.families.includes(family);
   const unused = families.filter((family) => isUnused(family, from, to) || isUnused(family, to, from));
@@ -83,7 +83,9 @@ export function dropUnusedFamily(
   const found = new Set(changes.filter(isLeftOut).map(({ family }) => family));
   return {
     changes: changes.filter((change) => !isLeftOut(change)),
-    gaps: unused.filter((family) => found.has(family)).map((family): Gap => ({ part: 'base', family, held: true })),
+    gaps: unused
+      .filter((family) => found.has(family))
+      .map((family): ComparisonGap => ({ part: 'base', family, held: true })),
   };
 }
 

@@ -1,8 +1,8 @@
 import { count, formatCount, cutLines, printable } from '../../base/printable.ts';
-import { isSame, otherPartNames, otherParts, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
+import { areSidesSame, otherPartNames, otherParts, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
 import { describeKernelChange, type ChangeKind, type KernelChange } from '../changes/kernel-change.ts';
 import { describeGaps } from './not-compared.ts';
-import { reasonWords } from './reason-words.ts';
+import { serviceReasonWords } from './reason-words.ts';
 
 /** A line for people. Its role says how to show it: with a sign, in colour, as an item of a list. */
 export interface ReportLine {
@@ -27,34 +27,34 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
     ...shown.map((port) => reportServicePort(port, diff, limits.lines)),
     ...(hidden.length === 0
       ? []
-      : [[line('more', `and ${formatCount(hidden.length)} more: ${summarizeKinds(hidden)}`)]]),
+      : [[reportLine('more', `and ${formatCount(hidden.length)} more: ${summarizeKinds(hidden)}`)]]),
     ...otherPartNames.flatMap((part) => reportPart(otherParts[part].title, diff[part], limits.lines)),
-    [line('summary', summarizeDiff(diff))],
+    [reportLine('summary', summarizeDiff(diff))],
   ];
 }
 
 function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDiff, limit: number): ReportBlock {
   const unchanged = extent === 'all' ? 'nothing changes in the kernel' : 'nothing changes in what was compared';
-  const reasons = port.reasons.map((reason) => line('reason', reasonWords(reason)));
-  const kernel = port.kernel.map((change) => line(change.change, describeKernelChange(change)));
+  const reasons = port.reasons.map((reason) => reportLine('reason', serviceReasonWords(reason)));
+  const kernel = port.kernel.map((change) => reportLine(change.change, describeKernelChange(change)));
   return [
-    line('heading', `${port.label} ${port.change}`),
+    reportLine('heading', `${port.label} ${port.change}`),
     ...cutLines(reasons, limit, more),
     ...cutLines(kernel, limit, more),
-    ...(port.follows.length > 0 ? [line('more', `and ${count(port.follows.length, 'chain')} that follow`)] : []),
-    ...(kernel.length + port.follows.length === 0 && !isReadBack ? [line('more', unchanged)] : []),
+    ...(port.follows.length > 0 ? [reportLine('more', `and ${count(port.follows.length, 'chain')} that follow`)] : []),
+    ...(kernel.length + port.follows.length === 0 && !isReadBack ? [reportLine('more', unchanged)] : []),
   ];
 }
 
 function reportPart(title: string, changes: readonly KernelChange[], limit: number): readonly ReportBlock[] {
   if (changes.length === 0) return [];
-  const lines = changes.map((change) => line(change.change, describeKernelChange(change)));
-  return [[line('title', title), ...cutLines(lines, limit, more)]];
+  const lines = changes.map((change) => reportLine(change.change, describeKernelChange(change)));
+  return [[reportLine('title', title), ...cutLines(lines, limit, more)]];
 }
 
 /** How much differs, in one sentence. */
 export function summarizeDiff(diff: SideDiff): string {
-  if (isSame(diff)) return summarizeSame(diff);
+  if (areSidesSame(diff)) return summarizeSame(diff);
   // Two parts may share a name.
   const others = new Map<string, number>();
   for (const part of otherPartNames) {
@@ -103,9 +103,9 @@ function countCompared({ compared }: SideDiff): string {
 }
 
 /** A line of a report; the text may contain anything. */
-export function line(role: ReportLine['role'], text: string): ReportLine {
+export function reportLine(role: ReportLine['role'], text: string): ReportLine {
   return { role, text: printable(text) };
 }
 
 /** A line in the place of others. */
-export const more = (words: string): ReportLine => line('more', words);
+export const more = (words: string): ReportLine => reportLine('more', words);

@@ -1,16 +1,16 @@
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
-import { isForeign } from '../../dumps/dump.ts';
+import { isForeignDoubt } from '../../dumps/dump.ts';
 import { diffStates, type KernelState } from '../../kernel/state.ts';
 import { findLeftChains, leftChainTitles } from '../../kube-proxy/left-behind.ts';
 import { modeOfState } from '../../kube-proxy/evidence.ts';
 import { alignSides, diffAligned, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './foreign-items.ts';
-import { extentOf, findGaps, type Extent, type Gap } from './not-compared.ts';
+import { extentOf, findGaps, type Extent, type ComparisonGap } from './not-compared.ts';
 import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
 import { findOwners, indexChains } from '../../kube-proxy/owners.ts';
-import { readBack, type ReadChanges } from './read-back.ts';
+import { compareReadBack, type ReadChanges } from './read-back.ts';
 import { diffServices, type ServicePortChange } from './service-changes.ts';
 import { findNodePortReasons } from './service-reasons.ts';
 import { nameServers } from '../../snapshot/server-owners.ts';
@@ -42,7 +42,7 @@ export interface SideDiff extends Readonly<Record<keyof typeof otherParts, reado
   /** How many rules only differ in comments. They count as equal. */
   readonly comments: number;
   /** What was not compared because a side does not show it. */
-  readonly gaps: readonly Gap[];
+  readonly gaps: readonly ComparisonGap[];
   readonly extent: Extent;
   /** The Service ports that were read back, if nothing else was compared. */
   readonly compared: ReadChanges['compared'] | undefined;
@@ -73,11 +73,11 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   const renames = changed?.flatMap(({ label, formerLabel }) =>
     formerLabel === undefined ? [] : [[formerLabel, label] as const],
   );
-  const states = statesOf(from, to);
+  const states = statesWithNames(from, to);
   const chains = indexChains(states);
   const owners = {
     from: findOwners(states, new Map(renames), chains),
-    to: findOwners(statesOf(to, from), new Map(), chains),
+    to: findOwners(statesWithNames(to, from), new Map(), chains),
   };
   const listPair = (pair: StatePair) => listKernelChanges(diffStates(pair.from, pair.to), owners);
   const { delta, comments } = diffAligned(own);
@@ -85,7 +85,7 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   const leftOf = findLeftovers(from, to);
   const ofNode = changes.filter((change) => leftOf(change) === undefined);
   const kept = dropUnusedFamily(ofNode, from, to);
-  const read = changed || !options.readsBack ? undefined : readBack(from, to, owners);
+  const read = changed || !options.readsBack ? undefined : compareReadBack(from, to, owners);
   const reasons = changed ?? read?.changes ?? [];
   // A change is reported under its Service port, if that is reported.
   const labels = new Set(reasons.map(({ label }) => label));
@@ -93,7 +93,7 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   const doubtful = listPair(unshown);
   const reported = groupBy([...kept.changes, ...doubtful.filter(isExplained)], ({ owner = '' }) => owner);
   const gaps = [...findGaps({ from, to, whole, unshownSysctls, changes: changed }), ...kept.gaps].filter(
-    ({ doubt }) => options.foreign || !doubt || !isForeign(doubt),
+    ({ doubt }) => options.foreign || !doubt || !isForeignDoubt(doubt),
   );
   const extent = extentOf(gaps, own, from, to);
   const portsAlone = extent === 'nothing' && read && read.compared.all > 0 ? read.compared : undefined;
@@ -114,12 +114,12 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
 }
 
 /** Whether there is nothing to report. */
-export function isSame(diff: SideDiff): boolean {
+export function areSidesSame(diff: SideDiff): boolean {
   return diff.servicePorts.length === 0 && otherPartNames.every((part) => diff[part].length === 0);
 }
 
 /** The states that explain the items of `side`; its own origins come first. */
-function statesOf(side: Snapshot, other: Snapshot): readonly KernelState[] {
+function statesWithNames(side: Snapshot, other: Snapshot): readonly KernelState[] {
   const states = [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
   // Without named virtual servers, a change of mode would look like Services removed and added.
   const isUnnamed = side.kind === 'dump' && side.state.virtualServers.length > 0;

@@ -39,7 +39,7 @@ export function separate(from: Snapshot, to: Snapshot): Separation {
   const coverage = intersectCoverage(from.coverage, to.coverage);
   const pair = { from: coverState(from.state, coverage), to: coverState(to.state, coverage) };
   const weighServer = weighServersOfSides(from, to);
-  const owns = ownershipOf(from, to, weighServer);
+  const owns = ownershipOfSides(from, to, weighServer);
   const both = (take: (state: KernelState) => KernelState): StatePair => ({ from: take(pair.from), to: take(pair.to) });
   const own = both((state) => restrictState(state, owns));
   const isAllTold = [from, to].every(({ kind }) => kind !== 'dump');
@@ -70,7 +70,7 @@ export function coverForServices({ state, coverage }: Snapshot): KernelState {
  * What is kube-proxy's on either side. A kubelet fills KUBE-FIREWALL whether kube-proxy uses it or not: beside a dump it only
  * counts if the other side has rules in it.
  */
-function ownershipOf(from: Snapshot, to: Snapshot, weighServer: WeighServer): Ownership {
+function ownershipOfSides(from: Snapshot, to: Snapshot, weighServer: WeighServer): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
   const { jump: weighJump } = weighEvidence(emptyState);
   const isOwnChain = (name: string, table: TableName): boolean => {

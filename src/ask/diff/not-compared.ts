@@ -14,7 +14,7 @@ import type { Doubt } from '../../dumps/dump.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 
 /** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
-export interface Gap {
+export interface ComparisonGap {
   readonly part: GapPart;
   /** Undefined if the side lacks it for a reason other than the family. */
   readonly family: Family | undefined;
@@ -76,19 +76,19 @@ interface ComparedSides {
 }
 
 /** What was not compared between two sides. Ignores parts that no kube-proxy in their modes programs and neither side has. */
-export function findGaps(sides: ComparedSides): readonly Gap[] {
+export function findGaps(sides: ComparedSides): readonly ComparisonGap[] {
   const { from, to, whole, changes } = sides;
   const isAsked = askedOf(from, to);
-  const ofParts = parts.flatMap((part): readonly Gap[] => {
-    const held = [whole.from, whole.to].some((state) => holds(state, part));
+  const ofParts = parts.flatMap((part): readonly ComparisonGap[] => {
+    const held = [whole.from, whole.to].some((state) => holdsPart(state, part));
     if ((!held && !isAsked(part.kind)) || (part.kind === 'ipvsTimeouts' && ![from, to].some(asksForTimeouts)))
       return [];
     return unshownParts(part, sides).map((table) => ({ part: part.kind, family: part.family, table, held }));
   });
   const doubts = [...from.doubts, ...to.doubts];
-  const ofDoubts = doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }));
+  const ofDoubts = doubts.map((doubt): ComparisonGap => ({ part: 'rest', family: undefined, doubt, held: false }));
   const ofServices = beyondKernel(from, to, changes);
-  const others = ofServices.map((beyond): Gap => ({ part: 'rest', family: undefined, beyond, held: false }));
+  const others = ofServices.map((beyond): ComparisonGap => ({ part: 'rest', family: undefined, beyond, held: false }));
   return [...ofParts, ...ofDoubts, ...others];
 }
 
@@ -116,7 +116,7 @@ function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): 
 }
 
 /** Whether a state holds kube-proxy objects. Sysctls and timeouts do not count, because every node has them. */
-function holds({ nftables, iptables, ...state }: KernelState, { kind, family }: Part): boolean {
+function holdsPart({ nftables, iptables, ...state }: KernelState, { kind, family }: Part): boolean {
   switch (kind) {
     case 'nftables':
       return nftables.some((table) => table.family === family);
@@ -154,7 +154,7 @@ function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
 export type Extent = 'all' | 'part' | 'nothing';
 
 /** `compared`: what both sides show. */
-export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Snapshot, to: Snapshot): Extent {
+export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, from: Snapshot, to: Snapshot): Extent {
   if (gaps.length === 0) return 'all';
   const isAsked = askedOf(from, to);
   const isGap = ({ kind, family }: Part): boolean =>
@@ -162,20 +162,22 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Snapsh
   // If both sides show no part in common, the absence of objects proves nothing about the nodes.
   if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
   const isUnheld = gaps.every(({ held }) => !held);
-  return isUnheld || parts.some((part) => holds(compared.from, part) || holds(compared.to, part)) ? 'part' : 'nothing';
+  return isUnheld || parts.some((part) => holdsPart(compared.from, part) || holdsPart(compared.to, part))
+    ? 'part'
+    : 'nothing';
 }
 
 /** The same difference, of sides of which objects or Services were left out. */
-export function withLeftOut<Diff extends { readonly gaps: readonly Gap[]; readonly extent: Extent }>(
+export function withLeftOut<Diff extends { readonly gaps: readonly ComparisonGap[]; readonly extent: Extent }>(
   diff: Diff,
   part: 'objects' | 'services',
 ): Diff {
-  const gap: Gap = { part, family: undefined, held: true };
+  const gap: ComparisonGap = { part, family: undefined, held: true };
   return { ...diff, gaps: [...diff.gaps, gap], extent: diff.extent === 'all' ? 'part' : diff.extent };
 }
 
 /** The names of the parts that were not compared, without repetition. */
-export function describeGaps(gaps: readonly Gap[]): readonly string[] {
+export function describeGaps(gaps: readonly ComparisonGap[]): readonly string[] {
   const words = gaps.map(({ part, family, table, doubt, beyond }) => {
     if (beyond) return beyondWords(beyond);
     if (doubt) return describeDoubt(doubt);

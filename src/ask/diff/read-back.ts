@@ -5,7 +5,7 @@ import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import type { Rule } from '../../kernel/iptables/iptables.ts';
 import { jumpChain } from '../../kernel/state.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
-import { destinationOf } from '../../snapshot/decompile-iptables.ts';
+import { dnatEndpoint } from '../../snapshot/decompile-iptables.ts';
 import { decompile } from '../../snapshot/decompile.ts';
 import { nodePortPlace, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
@@ -35,7 +35,7 @@ export interface ReadChanges {
  * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not record its
  * Services. What a state does not show of a port is not a difference.
  */
-export function readBack(from: Snapshot, to: Snapshot, owners: SideOwners): ReadChanges {
+export function compareReadBack(from: Snapshot, to: Snapshot, owners: SideOwners): ReadChanges {
   const weighServer = weighServersOfSides(from, to);
   const read = (side: Snapshot, own: Owners) =>
     groupBy(decompile(coverForServices(side), own, weighServer, side.coverage).ports, ({ label }) => label);
@@ -94,5 +94,5 @@ function follows({ change, rules }: KernelChange, reasons: readonly ServiceReaso
     return change === 'changed' && edited.every((rule) => leadsTo(rule) === 'endpoint');
   }
   if (kind !== 'endpoint' || change === 'changed') return false;
-  return endpoints.has(destinationOf(edited)?.label ?? '');
+  return endpoints.has(dnatEndpoint(edited)?.label ?? '');
 }

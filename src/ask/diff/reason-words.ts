@@ -4,7 +4,7 @@ import { kernelPortJson, listFacts, portJson, type WriteValue } from './port-fac
 import type { EndpointState, ServiceReason, Skip } from './service-reasons.ts';
 
 /** A reason in Kubernetes terms, on one line. */
-export function reasonWords(reason: ServiceReason, write: WriteValue = String): string {
+export function serviceReasonWords(reason: ServiceReason, write: WriteValue = String): string {
   switch (reason.kind) {
     case 'service-added':
     case 'service-removed':
@@ -60,7 +60,7 @@ export interface ReasonJson {
 }
 
 export function reasonJson(reason: ServiceReason): ReasonJson {
-  const text = reasonWords(reason);
+  const text = serviceReasonWords(reason);
   switch (reason.kind) {
     case 'node-port':
       return { kind: 'field', field: nodePortField(reason), from: reason.from, to: reason.to, text };

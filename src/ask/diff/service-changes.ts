@@ -1,17 +1,17 @@
-import { explainEndpoints, isUsed } from '../../cluster/endpoint-choice.ts';
+import { explainEndpoints, isUsedFor } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type Endpoint, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
 import { selectorWords, type Service } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { Place } from '../../kernel/place.ts';
-import { changeOf, type ChangeKind } from '../changes/kernel-change.ts';
-import { faultsOf, faultWords } from '../../snapshot/faults.ts';
+import { kindOfChange, type ChangeKind } from '../changes/kernel-change.ts';
+import { faultsOfPort, faultWords } from '../../snapshot/faults.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import {
   diffEndpointStates,
   diffFields,
-  field,
-  list,
+  fieldReason,
+  listReason,
   programmed,
   scaled,
   type EndpointState,
@@ -38,7 +38,7 @@ export interface ServiceChange extends ServicePortChange {
 
 /** Compares two clusters Service port by Service port. Returns those that differ, sorted by label. */
 export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): readonly ServiceChange[] {
-  const [before, after] = [indexCluster(from.cluster), indexCluster(to.cluster)];
+  const [before, after] = [indexByLabel(from.cluster), indexByLabel(to.cluster)];
   const renames = findRenames(before, after);
   const renamedFrom = new Set(renames.values());
   const sources = diffSources(from, to);
@@ -47,16 +47,16 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
     const name = serviceOfPorts(ports);
     const formerLabel = renames.get(label);
     const old = before.ports.get(formerLabel ?? label);
-    const service = serviceOf(ports, after);
+    const service = serviceOfPort(ports, after);
     const place = ports[0]?.places?.port ?? service?.place;
     if (!old) {
-      const reasons = [...whyOneSided('added', serviceOf(ports, before)), ...newFaults([], ports, from, to)];
+      const reasons = [...whyOneSided('added', serviceOfPort(ports, before)), ...newFaults([], ports, from, to)];
       changes.push({ label, service: name, change: 'added', reasons, place });
       continue;
     }
     const reasons = [
       ...(formerLabel === undefined ? [] : diffPortNames(old, ports)),
-      ...diffServiceFields(serviceOf(old, before), service, ports[0]?.portName),
+      ...diffServiceFields(serviceOfPort(old, before), service, ports[0]?.portName),
       ...sources(name),
       ...diffPorts(old, ports, from, to),
     ];
@@ -66,7 +66,7 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
   }
   for (const [label, ports] of before.ports) {
     if (after.ports.has(label) || renamedFrom.has(label)) continue;
-    const service = serviceOf(ports, after);
+    const service = serviceOfPort(ports, after);
     const place = service?.place ?? ports[0]?.places?.port;
     const reasons = whyOneSided('removed', service);
     changes.push({ label, service: serviceOfPorts(ports), change: 'removed', reasons, place });
@@ -81,8 +81,8 @@ function newFaults(
   from: CompiledSnapshot,
   to: CompiledSnapshot,
 ): readonly ServiceReason[] {
-  const known = new Set(before.flatMap((port) => faultsOf(port, from).map(faultWords)));
-  const fresh = after.flatMap((port) => faultsOf(port, to)).filter((fault) => !known.has(faultWords(fault)));
+  const known = new Set(before.flatMap((port) => faultsOfPort(port, from).map(faultWords)));
+  const fresh = after.flatMap((port) => faultsOfPort(port, to)).filter((fault) => !known.has(faultWords(fault)));
   return uniqueReasons(fresh.map((fault) => ({ kind: 'fault', code: fault.code, fault: faultWords(fault) })));
 }
 
@@ -93,14 +93,14 @@ interface ClusterIndex {
   readonly ports: ReadonlyMap<string, readonly ServicePort[]>;
 }
 
-function indexCluster(cluster: Cluster): ClusterIndex {
+function indexByLabel(cluster: Cluster): ClusterIndex {
   return {
     services: new Map(cluster.services.map((service) => [`${service.namespace}/${service.name}`, service])),
     ports: groupBy(cluster.servicePorts, ({ label }) => label),
   };
 }
 
-function serviceOf(ports: readonly ServicePort[], index: ClusterIndex): ServiceInfo | undefined {
+function serviceOfPort(ports: readonly ServicePort[], index: ClusterIndex): ServiceInfo | undefined {
   return index.services.get(serviceOfPorts(ports));
 }
 
@@ -118,8 +118,8 @@ function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: st
     if (!old || !fresh) return [];
     const publishes = [old, fresh].map((spec) => String(spec.publishNotReadyAddresses)) as [string, string];
     return [
-      ...field('selector', sortedWords(old.selector), sortedWords(fresh.selector)),
-      ...field('publishNotReadyAddresses', ...publishes),
+      ...fieldReason('selector', sortedWords(old.selector), sortedWords(fresh.selector)),
+      ...fieldReason('publishNotReadyAddresses', ...publishes),
     ];
   };
 }
@@ -171,14 +171,16 @@ function diffUnprogrammed(
     const reasons: readonly ServiceReason[] = [
       ...(from && to ? [] : [{ kind: to ? 'service-added' : 'service-removed' } as const]),
       ...programmed(from ? from.skipped : 'absent', to ? to.skipped : 'absent'),
-      ...(from && to ? [...field('type', from.type, to.type), ...list('ports', portsOf(from), portsOf(to))] : []),
-      ...field('externalName', from?.externalName ?? '', to?.externalName ?? ''),
+      ...(from && to
+        ? [...fieldReason('type', from.type, to.type), ...listReason('ports', portsOf(from), portsOf(to))]
+        : []),
+      ...fieldReason('externalName', from?.externalName ?? '', to?.externalName ?? ''),
       ...sources(label),
       ...(from && to ? diffNames(from, to) : scaled(counts[0] ?? 0, counts[1] ?? 0)),
     ];
     return reasons.length === 0
       ? []
-      : [{ label, service: label, change: changeOf(from, to), reasons, place: (to ?? from)?.place }];
+      : [{ label, service: label, change: kindOfChange(from, to), reasons, place: (to ?? from)?.place }];
   });
 }
 
@@ -193,7 +195,7 @@ function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[]
   const [hosts = [], otherHosts = []] = ready.map((endpoints) =>
     endpoints.flatMap(({ hostname, address }) => (hostname === undefined ? [] : [`${hostname} ${address}`])),
   );
-  return [...list('addresses in DNS', names, others), ...list('host names in DNS', hosts, otherHosts)];
+  return [...listReason('addresses in DNS', names, others), ...listReason('host names in DNS', hosts, otherHosts)];
 }
 
 function diffServiceFields(
@@ -205,9 +207,9 @@ function diffServiceFields(
   const targetOf = ({ ports }: ServiceInfo) =>
     String((ports.find((port) => port.name === name) ?? ports[0])?.targetPort ?? '');
   return [
-    ...field('type', from.type, to.type),
+    ...fieldReason('type', from.type, to.type),
     // If the port was renamed, `from` has no port of this name: skip targetPort.
-    ...(from.ports.some((port) => port.name === name) ? field('targetPort', targetOf(from), targetOf(to)) : []),
+    ...(from.ports.some((port) => port.name === name) ? fieldReason('targetPort', targetOf(from), targetOf(to)) : []),
   ];
 }
 
@@ -224,19 +226,19 @@ function diffPorts(
     const old =
       ofFamily.find(({ protocol }) => protocol === port.protocol) ?? (ofFamily.length === 1 ? ofFamily[0] : undefined);
     if (!old) {
-      reasons.push(...list('families', [], [port.family]));
+      reasons.push(...listReason('families', [], [port.family]));
       continue;
     }
-    const ofPort = [...field('protocol', old.protocol, port.protocol), ...diffFields(old, port)];
+    const ofPort = [...fieldReason('protocol', old.protocol, port.protocol), ...diffFields(old, port)];
     reasons.push(...ofPort);
     // Nearly all Service ports are the same on both sides, and so is then what a node makes of their endpoints.
     if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {
-      const [before, after] = [statesOf(old, fromSide, toSide), statesOf(port, toSide, fromSide)];
+      const [before, after] = [endpointStates(old, fromSide, toSide), endpointStates(port, toSide, fromSide)];
       for (const each of diffEndpointStates(before, after)) reasons.push(each);
     }
   }
   for (const port of from) {
-    if (to.every(({ family }) => family !== port.family)) reasons.push(...list('families', [port.family], []));
+    if (to.every(({ family }) => family !== port.family)) reasons.push(...listReason('families', [port.family], []));
   }
   return uniqueReasons(reasons);
 }
@@ -264,7 +266,7 @@ function isUngiven(port: ServicePort, side: CompiledSnapshot): boolean {
 }
 
 /** What a node makes of the endpoints of a port, by "ip:port"; undefined if they are not given, which only manifests show. */
-function statesOf(
+function endpointStates(
   port: ServicePort,
   side: CompiledSnapshot,
   other: CompiledSnapshot,
@@ -273,7 +275,7 @@ function statesOf(
   return new Map(
     explainEndpoints(port, side.node).map(({ endpoint, cluster, local }) => {
       const { nodeName, zone, nodeHints, zoneHints } = endpoint.status;
-      const used = isUsed(cluster) || isUsed(local);
+      const used = isUsedFor(cluster) || isUsedFor(local);
       const hints = [...nodeHints, ...zoneHints];
       return [endpoint.label, { condition: conditionOf(endpoint), node: nodeName, zone, hints, used }];
     }),

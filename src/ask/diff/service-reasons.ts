@@ -79,12 +79,12 @@ export function programmed(from: Skip, to: Skip): readonly ServiceReason[] {
 }
 
 /** A reason if a value differs; '' for none. */
-export function field(name: string, from: string, to: string): readonly ServiceReason[] {
+export function fieldReason(name: string, from: string, to: string): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'field', field: name, from, to }];
 }
 
 /** A reason if the items of a list differ. */
-export function list(name: string, from: readonly string[], to: readonly string[]): readonly ServiceReason[] {
+export function listReason(name: string, from: readonly string[], to: readonly string[]): readonly ServiceReason[] {
   const [before, after] = [new Set(from), new Set(to)];
   const added = to.filter((item) => !before.has(item));
   const removed = from.filter((item) => !after.has(item));
@@ -198,15 +198,15 @@ export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReas
   const [before, after] = [from, to].map(({ affinitySeconds }) => affinitySeconds);
   const [ranges, others] = [from, to].map(({ sourceRanges }) => sourceRanges?.map(({ text }) => text));
   return [
-    ...diffAddresses(from, to),
+    ...addressReasons(from, to),
     ...Object.entries(comparedFields).flatMap(([name, valueOf]) => {
       const [old, fresh] = [valueOf(from), valueOf(to)];
-      return old === undefined || fresh === undefined ? [] : field(name, String(old || ''), String(fresh || ''));
+      return old === undefined || fresh === undefined ? [] : fieldReason(name, String(old || ''), String(fresh || ''));
     }),
     ...(before === undefined || after === undefined
       ? []
-      : field('sessionAffinity', affinityWords(before), affinityWords(after))),
-    ...(ranges && others ? list('loadBalancerSourceRanges', ranges, others) : []),
+      : fieldReason('sessionAffinity', affinityWords(before), affinityWords(after))),
+    ...(ranges && others ? listReason('loadBalancerSourceRanges', ranges, others) : []),
   ];
 }
 
@@ -215,13 +215,13 @@ function affinityWords(seconds: number): string {
 }
 
 /** An address that one side lacks is no difference if that side may have more than it shows. */
-function diffAddresses(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
+function addressReasons(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const [before, after] = [portAddresses(from), portAddresses(to)];
   const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>
     addresses.flatMap(({ kind, address }) => (wanted === undefined || kind === wanted ? [address.text] : []));
   const listed = (name: string, wanted?: PortAddress['kind']): readonly ServiceReason[] => {
     const [old, fresh] = [textsOf(before, wanted), textsOf(after, wanted)];
-    return list(
+    return listReason(
       name,
       to.hidesAddresses ? old.filter((each) => fresh.includes(each)) : old,
       from.hidesAddresses ? fresh.filter((each) => old.includes(each)) : fresh,
@@ -232,7 +232,7 @@ function diffAddresses(from: ShownPort, to: ShownPort): readonly ServiceReason[]
   // Whatever kube-proxy programs has a cluster IP.
   const clusterIPs = from.clusterIP && to.clusterIP ? ([from.clusterIP.text, to.clusterIP.text] as const) : undefined;
   return [
-    ...(clusterIPs ? field('clusterIP', ...clusterIPs) : []),
+    ...(clusterIPs ? fieldReason('clusterIP', ...clusterIPs) : []),
     ...listed('externalIPs', 'external-ip'),
     ...listed('load balancer addresses', 'load-balancer-ip'),
   ];

@@ -5,7 +5,7 @@ import type { ShownPort } from '../../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import type { Scene } from '../trace/scene.ts';
 
-export interface Cause {
+export interface DifferenceCause {
   readonly title: string;
   /** What each mode does, as words after its name. */
   readonly modes?: { readonly [M in ProxyMode]: string };
@@ -138,7 +138,7 @@ export const causes = {
     title: 'What the input does not show decides',
   },
   other: { title: 'Packets are treated differently' },
-} as const satisfies Readonly<Record<string, Cause>>;
+} as const satisfies Readonly<Record<string, DifferenceCause>>;
 
 /** If kube-proxy cannot detect Pods, it treats them as outside clients (kubernetes issue 131765). */
 function adviceOnExternalLocal({ place, detectsPods }: Situation): string | undefined {
@@ -180,7 +180,7 @@ export function findServiceCause(
     if (lost.length + gained.length > 0) {
       return { cause: 'service-fields', because: [`${lost.join(', ')} → ${gained.join(', ')}.`] };
     }
-    return differ(before, after, endpointsOf) ? { cause: 'service-endpoints', because: [] } : undefined;
+    return differ(before, after, endpointSummaries) ? { cause: 'service-endpoints', because: [] } : undefined;
   };
 }
 
@@ -201,7 +201,7 @@ function factsOf(ports: readonly ShownPort[]): readonly string[] {
   ]);
 }
 
-function endpointsOf({ endpoints = [] }: ShownPort): readonly string[] {
+function endpointSummaries({ endpoints = [] }: ShownPort): readonly string[] {
   return endpoints.map(({ label, status }) => `${label} ${status?.ready} ${status?.serving} ${status?.terminating}`);
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../../kube-proxy/releases.ts';
 import type { PreparationArguments } from '../../base/findings/equivalence.ts';
 import { findGateFaults } from '../../kube-proxy/feature-gates.ts';
-import { prepare } from './preparations.ts';
+import { diagnosePreparation } from './preparations.ts';
 
 /** The change that a user asks about. */
 export interface AskedChange {
@@ -64,7 +64,7 @@ export type Change =
 export function planChange(asked: AskedChange, before: SetupBefore): Change {
   if (asked.toKubernetesVersion === undefined) return planMode(asked, before);
   const upgrade = readUpgrade(asked.toKubernetesVersion);
-  if (!upgrade) return refused({ problem: 'no-release', release: asked.toKubernetesVersion });
+  if (!upgrade) return refusedChange({ problem: 'no-release', release: asked.toKubernetesVersion });
   // Without a configuration kpc compiles for IPVS mode, but kube-proxy runs in iptables mode.
   const { settings, gates, cluster } = before;
   const unnamed = unnamedBy(asked, before);
@@ -74,7 +74,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   const after = setupAfter(setup, upgrade);
   const modeAfter = asked.to ?? after.mode;
   if (!isModeOf(modeAfter, upgrade.release))
-    return refused({
+    return refusedChange({
       problem: 'unknown-mode',
       mode: modeFacts[modeAfter].title,
       release: `1.${upgrade.minor}`,
@@ -100,7 +100,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   };
 }
 
-function refused(why: ArgumentsOf<'bad-call'>): Change {
+function refusedChange(why: ArgumentsOf<'bad-call'>): Change {
   return { kind: 'refused', why };
 }
 
@@ -115,8 +115,8 @@ function planMode(change: AskedChange, before: SetupBefore): Change {
   const from = asked ?? settings.mode;
   const release = parseRelease(version);
   if (release && !isModeOf(to, release))
-    return refused({ problem: 'unknown-mode', mode: modeFacts[to].title, release, by: 'release' });
-  if (from === to) return refused({ problem: 'same-mode', mode: from, isNamed: asked !== undefined });
+    return refusedChange({ problem: 'unknown-mode', mode: modeFacts[to].title, release, by: 'release' });
+  if (from === to) return refusedChange({ problem: 'same-mode', mode: from, isNamed: asked !== undefined });
   const unnamed = unnamedBy(change, before);
   return {
     kind: 'change',
@@ -150,7 +150,7 @@ function readUpgrade(text: string): Upgrade | undefined {
   return release && { minor, release };
 }
 
-interface Setup {
+interface ModeSetup {
   readonly mode: ProxyMode;
   /** Whether a flag or the configuration names the mode. */
   readonly namesMode: boolean;
@@ -166,7 +166,7 @@ interface UpgradedSetup {
 type EndingBehaviour = keyof typeof announcedEnds;
 
 /** Applies an upgrade to a setup: the default mode may change, and behaviours end unless their gate keeps them. */
-function setupAfter({ mode, namesMode, gates }: Setup, { minor }: Upgrade): UpgradedSetup {
+function setupAfter({ mode, namesMode, gates }: ModeSetup, { minor }: Upgrade): UpgradedSetup {
   const ended = endingBehaviours.filter((behaviour) => {
     const { offIn, goneIn, gate } = announcedEnds[behaviour];
     return minor >= goneIn || (minor >= offIn && gates.get(gate) !== true);
@@ -181,7 +181,7 @@ const endingBehaviours = Object.keys(announcedEnds) as readonly EndingBehaviour[
 
 /** What the announcements for a release require, with their sources. */
 function announcementsFor(
-  setup: Setup,
+  setup: ModeSetup,
   { minor, release }: Upgrade,
   { ended }: UpgradedSetup,
   servicePorts: readonly ServicePort[],
@@ -196,7 +196,7 @@ function announcementsFor(
     rows.push({ step: 'replace-external-ips', services: users, minor });
   }
   if (!namesMode && minor >= announcedDefault.since) rows.push({ step: 'set-mode', mode });
-  return rows.map(prepare);
+  return rows.map(diagnosePreparation);
 }
 
 function usesExternalIPs({ externalIPs, hasIgnoredExternalIPs }: ServicePort): boolean {

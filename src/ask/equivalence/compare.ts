@@ -18,9 +18,9 @@ import type { Destination } from '../trace/question.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import type { Scene } from '../trace/scene.ts';
 import { Likeness } from './likeness.ts';
-import { readPortKey, type PortKey, Questions } from './questions.ts';
+import { readPortKey, type ProtocolPort, Questions } from './questions.ts';
 import { representatives, type Only } from './representatives.ts';
-import { Clients, existsOn, ownAddresses, type PlacedSender } from './senders.ts';
+import { Clients, existsOn, knownOwnAddresses, type PlacedSender } from './senders.ts';
 
 /** A class of packets that the two sides treat differently, with one packet as an example. */
 export interface Difference {
@@ -32,7 +32,7 @@ export interface Difference {
   readonly isOfConnection: boolean;
 }
 
-export interface Counts {
+export interface ClassCounts {
   /** One packet was sent for each class. */
   readonly classes: number;
   /** Classes without an answer on either side. */
@@ -42,18 +42,18 @@ export interface Counts {
 }
 
 /** A destination, and its turn if each destination is asked separately. */
-interface Target extends Destination {
+interface TurnTarget extends Destination {
   readonly turn: number;
 }
 
 /** A destination that is equivalent to another. */
-export interface Like extends Target {
+export interface Like extends TurnTarget {
   /** Translates an address of the other destination to this one: its endpoint to the endpoint here. Other addresses stay. */
   readonly insteadOf: (address: string) => string;
 }
 
 /** Receives a difference with its destination's turn, and the equivalent destinations of other Services. */
-type Found = (difference: Difference, alike: readonly Like[], turn: number) => void;
+type OnDifference = (difference: Difference, alike: readonly Like[], turn: number) => void;
 
 export interface ComparisonOptions {
   /** Skips what another node represents. */
@@ -70,16 +70,16 @@ export interface ComparisonOptions {
 export function compareScenes(
   from: Scene,
   to: Scene,
-  found: Found,
+  found: OnDifference,
   { only, isSingle = false }: ComparisonOptions = {},
-): Counts {
+): ClassCounts {
   const asked = new Questions([wholeState(from.side), wholeState(to.side)]);
-  const nodes = ownAddresses([from, to]);
+  const nodes = knownOwnAddresses([from, to]);
   const clients = new Clients([from, to], asked, nodes);
   const likeness = isSingle ? undefined : Likeness.of([from, to], asked, clients, nodes);
   const counts = { classes: 0, unknown: 0, reasons: new Set<string>() };
   const ask = (member: Member, group?: Group): boolean => {
-    const target = targetOf(member);
+    const target = targetOfMember(member);
     const answer = compareTarget([from, to], target, clients, nodes);
     const isOfAll = group !== undefined && isFirm(answer);
     counts.classes += answer.classes * (isOfAll ? 1 + group.others.length : 1);
@@ -99,7 +99,7 @@ export function compareScenes(
 /** A destination, and the addresses that its packets involve. */
 interface Member {
   readonly address: Address;
-  readonly key: PortKey;
+  readonly key: ProtocolPort;
   readonly turn: number;
   readonly addresses: readonly string[];
 }
@@ -109,20 +109,20 @@ interface Group {
   readonly others: Member[];
 }
 
-function targetOf({ address, key, turn }: Member): Target {
+function targetOfMember({ address, key, turn }: Member): TurnTarget {
   return { address, ...readPortKey(key), label: undefined, turn };
 }
 
 function likesOf({ first, others }: Group): readonly Like[] {
   return others.map((member) => {
     const insteadOf = (text: string) => member.addresses[first.addresses.indexOf(text)] ?? text;
-    return { ...targetOf(member), insteadOf };
+    return { ...targetOfMember(member), insteadOf };
   });
 }
 
 /** Equivalent destinations, grouped under the first of them. */
 function groupTargets(
-  destinations: Iterable<readonly [Address, ReadonlySet<PortKey>]>,
+  destinations: Iterable<readonly [Address, ReadonlySet<ProtocolPort>]>,
   likeness: Likeness | undefined,
 ): Iterable<Group> {
   const groups = new Map<string, Group>();
@@ -141,11 +141,11 @@ function groupTargets(
 }
 
 /** The result of all packets to one destination. */
-interface Answer extends Counts {
+interface ComparedPackets extends ClassCounts {
   readonly differences: readonly Difference[];
 }
 
-function isFirm({ unknown, differences }: Answer): boolean {
+function isFirm({ unknown, differences }: ComparedPackets): boolean {
   return unknown === 0 && differences.every(({ from, to }) => from.verdict !== 'unknown' && to.verdict !== 'unknown');
 }
 
@@ -154,7 +154,7 @@ function compareTarget(
   target: Destination,
   clients: Clients,
   nodes: ReadonlyMap<string, Address>,
-): Answer {
+): ComparedPackets {
   const { address } = target;
   const answer = { classes: 0, unknown: 0, reasons: new Set<string>(), differences: [] as Difference[] };
   const sources = new Set<AskedSource>();
@@ -203,7 +203,7 @@ function* destinationsOf(
   asked: Questions,
   nodes: ReadonlyMap<string, Address>,
   only: Only | undefined,
-): Generator<readonly [Address, ReadonlySet<PortKey>]> {
+): Generator<readonly [Address, ReadonlySet<ProtocolPort>]> {
   const { destinations, spans, ports: unbound } = asked;
   const known = [...[...destinations.values()].map(({ address }) => address), ...nodes.values()];
   const others = families.flatMap((family) =>
@@ -222,7 +222,7 @@ function* destinationsOf(
     const isWhole = own?.isWhole !== false;
     // In kube-proxy's rules, a port on any address leads to the node's own addresses: elsewhere, one port of each chain is enough.
     if (isWhole && !isNode)
-      for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as PortKey);
+      for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as ProtocolPort);
     if (isNode || isWhole) for (const key of free) keys.add(key);
     if (!own && !isNode) for (const key of asked.foreignPorts) keys.add(key);
     yield [address, keys];

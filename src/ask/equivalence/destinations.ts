@@ -12,18 +12,18 @@ import type { destinationKinds, EffectSender } from './effects.ts';
 
 type Sent = Pick<Packet, 'destination' | 'protocol' | 'port'>;
 
-export interface Destination {
+export interface KnownDestination {
   readonly kind: (typeof destinationKinds)[number];
   readonly ports: readonly ShownPort[];
 }
 
-export function textOf({ destination, protocol, port }: Sent): string {
+export function textOfDestination({ destination, protocol, port }: Sent): string {
   if (isUnknownOwn(destination)) return nodeSocketText({ port, protocol });
   return protocol === 'icmp' ? destination.text : joinHostPort(destination.text, port);
 }
 
 /** Destinations that Service rules handle. */
-export const isOfService: ReadonlySet<Destination['kind']> = new Set([
+export const isOfService: ReadonlySet<KnownDestination['kind']> = new Set([
   'cluster-ip',
   'external-ip',
   'load-balancer-ip',
@@ -41,7 +41,7 @@ type OwnEndpoint = 'kept' | 'removed' | 'added';
 /** Undefined if the sender is no endpoint of the Services that it asks. Those that only one side has keep their endpoints. */
 export function ownEndpointOf(
   { address }: PlacedSender,
-  { ports }: Destination,
+  { ports }: KnownDestination,
   sides: readonly (Pick<Scene, 'side'> & { readonly ports: ReadonlySet<string> })[],
 ): OwnEndpoint | undefined {
   if (!address) return undefined;
@@ -61,7 +61,7 @@ export function ownEndpointOf(
  */
 export function senderOf(
   { words, address, place }: PlacedSender,
-  { kind, ports }: Destination,
+  { kind, ports }: KnownDestination,
   own: OwnEndpoint | undefined,
 ): EffectSender {
   if (own) {
@@ -95,7 +95,7 @@ function rangesWith(address: Address, ranges: readonly string[]): readonly strin
 export function destinationFinder(
   scenes: readonly Scene[],
   nodes: ReadonlyMap<string, Address>,
-): (packet: Sent) => Destination {
+): (packet: Sent) => KnownDestination {
   const indexes = [...new Set(scenes.map(({ side }) => side.addresses))];
   return ({ destination, protocol, port }) => {
     const { text, family } = destination;

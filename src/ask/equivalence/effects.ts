@@ -20,7 +20,7 @@ import { causeIds } from './causes.ts';
  */
 export const severities = ['breaks', 'unknown', 'changes', 'opens', 'fails-otherwise'] as const;
 
-export type Severity = (typeof severities)[number];
+export type EffectSeverity = (typeof severities)[number];
 
 const severitySchema = about(
   'breaks: what worked no longer does; unknown: whether it still does; changes: it works differently; opens: what failed now works',
@@ -49,7 +49,7 @@ const choiceSchema = objectOf({
   ),
 });
 
-export type Choice = Shaped<typeof choiceSchema>;
+export type EffectChoice = Shaped<typeof choiceSchema>;
 
 export const destinationKinds = [
   'cluster-ip',

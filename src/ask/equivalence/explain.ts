@@ -18,10 +18,10 @@ import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { causeIds, findServiceCause, type CauseId } from './causes.ts';
 import { sourceWord, type Difference } from './compare.ts';
-import { ownAddresses } from './senders.ts';
-import type { Severity, EndpointShares, Choice, Effect } from './effects.ts';
+import { knownOwnAddresses } from './senders.ts';
+import type { EffectSeverity, EndpointShares, EffectChoice, Effect } from './effects.ts';
 import {
-  textOf,
+  textOfDestination,
   isOfService,
   ownEndpointOf,
   portText,
@@ -29,9 +29,9 @@ import {
   destinationFinder,
   servedPorts,
   isShutOut,
-  type Destination,
+  type KnownDestination,
 } from './destinations.ts';
-import { failureWords, lackWords, isNearly, fateWords, lossOf } from './fate-words.ts';
+import { failureWords, lackWords, isNearly, fateWords, shareNotWorking } from './fate-words.ts';
 
 /** The cause of a difference, with sentences on it, and what it means for clients. */
 interface Explained {
@@ -43,7 +43,7 @@ interface Explained {
 
 /** Functions that explain differences between two sides of one node, and find the destinations of packets. */
 export function explainer(...scenes: readonly [Scene, Scene]) {
-  const nodes = ownAddresses(scenes);
+  const nodes = knownOwnAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
   const served = new Set(scenes.flatMap(servedPorts));
   const known = scenes.map(({ side }) => ({ side, ports: new Set(side.ports.map(portText)) }));
@@ -64,12 +64,12 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
       senders: [senderOf(sender, target, ownEndpoint)],
       from: fateWords({ sender, packet, fate: from }, isSameChoice, source?.from, scenes),
       to: fateWords({ sender, packet, fate: to }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
-      severity: severityOf(from, to, target),
+      severity: severityOfDifference(from, to, target),
       classes: 1,
       choice: choiceOf(from, to, source),
       example: {
         from: sender.address?.text ?? 'node',
-        to: textOf(packet),
+        to: textOfDestination(packet),
         protocol: packet.protocol,
         interface: sender.enters?.interface,
         node: scene.side.nodeName,
@@ -79,7 +79,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
       lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
     };
     const isServed = target.ports.some((each) => served.has(portText(each)));
-    const cause = causeOf(difference, target, isServed, ownEndpoint !== undefined, changesExternalIPs, nodes);
+    const cause = causeOfDifference(difference, target, isServed, ownEndpoint !== undefined, changesExternalIPs, nodes);
     const ofServices = cause === 'not-understood' ? undefined : serviceCause(target.ports);
     // Policies choose among other endpoints, too, for a pod that reaches itself.
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
@@ -120,7 +120,7 @@ function findLost(
 }
 
 /** How the choice of endpoints differs; undefined if it does not, or if a side delivers to none. */
-function choiceOf(from: Fate, to: Fate, source: Choice['source']): Choice | undefined {
+function choiceOf(from: Fate, to: Fate, source: EffectChoice['source']): EffectChoice | undefined {
   if (from.verdict !== 'delivered' || to.verdict !== 'delivered') return undefined;
   if (chancesOf(from.endpoints) === chancesOf(to.endpoints)) return undefined;
   const [before, after] = [
@@ -132,14 +132,14 @@ function choiceOf(from: Fate, to: Fate, source: Choice['source']): Choice | unde
     return { endpoints: values.length, least: Math.min(...values), most: Math.max(...values) };
   };
   const kept = [...before.keys()].filter((endpoint) => after.has(endpoint)).length;
-  const lost = { from: lossOf(from), to: lossOf(to) };
+  const lost = { from: shareNotWorking(from), to: shareNotWorking(to) };
   const isLost = !isNearly(lost.from, 0) || !isNearly(lost.to, 0);
   return { from: sharesOf(before), to: sharesOf(after), kept, source, lost: isLost ? lost : undefined };
 }
 
-function causeOf(
+function causeOfDifference(
   { sender, packet, from, to, isOfConnection }: Difference,
-  { kind, ports }: Destination,
+  { kind, ports }: KnownDestination,
   isServed: boolean,
   isOwnEndpoint: boolean,
   changesExternalIPs: boolean,
@@ -186,7 +186,7 @@ function isBalanced({ steps }: Fate): boolean {
  * Compares the shares of connections that are not known to fail. If first packets arrive alike but at other endpoints, the share
  * proves nothing: one more or less endpoint that never answered breaks nothing.
  */
-function severityOf(from: Fate, to: Fate, { kind }: Destination): Severity {
+function severityOfDifference(from: Fate, to: Fate, { kind }: KnownDestination): EffectSeverity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
   const arrives = (verdict: Fate['verdict']): boolean =>
     verdict === 'delivered' || (verdict === 'local' && (kind === 'node' || kind === 'health-check'));
@@ -206,7 +206,12 @@ function chancesOf(
 }
 
 /** The address that receivers see on each side, if that is the only difference. */
-function seenSources(from: Fate, to: Fate, packet: Packet, nodes: ReadonlyMap<string, Address>): Choice['source'] {
+function seenSources(
+  from: Fate,
+  to: Fate,
+  packet: Packet,
+  nodes: ReadonlyMap<string, Address>,
+): EffectChoice['source'] {
   const wordOf = (source: Fate['source']): string => {
     const word = sourceWord(source, nodes);
     if (word === 'node') return "the node's address";

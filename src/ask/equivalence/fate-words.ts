@@ -16,17 +16,17 @@ interface Met extends Pick<Difference, 'sender' | 'packet'> {
 /** Why connections fail on a side, if they do. */
 export function failureWords(fate: Fate, { destination }: Packet, scene: Scene): readonly string[] {
   const { kind, reason } = connectionWords({ fate, target: { address: destination } }, scene);
-  return reason === undefined || kind === 'works' || kind === 'unknown' ? [] : [`${nameOf(scene)}: ${reason}.`];
+  return reason === undefined || kind === 'works' || kind === 'unknown' ? [] : [`${nameOfSide(scene)}: ${reason}.`];
 }
 
-function nameOf({ side: { name } }: Scene): string {
+function nameOfSide({ side: { name } }: Scene): string {
   return name === '-' ? 'stdin' : name;
 }
 
 /** Why a packet's outcome is unknown on a side, and what settles it. */
 export function lackWords({ reasons }: Fate, { destination: { family } }: Packet, scene: Scene): string | undefined {
   const texts = reasons.map((reason) => reasonSentence(reasonWords(reason, family, scene)));
-  return texts.length === 0 ? undefined : `${nameOf(scene)}: ${nameSome([...new Set(texts)], mostReasons)}`;
+  return texts.length === 0 ? undefined : `${nameOfSide(scene)}: ${nameSome([...new Set(texts)], mostReasons)}`;
 }
 
 const mostReasons = 2;
@@ -45,7 +45,7 @@ export function fateWords(
   const { fate } = met;
   const where = isSameChoice ? '' : whichEndpoints(fate, scenes);
   const seen = source === undefined ? '' : `, with ${source} as source`;
-  return `${endWords[fate.verdict]}${where}${seen}${lossWords(fate)}${stopClause(met, scenes[0])}`;
+  return `${endWords[fate.verdict]}${where}${seen}${lossClause(fate)}${stopClause(met, scenes[0])}`;
 }
 
 /** Why a packet is stopped: because of the nodes that kpc chose for Pods, or because settings keep pods from being recognised. */
@@ -56,14 +56,14 @@ function stopClause({ sender, packet, fate }: Met, scene: Scene): string {
 }
 
 /** Words for connections lost although their first packet arrives; '' if none are lost. */
-function lossWords(fate: Fate): string {
+function lossClause(fate: Fate): string {
   if (!isArrival(fate.verdict)) return '';
-  const lost = lossOf(fate);
+  const lost = shareNotWorking(fate);
   if (isNearly(lost, 0)) return '';
   return isNearly(lost, 1) ? ', but the connection fails' : ', with some connections lost';
 }
 
-export function lossOf(fate: Fate): number {
+export function shareNotWorking(fate: Fate): number {
   return Math.max(0, 1 - workingShare(fate, isArrival).most);
 }
 

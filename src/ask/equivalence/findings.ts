@@ -2,11 +2,11 @@ import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Scene } from '../trace/scene.ts';
-import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
+import { causeIds, causes, type DifferenceCause, type CauseId } from './causes.ts';
 import { compareScenes, type ComparisonOptions, type Difference, type Like } from './compare.ts';
-import { severities, type Severity, type EffectSender, type Effect, type Divergence } from './effects.ts';
+import { severities, type EffectSeverity, type EffectSender, type Effect, type Divergence } from './effects.ts';
 import { explainer } from './explain.ts';
-import { textOf } from './destinations.ts';
+import { textOfDestination } from './destinations.ts';
 import type { Only } from './representatives.ts';
 
 // Gathers the differences of nodes: by cause for the whole cluster, and by Service.
@@ -53,7 +53,7 @@ export class Findings {
         for (const each of find({ destination: address, port, protocol }).ports) known.ports.set(each.label, each);
       known.alike = alike;
       for (const reason of [...reasonsOf(cause, from, to), ...because]) known.reasons.add(reason);
-      const { advice }: Cause = causes[cause];
+      const { advice }: DifferenceCause = causes[cause];
       if (advice && needsAdvice(effect.severity)) {
         const { side } = to;
         const { family } = difference.packet.destination;
@@ -75,7 +75,7 @@ export class Findings {
       const known = this.#byCause.get(cause);
       if (!known) return [];
       const effects = [...known.effects.values()].sort(bySeverity);
-      const { title }: Cause = causes[cause];
+      const { title }: DifferenceCause = causes[cause];
       return [
         {
           cause,
@@ -100,7 +100,7 @@ export function nodeOf({ side: from }: Scene, { side: to }: Scene): string {
   return from.node?.name ?? to.nodeName;
 }
 
-function rank({ severity }: { readonly severity: Severity }): number {
+function rank({ severity }: { readonly severity: EffectSeverity }): number {
   return severities.indexOf(severity);
 }
 
@@ -130,12 +130,12 @@ function servedWords(served: Gathered['served']): readonly string[] {
 }
 
 /** Whether a client loses something, so that there is something to do. */
-function needsAdvice(severity: Severity): boolean {
+function needsAdvice(severity: EffectSeverity): boolean {
   return severity === 'breaks' || severity === 'changes' || severity === 'unknown';
 }
 
 function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
-  const { modes }: Cause = causes[cause];
+  const { modes }: DifferenceCause = causes[cause];
   if (!modes || from.side.mode === to.side.mode) return [];
   return [from, to].flatMap(({ side: { mode } }) => (mode ? [`${modeFacts[mode].title} ${modes[mode]}.`] : []));
 }
@@ -164,7 +164,7 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
     gathered.push({ turn, ports, effect });
     for (const { address, port, protocol, insteadOf, ...like } of alike) {
       const packet = { destination: address, port, protocol };
-      const example = { ...effect.example, from: insteadOf(effect.example.from), to: textOf(packet) };
+      const example = { ...effect.example, from: insteadOf(effect.example.from), to: textOfDestination(packet) };
       gathered.push({ turn: like.turn, ports: find(packet).ports, effect: { ...effect, example } });
     }
   };

@@ -1,17 +1,17 @@
 import { portAddresses, serviceName, type AddressIndex, type ServicePort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
-import { isLinkLocal, isLoopback, ipv4Number, numberOf, type Address } from '../../kernel/address.ts';
+import { isLinkLocal, isLoopback, ipv4Number, addressNumber, type Address } from '../../kernel/address.ts';
 import { spanOf } from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { servicesWithoutEndpoints } from '../trace/service-ends.ts';
 import type { Scene } from '../trace/scene.ts';
-import { portKey, readPortKey, type PortKey, type Questions } from './questions.ts';
+import { portKey, readPortKey, type ProtocolPort, type Questions } from './questions.ts';
 import type { Clients } from './senders.ts';
 
 type CompiledSnapshot = Exclude<Scene['side'], { readonly kind: 'dump' }>;
 
-interface Side {
+interface LikenessSide {
   /** How its Service ports use addresses and node ports. */
   readonly index: AddressIndex<ServicePort>;
   /** "namespace/name" of the Services whose endpoints the input lacks. */
@@ -34,13 +34,13 @@ type Cuts = { readonly ipv4: readonly number[]; readonly ipv6: readonly bigint[]
 
 /** How one side's Service ports use an address. */
 interface Use {
-  readonly side: Side;
+  readonly side: LikenessSide;
   readonly claims: readonly ServicePort[];
   readonly serves: readonly ServicePort[];
   /** The ports of the Services whose address it is. */
-  readonly asked: readonly PortKey[];
+  readonly asked: readonly ProtocolPort[];
   /** The ports of the endpoints whose address it is. */
-  readonly reached: readonly PortKey[];
+  readonly reached: readonly ProtocolPort[];
 }
 
 /** A destination reduced to its kind. */
@@ -62,7 +62,7 @@ interface Cast {
  * shape. This only holds for compiled sides, whose states follow from the Services.
  */
 export class Likeness {
-  readonly #sides: readonly Side[];
+  readonly #sides: readonly LikenessSide[];
   readonly #clients: Clients;
   /** Addresses that are equivalent to no other: the node's own, and those of senders that represent many. */
   readonly #single: ReadonlySet<string>;
@@ -70,7 +70,7 @@ export class Likeness {
   readonly #shapes = new Map<string, number>();
   readonly #places = new Map<string, number>();
 
-  private constructor(sides: readonly Side[], clients: Clients, single: ReadonlySet<string>, cuts: Cuts) {
+  private constructor(sides: readonly LikenessSide[], clients: Clients, single: ReadonlySet<string>, cuts: Cuts) {
     this.#sides = sides;
     this.#clients = clients;
     this.#single = single;
@@ -108,7 +108,7 @@ export class Likeness {
   }
 
   /** Describes the destinations at an address; undefined if no Service uses one or nothing is equivalent to it. */
-  at(address: Address): (key: PortKey) => Described | undefined {
+  at(address: Address): (key: ProtocolPort) => Described | undefined {
     const cast: Cast = { addresses: new Map([[address.text, 0]]), ports: new Map() };
     const told: unknown[] = [this.#kindOf(address)];
     const uses = this.#sides.map((side) => this.#usesOf(address, side));
@@ -134,13 +134,13 @@ export class Likeness {
   }
 
   /** A node port of the other family alone: no rule of this one knows it. */
-  #describeIdle({ family, text }: Address, key: PortKey): Described | undefined {
+  #describeIdle({ family, text }: Address, key: ProtocolPort): Described | undefined {
     const other = family === 'ipv4' ? 'ipv6' : 'ipv4';
     const isOfOther = this.#sides.every(({ index }) => nodePortsAt(index, other, key).length > 0);
     return isOfOther ? { shape: `idle ${text} ${readPortKey(key).protocol}`, addresses: [text] } : undefined;
   }
 
-  #usesOf({ text }: Address, side: Side): Use {
+  #usesOf({ text }: Address, side: LikenessSide): Use {
     const claims = side.index.servicesAt(text);
     const serves = side.index.servedAt(text);
     const reached = serves.flatMap(({ protocol, endpoints }) =>
@@ -150,7 +150,7 @@ export class Likeness {
   }
 
   /** Adds what decides packets to the ports; false if their shapes do not cover that. */
-  #tell(ports: readonly ServicePort[], side: Side, told: unknown[], cast: Cast): boolean {
+  #tell(ports: readonly ServicePort[], side: LikenessSide, told: unknown[], cast: Cast): boolean {
     told.push('|');
     for (const port of ports) {
       const shape = this.#shapeOf(port, side);
@@ -162,14 +162,14 @@ export class Likeness {
   }
 
   /** Everything about a Service port that decides how packets end; undefined if its shape does not cover that. */
-  #shapeOf(port: ServicePort, side: Side): Shape | undefined {
+  #shapeOf(port: ServicePort, side: LikenessSide): Shape | undefined {
     if (side.shapes.has(port)) return side.shapes.get(port);
     const shape = this.#readShape(port, side);
     side.shapes.set(port, shape);
     return shape;
   }
 
-  #readShape(port: ServicePort, { index, ungiven, node }: Side): Shape | undefined {
+  #readShape(port: ServicePort, { index, ungiven, node }: LikenessSide): Shape | undefined {
     const own = portAddresses(port);
     if (
       own.some(({ address }) => index.endpointsAt(address.text).length > 0) ||
@@ -202,7 +202,7 @@ export class Likeness {
 }
 
 /** What a Service port at an address, or of the node, has to do with a protocol and port there. */
-function askedWords({ asked, reached }: Use, key: PortKey, atNode: readonly ServicePort[]): string {
+function askedWords({ asked, reached }: Use, key: ProtocolPort, atNode: readonly ServicePort[]): string {
   const isAsked = asked.includes(key);
   const isReached = reached.includes(key);
   // A node port stands for what it leads to, and a health check port leads to kube-proxy itself.
@@ -234,7 +234,7 @@ function turnOf(text: string, turns: Map<string, number>): number {
 
 /** Between which cuts the address is. */
 function betweenCuts({ ipv4, ipv6 }: Cuts, address: Address): number {
-  return address.family === 'ipv4' ? indexIn(ipv4, ipv4Number(address)) : indexIn(ipv6, numberOf(address));
+  return address.family === 'ipv4' ? indexIn(ipv4, ipv4Number(address)) : indexIn(ipv6, addressNumber(address));
 }
 
 /** How many of the sorted numbers are at most `at`. */
@@ -249,7 +249,7 @@ function indexIn<N extends number | bigint>(sorted: readonly N[], at: N): number
 }
 
 /** The sides, without one that has the Services and the node of the other. */
-function sidesOf(snapshots: readonly CompiledSnapshot[]): readonly Side[] {
+function sidesOf(snapshots: readonly CompiledSnapshot[]): readonly LikenessSide[] {
   const sides = snapshots.map(({ cluster, node }) => {
     const ungiven = servicesWithoutEndpoints({ cluster });
     return { index: cluster.addresses, ungiven, node: node.name, shapes: new Map() };
@@ -260,7 +260,7 @@ function sidesOf(snapshots: readonly CompiledSnapshot[]): readonly Side[] {
 }
 
 /** The Service ports for which nodes listen there. Health checks come by TCP. */
-function nodePortsAt(index: AddressIndex<ServicePort>, family: Family, key: PortKey): readonly ServicePort[] {
+function nodePortsAt(index: AddressIndex<ServicePort>, family: Family, key: ProtocolPort): readonly ServicePort[] {
   const isMeant = ({ protocol, nodePort, healthCheckNodePort }: ServicePort): boolean =>
     portKey(protocol, nodePort) === key || portKey('tcp', healthCheckNodePort) === key;
   return index.nodePortsAt(readPortKey(key).port).filter((port) => port.family === family && isMeant(port));

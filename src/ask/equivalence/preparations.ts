@@ -9,10 +9,10 @@ import type { Scene } from '../trace/scene.ts';
 /** What to do before nodes change mode, and settings that change with the mode or the release. */
 export function preparationsFor(from: Scene, to: Scene): readonly Finding[] {
   const steps = [...(from.side.mode === to.side.mode ? [] : modeNeeds(from, to)), ...settingsLost(from, to)];
-  return steps.map(prepare);
+  return steps.map(diagnosePreparation);
 }
 
-export function prepare(details: PreparationArguments): Finding {
+export function diagnosePreparation(details: PreparationArguments): Finding {
   return diagnose('preparation', details);
 }
 

@@ -13,13 +13,13 @@ import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import type { Packet, PacketProtocol } from '../../packet/packet.ts';
 
 /** A protocol and port, as "tcp 80". */
-export type PortKey = string;
+export type ProtocolPort = string;
 
-export function portKey(protocol: string, port: number): PortKey {
+export function portKey(protocol: string, port: number): ProtocolPort {
   return `${protocol.toLowerCase()} ${port}`;
 }
 
-export function readPortKey(key: PortKey): Pick<Packet, 'protocol' | 'port'> {
+export function readPortKey(key: ProtocolPort): Pick<Packet, 'protocol' | 'port'> {
   const [protocol, port] = key.split(' ');
   return { protocol: protocol as PacketProtocol, port: Number(port) };
 }
@@ -41,7 +41,7 @@ export function isSingle({ first, last }: AddressSpan): boolean {
 
 interface AskedDestination {
   readonly address: Address;
-  readonly ports: Set<PortKey>;
+  readonly ports: Set<ProtocolPort>;
   /** Whether anything matches the address on every port. */
   isWhole: boolean;
 }
@@ -51,9 +51,9 @@ export class Questions {
   readonly destinations = new Map<string, AskedDestination>();
   readonly spans: AddressSpan[] = [];
   /** Ports matched on any destination, by the chain or set that matches. */
-  readonly ports = new Map<unknown, PortKey[]>();
+  readonly ports = new Map<unknown, ProtocolPort[]>();
   /** Ports matched by other programs' rules: they may affect any packet, not only packets to the node. */
-  readonly foreignPorts = new Set<PortKey>();
+  readonly foreignPorts = new Set<ProtocolPort>();
   /** Addresses that a mode gives the node for Services, and that no client has. */
   readonly held = new Set<string>();
   readonly interfaces = new Set<string>();
@@ -87,18 +87,18 @@ export class Questions {
   }
 
   /** For each protocol a port that nothing matches, and a ping. */
-  freePorts(): readonly PortKey[] {
+  freePorts(): readonly ProtocolPort[] {
     const bound = [...this.destinations.values()].flatMap(({ ports }) => [...ports]);
     const taken = new Set([...[...this.ports.values()].flat(), ...bound]);
-    const free = (protocol: string): PortKey => {
+    const free = (protocol: string): ProtocolPort => {
       for (let port = 9; ; port++) if (!taken.has(portKey(protocol, port))) return portKey(protocol, port);
     };
     return [...transports.map(free), portKey('icmp', 0)];
   }
 
   /** Adds a match on the destination. An address without ports matches any port. */
-  #askFor(asker: unknown, place: AddressRange | AddressSpan | undefined, ports: readonly PortKey[]): void {
-    const address = place && addressOf(place);
+  #askFor(asker: unknown, place: AddressRange | AddressSpan | undefined, ports: readonly ProtocolPort[]): void {
+    const address = place && addressIfSingle(place);
     if (address) {
       let known = this.destinations.get(address.text);
       if (!known) this.destinations.set(address.text, (known = { address, ports: new Set(), isWhole: false }));
@@ -181,13 +181,13 @@ export class Questions {
 }
 
 /** The address of a place that holds only one. */
-function addressOf(place: AddressRange | AddressSpan): Address | undefined {
+function addressIfSingle(place: AddressRange | AddressSpan): Address | undefined {
   if (!('first' in place)) return singleAddress(place);
   return isSingle(place) ? addressAt(place.family, place.first) : undefined;
 }
 
 /** Cuts a range of ports at its first port and after its last. */
-function edges({ first, last }: PortRange, names: readonly string[]): readonly PortKey[] {
+function edges({ first, last }: PortRange, names: readonly string[]): readonly ProtocolPort[] {
   const ports = first === last ? [first] : [first, last, last + 1].filter((port) => port < 65536);
   return names.flatMap((name) => ports.map((port) => portKey(name, port)));
 }

@@ -6,7 +6,7 @@ import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
 import { PlanMemo } from '../../cluster/memos.ts';
 import type { TrafficPlan } from '../../cluster/plan-traffic.ts';
-import { isSingle, portKey, type PortKey } from './questions.ts';
+import { isSingle, portKey, type ProtocolPort } from './questions.ts';
 
 /** Documentation addresses. They represent the rest of the world, unless a span separates them from it. */
 const preferred = { ipv4: 0xc6336463n, ipv6: 0x20010db8ffff00000000000000000063n };
@@ -38,13 +38,13 @@ export function representatives(
     const membership = membershipOf(start);
     if (isKnown.has(membership) || (found.has(membership) && start !== preferred[family])) continue;
     const end = starts[i + 1] ?? 1n << BigInt(addressBits[family]);
-    const address = firstFree(family, start, end, isTaken);
+    const address = firstFreeAddress(family, start, end, isTaken);
     if (address) found.set(membership, address);
   }
   return [...found.values()];
 }
 
-function firstFree(
+function firstFreeAddress(
   family: Family,
   start: bigint,
   end: bigint,
@@ -62,13 +62,13 @@ function firstFree(
 /** The part of a node's packets to compare: those to these addresses, and to these ports of the node itself. */
 export interface Only {
   readonly addresses: ReadonlySet<string>;
-  readonly ports: ReadonlySet<PortKey>;
+  readonly ports: ReadonlySet<ProtocolPort>;
 }
 
 /** The packets that involve these Service ports. */
 export function packetsTo(servicePorts: readonly ShownPort[]): Only {
   const addresses = new Set<string>();
-  const ports = new Set<PortKey>();
+  const ports = new Set<ProtocolPort>();
   for (const port of servicePorts) {
     const { protocol, nodePort, healthCheckNodePort, endpoints = [] } = port;
     for (const { address } of [...portAddresses(port), ...endpoints]) if (address) addresses.add(address.text);
@@ -137,7 +137,7 @@ export function chooseStandIns(
       const plan = traffic.recall(port, identity);
       return (
         seen.get(plan) ??
-        firstWith(plan, firstWith(`${i} ${usedWords(plan)} ${plan.onNode.filter(isStrange).length}`, name))
+        firstWith(plan, firstWith(`${i} ${endpointClass(plan)} ${plan.onNode.filter(isStrange).length}`, name))
       );
     });
     if (like === name) return { node: name, only: undefined, by: new Set([name]) };
@@ -150,7 +150,7 @@ export function chooseStandIns(
 }
 
 /** How many of a Service port's endpoints a node uses under each policy, and has: nodes are only told apart by that. */
-function usedWords({ port, clusterEndpoints, localEndpoints, onNode }: TrafficPlan): string {
+function endpointClass({ port, clusterEndpoints, localEndpoints, onNode }: TrafficPlan): string {
   return [clusterEndpoints, localEndpoints, onNode]
     .map(({ length }) => (length === 0 ? 'none' : length === port.endpoints.length ? 'all' : 'some'))
     .join(' ');

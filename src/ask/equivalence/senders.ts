@@ -4,7 +4,7 @@ import {
   hostNetwork,
   isLinkLocal,
   isLoopback,
-  numberOf,
+  addressNumber,
   parseAddress,
   parseNetwork,
   type Address,
@@ -52,7 +52,7 @@ export function existsOn(nodes: ReadonlyMap<string, Address>, sender: PlacedSend
 }
 
 /** The node's addresses, without those that kube-proxy adds. */
-export function ownAddresses(scenes: readonly Scene[]): ReadonlyMap<string, Address> {
+export function knownOwnAddresses(scenes: readonly Scene[]): ReadonlyMap<string, Address> {
   const own = scenes.flatMap(({ links }) => links.flatMap(({ addresses }) => addresses));
   return new Map(own.map(({ address }) => [address.text, address]));
 }
@@ -76,7 +76,7 @@ export class Clients {
   ) {
     this.#scene = scenes.find(({ side }) => side.kind !== 'dump') ?? scenes[1];
     this.#nodes = nodes;
-    this.#places = placesOf(scenes);
+    this.#places = placesOfSenders(scenes);
     this.#held = held;
     this.#isTaken = ({ text }) => destinations.has(text) || scenes.some(({ side }) => side.endpoints.has(text));
     const usualOf = (family: Family): readonly PlacedSender[] =>
@@ -126,7 +126,7 @@ export class Clients {
   #spansOf(asked: AskedSource): readonly AddressSpan[] {
     let spans = this.#spans.get(asked);
     if (!spans) {
-      const values = isSet(asked) ? asked.map(({ address, network }) => address ?? network) : [asked];
+      const values = asksSet(asked) ? asked.map(({ address, network }) => address ?? network) : [asked];
       spans = values
         .flatMap((value) => (value && ('kind' in value ? spanOfValue(value) : spanOf(value))) ?? [])
         .filter((span) => !isSingle(span) || !this.#held.has(addressAt(span.family, span.first).text));
@@ -184,11 +184,11 @@ export class Places {
 
 function prefixKey(address: Address, length: number): string {
   const { family } = address;
-  return `${family} ${length} ${numberOf(address) >> BigInt(addressBits[family] - length)}`;
+  return `${family} ${length} ${addressNumber(address) >> BigInt(addressBits[family] - length)}`;
 }
 
 /** Where senders are according to both sides of a node: endpoints, then Nodes with their Pods, then all Pods. */
-export function placesOf(scenes: readonly Scene[]): Places {
+export function placesOfSenders(scenes: readonly Scene[]): Places {
   const at = (texts: readonly string[]) =>
     texts.flatMap((text) => {
       const address = parseAddress(text.trim());
@@ -214,6 +214,6 @@ export function placesOf(scenes: readonly Scene[]): Places {
   return new Places(networks, placeOfEndpoint);
 }
 
-function isSet(asked: AskedSource): asked is readonly SetEntry[] {
+function asksSet(asked: AskedSource): asked is readonly SetEntry[] {
   return Array.isArray(asked);
 }

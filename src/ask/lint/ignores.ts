@@ -4,7 +4,7 @@ import { ownAnnotations } from '../../cluster/annotations.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import { listObjects, titleOf, type Subjects } from './subjects.ts';
+import { listObjects, titleOfObject, type Subjects } from './subjects.ts';
 
 const { ignore: ignoreAnnotation } = ownAnnotations;
 
@@ -91,6 +91,6 @@ function annotatedIgnores(inputs: Inputs, servicesOf: Subjects['servicesOf']): r
     };
     const place = source.place(['metadata', 'annotations', ignoreAnnotation]);
     const codes = written.split(/[\s,]+/).filter((code) => code !== '');
-    return codes.map((code) => ({ code, by: `${ignoreAnnotation} of ${titleOf(object)}`, place, covers }));
+    return codes.map((code) => ({ code, by: `${ignoreAnnotation} of ${titleOfObject(object)}`, place, covers }));
   });
 }

@@ -101,7 +101,7 @@ export function readLintInput(
     loaded,
     settings: loaded.settings,
     namesMode: namesMode(loaded),
-    services: readServices(loaded, portsOf(loaded.cluster)),
+    services: readLintedServices(loaded, portsOf(loaded.cluster)),
     nodes,
     compile: (name: string) => compiled(name).state,
     snapshots: () => (names.length > 0 ? names : ['']).map(compiled),
@@ -114,7 +114,7 @@ export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
   return configured || modeNote?.code !== 'default-mode';
 }
 
-function readServices(
+function readLintedServices(
   { cluster, inputs, services }: LoadedInputs,
   portsOf: (service: string) => readonly ServicePort[],
 ): readonly LintedService[] {

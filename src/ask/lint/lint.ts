@@ -20,7 +20,7 @@ import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
 import { namesMode, readLintInput, type LintInput } from './lint-input.ts';
-import { ruleCodes, ruleOf } from './rules.ts';
+import { ruleCodes, lintRuleOf } from './rules.ts';
 import { subjectsOf, type Subjects } from './subjects.ts';
 
 /** How the packet of a claim ends, as kpc trace says of the same input; undefined if that has no answer. */
@@ -58,7 +58,7 @@ function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): TracePack
   };
 }
 
-export interface LintResult {
+export interface LintOutcome {
   /** In the order of their places. */
   readonly findings: readonly Finding[];
   readonly ignored: readonly Finding[];
@@ -82,19 +82,19 @@ export interface LintResult {
 }
 
 /** Everything that is wrong with the input, but for what is ignored. */
-export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintResult {
+export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintOutcome {
   const { input, diagnostics } = readLintInput(loaded, options);
   const trace = packetTracer(loaded, options.ipFamily);
   const subjects = subjectsOf(loaded);
   // Beside an error, what a rule says may result from it.
-  const isOfRules = (code: FindingCode): boolean => (input ? ruleOf(code)?.check : ruleOf(code)) !== undefined;
-  const said = [...diagnostics, ...findNothing(loaded)]
+  const isOfRules = (code: FindingCode): boolean => (input ? lintRuleOf(code)?.check : lintRuleOf(code)) !== undefined;
+  const said = [...diagnostics, ...diagnoseNothingRead(loaded)]
     .filter((each) => !isOfRules(each.code) && (isError(each) || !isOfCompiling(each.code)))
     .map(subjects.name);
   const isNote = (each: Finding): boolean =>
-    each.severity === 'note' && !ruleOf(each.code) && !subjects.isInObject(each);
+    each.severity === 'note' && !lintRuleOf(each.code) && !subjects.isInObject(each);
   const ofObjects = said.filter((each) => !isNote(each));
-  const found = input ? [...showSaid(ofObjects, input, trace), ...check(input, subjects, trace)] : ofObjects;
+  const found = input ? [...showSaid(ofObjects, input, trace), ...runRules(input, subjects, trace)] : ofObjects;
   const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs, subjects);
   // Without input the rules have not run, so "matches nothing" is not certain.
   const shownIdle = input ? idle : idle.filter(isCertain);
@@ -114,7 +114,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
 }
 
 /** An error where the input has no object that kpc reads: to look at nothing is not to find nothing. */
-function findNothing({ inputs }: LoadedInputs): readonly Finding[] {
+function diagnoseNothingRead({ inputs }: LoadedInputs): readonly Finding[] {
   const { skipped, diagnostics } = inputs;
   if (hasObjects(inputs) || skipped.size === 0 || diagnostics.some(isError)) return [];
   const kinds = [...skipped].map(([kind, number]) => count(number, kind));
@@ -130,9 +130,9 @@ function nameBelow({ name, origin }: TextFile): string {
 }
 
 /** The findings of all rules, except those that a traced packet disproves. */
-function check(input: LintInput, subjects: Subjects, trace: TracePacket): readonly Finding[] {
+function runRules(input: LintInput, subjects: Subjects, trace: TracePacket): readonly Finding[] {
   return ruleCodes.flatMap((code) =>
-    (ruleOf(code)?.check?.(input) ?? []).flatMap(({ details, place, packet }): readonly Finding[] => {
+    (lintRuleOf(code)?.check?.(input) ?? []).flatMap(({ details, place, packet }): readonly Finding[] => {
       const evidence = show(packet, trace);
       return evidence === 'otherwise' ? [] : [{ ...subjects.name(diagnose(code, details, place)), evidence }];
     }),
@@ -144,7 +144,7 @@ function showSaid(said: readonly Finding[], input: LintInput, trace: TracePacket
   const services = new Map(input.services.map((service) => [service.name, service]));
   return said.map((finding) => {
     const { code, arguments: details, about } = finding;
-    const packet = ruleOf(code)?.show?.(details, input, services.get(about?.name ?? ''));
+    const packet = lintRuleOf(code)?.show?.(details, input, services.get(about?.name ?? ''));
     const evidence = show(packet, trace);
     return evidence === 'otherwise' ? finding : { ...finding, evidence };
   });

@@ -2,7 +2,7 @@
 // ranges, and external addresses.
 import type { ArgumentsOf, FindingCode } from '../../base/findings/codes.ts';
 import type { Place } from '../../kernel/place.ts';
-import type { Evidence } from '../../base/findings/finding.ts';
+import type { PacketEvidence } from '../../base/findings/finding.ts';
 import type { Verdict } from '../../packet/packet.ts';
 import type { LintedService, LintInput, LintedNode } from './lint-input.ts';
 import type { ServicePort } from '../../cluster/model.ts';
@@ -13,12 +13,12 @@ import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts'
 export type PacketEnd = Verdict | 'fails';
 
 /** A packet and how it ends, if the finding is right. */
-export interface PacketClaim extends Omit<Evidence, 'verdict'> {
+export interface PacketClaim extends Omit<PacketEvidence, 'verdict'> {
   readonly ends: readonly PacketEnd[];
 }
 
 /** What a rule finds. */
-export interface Found<Code extends FindingCode> {
+export interface RuleFinding<Code extends FindingCode> {
   /** The arguments of its code: `service`, or `services` with one name, is the Service that it is about. */
   readonly details: ArgumentsOf<Code>;
   readonly place?: Place | undefined;
@@ -27,17 +27,17 @@ export interface Found<Code extends FindingCode> {
 }
 
 /** A rule of kpc lint, of one code: it looks for something, or compiling does. */
-export interface Rule<Code extends FindingCode> {
+export interface LintRule<Code extends FindingCode> {
   /** Finds what it is about. What compiling says by this code, of several Services at once, is left out then. */
-  readonly check?: (input: LintInput) => readonly Found<Code>[];
+  readonly check?: (input: LintInput) => readonly RuleFinding<Code>[];
   /** A packet that shows what compiling says by this code, of `service` if it names one. */
   show?(details: ArgumentsOf<Code>, input: LintInput, service: LintedService | undefined): PacketClaim | undefined;
 }
 
 /** A rule that looks at one Service at a time. */
 export function ofServices<Code extends FindingCode>(
-  check: (service: LintedService, input: LintInput) => Found<Code> | readonly Found<Code>[] | undefined,
-): Rule<Code> {
+  check: (service: LintedService, input: LintInput) => RuleFinding<Code> | readonly RuleFinding<Code>[] | undefined,
+): LintRule<Code> {
   return { check: (input) => input.services.flatMap((service) => check(service, input) ?? []) };
 }
 
@@ -49,7 +49,7 @@ export function isServed(port: ServicePort): boolean {
   return planTraffic(port, { name: '', zone: '' }).hasEndpoints;
 }
 
-export function socketOf({
+export function claimedSocket({
   port,
   protocol,
 }: Pick<ServicePort, 'port' | 'protocol'>): Pick<PacketClaim, 'port' | 'protocol'> {
@@ -57,8 +57,8 @@ export function socketOf({
 }
 
 /** A packet to the cluster IP, which gets no endpoint on any node. kpc knows the node's own address in any input. */
-export function refused(port: ServicePort, { nodes }: LintInput): PacketClaim {
-  return { ...socketOf(port), from: 'node', to: port.clusterIP, node: nodes[0]?.name ?? '', ends: unanswered };
+export function claimRefused(port: ServicePort, { nodes }: LintInput): PacketClaim {
+  return { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: nodes[0]?.name ?? '', ends: unanswered };
 }
 
 /** A packet of a client to a node port, which it sends on; undefined if no node's address is known. */
@@ -70,7 +70,7 @@ export function toNodePort(port: ServicePort, { nodes }: LintInput): PacketClaim
 }
 
 /** A port of a Service, and the nodes where something holds of it. */
-interface OnNodes {
+interface PortOnNodes {
   readonly port: ServicePort;
   /** The first of these nodes. */
   readonly node: LintedNode;
@@ -84,7 +84,7 @@ export function findNodes(
   { name }: LintedService,
   { nodes }: LintInput,
   holds: (port: ServicePort, node: LintedNode) => boolean,
-): OnNodes | undefined {
+): PortOnNodes | undefined {
   const found = nodes.flatMap((node) => {
     const port = node.portsOf(name).find((each) => holds(each, node));
     return port ? [{ port, node }] : [];
@@ -95,7 +95,7 @@ export function findNodes(
 }
 
 /** The same for what a lack of endpoints shows: nothing, if the input does not show all endpoints of the Service. */
-export function findGap(...[service, input, lacks]: Parameters<typeof findNodes>): OnNodes | undefined {
+export function findGap(...[service, input, lacks]: Parameters<typeof findNodes>): PortOnNodes | undefined {
   return service.knowsEndpoints ? findNodes(service, input, lacks) : undefined;
 }
 
@@ -105,8 +105,8 @@ export function isRefusedForLack({ refusal }: ReturnType<typeof planTraffic>['in
 
 /** A rule of load balancers with source ranges. */
 export function ofRestricted<Code extends FindingCode>(
-  check: (service: LintedService, input: LintInput) => Found<Code> | readonly Found<Code>[] | undefined,
-): Rule<Code> {
+  check: (service: LintedService, input: LintInput) => RuleFinding<Code> | readonly RuleFinding<Code>[] | undefined,
+): LintRule<Code> {
   return ofServices((service, input) => {
     const { object, ports } = service;
     const { type, loadBalancerSourceRanges: ranges } = object.spec;

@@ -1,5 +1,5 @@
 import { type FindingCode, isLintCode, type LintCode } from '../../base/findings/codes.ts';
-import type { Rule } from './rule.ts';
+import type { LintRule } from './rule.ts';
 import { addressConflict } from './rules/addresses/address-conflict.ts';
 import { clusterIPEndpoint } from './rules/addresses/cluster-ip-endpoint.ts';
 import { externalIPs } from './rules/addresses/external-ips.ts';
@@ -39,7 +39,7 @@ import { unusedSlicePort } from './rules/endpoints/unused-slice-port.ts';
 const told = {};
 
 /** What is ignored is listed in this order. */
-const rules: { readonly [Code in LintCode]: Rule<Code> } = {
+const rules: { readonly [Code in LintCode]: LintRule<Code> } = {
   'local-without-endpoint': localWithoutEndpoint,
   'undetected-pods': undetectedPods,
   'no-ready-endpoint': noReadyEndpoint,
@@ -82,6 +82,6 @@ const rules: { readonly [Code in LintCode]: Rule<Code> } = {
 
 export const ruleCodes = Object.keys(rules) as readonly LintCode[];
 
-export function ruleOf(code: FindingCode): Rule<FindingCode> | undefined {
+export function lintRuleOf(code: FindingCode): LintRule<FindingCode> | undefined {
   return isLintCode(code) ? rules[code] : undefined;
 }

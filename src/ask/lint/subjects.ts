@@ -1,5 +1,5 @@
 // The objects of the input, and which of them, or which Service, a finding is about.
-import { fullName, type ObjectMeta, type Source } from '../../cluster/objects.ts';
+import { fullName, type ObjectMeta, type ObjectSource } from '../../cluster/objects.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Finding } from '../../base/findings/finding.ts';
@@ -10,7 +10,7 @@ import { serviceName } from '../../cluster/model.ts';
 export interface ListedObject {
   readonly kind: string;
   readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'annotations'>;
-  readonly source: Source;
+  readonly source: ObjectSource;
 }
 
 /** The objects that may have annotations for kpc lint. */
@@ -62,7 +62,7 @@ function objectFinder(inputs: Inputs): (place: Place | undefined) => ListedObjec
 }
 
 /** "Service default/web". */
-export function titleOf({ kind, metadata }: Pick<ListedObject, 'kind' | 'metadata'>): string {
+export function titleOfObject({ kind, metadata }: Pick<ListedObject, 'kind' | 'metadata'>): string {
   return `${kind} ${fullName(metadata)}`;
 }
 
@@ -87,7 +87,7 @@ export function subjectsOf({ inputs, cluster }: LoadedInputs): Subjects {
     const ofLabel = typeof label === 'string' ? serviceOfLabel.get(label) : undefined;
     const name = named ?? ofLabel ?? (object?.kind === 'Service' ? fullName(object.metadata) : undefined);
     if (name !== undefined) return { kind: 'service', name };
-    return object && { kind: 'object', name: titleOf(object) };
+    return object && { kind: 'object', name: titleOfObject(object) };
   };
   return {
     name: (finding) => ({ ...finding, about: find(finding) }),

@@ -13,7 +13,7 @@ import { readDestination, isOf } from './read-destination.ts';
  * Whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
  * may have more: on another network card, a VPN, or a virtual IP.
  */
-function isUnplaced({ destination, port, protocol }: Packet, { side, links }: Scene): boolean {
+function isUnplacedDestination({ destination, port, protocol }: Packet, { side, links }: Scene): boolean {
   if (side.kind === 'dump' || side.node.hostAddresses.some(isLoopback)) return false;
   const isNodePort = side.ports.some(
     (each) => each.nodePort === port && each.family === destination.family && isOf(each, protocol),
@@ -73,7 +73,7 @@ export function ask(
   const sender = senders.find(({ kind }) => kind === 'read') ?? (senders[0] as Read<Sender>);
   if (target.kind === 'read' && sender.kind === 'read') {
     const packet = packetOf(sender.value, target.value);
-    const isOpen = isUnplaced(packet, scene);
+    const isOpen = isUnplacedDestination(packet, scene);
     const found = scene.evaluate({ ...packet, isUnplaced: isOpen });
     // In IPVS mode every address of the node has its own virtual server, so an unknown address has none here.
     const isBlind = isOpen && scene.side.state.virtualServers.length > 0;

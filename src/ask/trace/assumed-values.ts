@@ -1,6 +1,6 @@
 import { joinWords, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../describe/describe-words.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Step } from '../../packet/step.ts';
@@ -8,7 +8,7 @@ import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** The addresses, ports and node name of a trace, in the order in which its words name them. */
-export function valuesOf({ sender, target, fate }: Trace, { side }: Scene): readonly string[] {
+export function valuesOfTrace({ sender, target, fate }: Trace, { side }: Scene): readonly string[] {
   return [
     ...socketValues(target),
     ...addressValues(sender.address),
@@ -61,7 +61,7 @@ export function assumedLine(values: readonly string[], side: Snapshot): readonly
     const listed = names.length > mostAssumed ? nameSome(names, mostAssumed) : joinWords(names);
     return `${own.length === 1 ? kind : plural(kind)} ${listed}`;
   });
-  return parts.length === 0 ? [] : [line('dim', 1, `assumed: ${parts.join(', ')}`)];
+  return parts.length === 0 ? [] : [descriptionLine('dim', 1, `assumed: ${parts.join(', ')}`)];
 }
 
 function plural(noun: string): string {

@@ -15,7 +15,7 @@ import {
   type Fate,
 } from '../../packet/packet.ts';
 import { connectionWords } from './connection-words.ts';
-import { nameOfPod } from './read-sender.ts';
+import { qualifyPodName } from './read-sender.ts';
 import { wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 import { verdictCondition } from './stop-words.ts';
@@ -114,7 +114,7 @@ function findEndpoint(
     return wrong({ problem: 'which-port', to: words, ports: [], example: joinHostPort(words, 80) });
   }
   const [, name = '', port] = /^([^:]*)(?::(\d{1,5}))?$/.exec(words) ?? [];
-  const full = nameOfPod(name, namespace);
+  const full = qualifyPodName(name, namespace);
   const pod = pods.get(full);
   if (!pod) return wrong({ problem: 'no-endpoint', name: words, near: nearest(full, [...pods.keys()]) });
   const address = pod.status?.addresses.find((each) => family === undefined || each.family === family);
@@ -160,7 +160,7 @@ export function compareFate(trace: Trace, expected: Expectation, scene: Scene): 
   const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
   if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${verdict}`);
   if (failing > tolerance && !hasShares) faults.push(`${percent(failing)} of connections fail${why}`);
-  if (endpoints) faults.push(...compareEndpoints(shares, endpoints));
+  if (endpoints) faults.push(...compareReached(shares, endpoints));
   const seen = seenSource(fate, sender);
   const isSeen = seen === source || fate.endpoints.every((each) => sourceText(each.source) === source);
   if (source !== undefined && !isSeen) {
@@ -186,7 +186,7 @@ export function sharesOf(fate: Fate): ReadonlyMap<string, number> {
   return sumChances(reached, ({ endpoint }) => formatSocketAddress(endpoint));
 }
 
-function compareEndpoints(
+function compareReached(
   reached: ReadonlyMap<string, number>,
   expected: readonly ExpectedEndpoint[],
 ): readonly string[] {

@@ -4,12 +4,12 @@ import {
   type Gateway,
   type Ingress,
   type IngressBackend,
-  type Listener,
+  type GatewayListener,
   type RouteParent,
   type Sourced,
 } from '../../cluster/objects.ts';
 import type { Maybe } from '../../packet/reason.ts';
-import { labelsOfNamespace, matches, type Scene } from './scene.ts';
+import { labelsOfNamespace, selectsLabels, type Scene } from './scene.ts';
 
 /** Where requests come in: a listener of a Gateway or ListenerSet, or the controller of Ingresses. */
 export interface Entrance {
@@ -18,13 +18,13 @@ export interface Entrance {
   /** The object that routes name as parent: "Gateway shop/web" or "ListenerSet shop/more". */
   readonly owner: string;
   /** Undefined if the entrance takes everything: for Ingresses, and for a parent that the input lacks. */
-  readonly listener: Listener | undefined;
+  readonly listener: GatewayListener | undefined;
   readonly attachment: Attachment;
   /** The routes that name its owner, each with the reason if it is refused. */
   readonly routes: ReadonlyMap<Sourced<Ingress>, Attachment>;
 }
 
-type Place = Omit<Entrance, 'routes'>;
+type EntrancePlace = Omit<Entrance, 'routes'>;
 
 /** Why something is refused, and what is assumed if it is accepted, in words; undefined for nothing. */
 interface Attachment {
@@ -48,7 +48,7 @@ export function listEntrances(scene: Scene): readonly Entrance[] {
   const routes = groupBy(named, ({ owner }) => owner);
   const owners = new Set([...known.keys(), ...sets.keys(), ...routes.keys()]);
   const places = [...owners].flatMap((owner) =>
-    known.get(owner)?.of === undefined ? placesOf(owner, known.get(owner), sets.get(owner) ?? [], scene) : [],
+    known.get(owner)?.of === undefined ? entrancePlaces(owner, known.get(owner), sets.get(owner) ?? [], scene) : [],
   );
   const all = ingresses.filter(({ object }) => object.kind === 'Ingress').map((each) => [each, {}] as const);
   return [
@@ -57,16 +57,16 @@ export function listEntrances(scene: Scene): readonly Entrance[] {
   ];
 }
 
-function placesOf(
+function entrancePlaces(
   owner: string,
   gateway: Gateway | undefined,
   sets: readonly Gateway[],
   scene: Scene,
-): readonly Place[] {
+): readonly EntrancePlace[] {
   const name = owner.slice(owner.indexOf(' ') + 1);
   const lacking = gateway ? undefined : `${owner}, which the input lacks, takes all that names it`;
-  const taken: Listener[] = [];
-  const listenersOf = (each: Gateway): readonly Place[] => {
+  const taken: GatewayListener[] = [];
+  const listenersOf = (each: Gateway): readonly EntrancePlace[] => {
     const { namespace } = each.metadata;
     const takes = each === gateway || !gateway || takesNamespace(gateway.sets, namespace, gateway.metadata, scene);
     return each.listeners.map((listener) => {
@@ -97,7 +97,7 @@ const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: r
 ]);
 
 /** Whether nothing distinguishes two listeners for a connection (GatewaySpec.Listeners in apis/v1). */
-function areIndistinct(one: Listener, other: Listener): boolean {
+function areIndistinct(one: GatewayListener, other: GatewayListener): boolean {
   const [first, second] = [one, other].map(({ protocol }) => protocols.get(protocol)?.layer);
   if (one.port === undefined || one.port !== other.port || !first || !second) return false;
   return first === second ? one.host === other.host : first !== 'udp' && second !== 'udp';
@@ -115,7 +115,7 @@ export function compareAge(a: Pick<Ingress, 'created' | 'metadata'>, b: Pick<Ing
 
 /** The routes that an entrance accepts among those naming its owner, the oldest first. */
 function attachAll(
-  place: Place,
+  place: EntrancePlace,
   routes: readonly { readonly route: Sourced<Ingress> }[],
   scene: Scene,
 ): Entrance['routes'] {
@@ -136,17 +136,17 @@ function attachAll(
 function areExclusive(one: Ingress, other: Ingress): boolean {
   if (one.kind === other.kind) return one.kind === 'TCPRoute' || one.kind === 'UDPRoute';
   const areOfRequests = [one, other].every(({ kind }) => kind === 'HTTPRoute' || kind === 'GRPCRoute');
-  const [hosts, others] = [hostsOf(one), hostsOf(other)];
+  const [hosts, others] = [hostsOfRoutes(one), hostsOfRoutes(other)];
   return areOfRequests && hosts.some((host) => others.some((each) => overlap(host, each)));
 }
 
-function hostsOf({ routes }: Ingress): readonly string[] {
+function hostsOfRoutes({ routes }: Ingress): readonly string[] {
   const hosts = new Set(routes.flatMap((each) => each.hosts));
   return hosts.size === 0 ? [''] : [...hosts];
 }
 
 /** Whether an entrance accepts a route that names its owner, next to other routes. */
-function attach(route: Ingress, { owner, listener, attachment }: Place, scene: Scene): Attachment {
+function attach(route: Ingress, { owner, listener, attachment }: EntrancePlace, scene: Scene): Attachment {
   if (!listener || attachment.refusal !== undefined) return attachment;
   const isMeant = (parent: RouteParent): boolean =>
     parent.owner === owner &&
@@ -161,7 +161,8 @@ function attach(route: Ingress, { owner, listener, attachment }: Place, scene: S
   const [, own = ''] = owner.split(/[ /]/);
   const takes = takesNamespace(listener.from, namespace, { namespace: own }, scene);
   if (takes === false) return { refusal: `it takes no routes of namespace ${namespace}` };
-  if (!hostsOf(route).some((host) => overlap(host, listener.host))) return { refusal: `its host is ${listener.host}` };
+  if (!hostsOfRoutes(route).some((host) => overlap(host, listener.host)))
+    return { refusal: `its host is ${listener.host}` };
   return takes === undefined ? { doubt: unlabelled(`listener ${listener.name}`, namespace) } : attachment;
 }
 
@@ -171,12 +172,12 @@ function unlabelled(taker: string, namespace: string): string {
 
 /** Undefined if it depends on labels that the input lacks. */
 function takesNamespace(
-  from: Listener['from'],
+  from: GatewayListener['from'],
   namespace: string,
   own: Pick<Gateway['metadata'], 'namespace'>,
   scene: Scene,
 ): Maybe {
-  if (typeof from !== 'string') return matches(from, labelsOfNamespace(namespace, scene));
+  if (typeof from !== 'string') return selectsLabels(from, labelsOfNamespace(namespace, scene));
   return from === 'All' || (from === 'Same' && namespace === own.namespace);
 }
 

@@ -51,7 +51,7 @@ export function followRequest(request: AskedRequest, scene: Scene): readonly Fol
     const fitting = onPort(listening, request).toSorted((a, b) => weigh(b) - weigh(a));
     const chosen = fitting.filter((each) => fitting[0] && weigh(each) === weigh(fitting[0]));
     const candidates = chosen.flatMap((entrance) =>
-      takenBy(entrance).flatMap((from) => findCandidates(from, entrance, request)),
+      takenBy(entrance).flatMap((from) => matchRoutes(from, entrance, request)),
     );
     return takeUntilCertain(candidates.toSorted(compareCandidates));
   });
@@ -74,7 +74,7 @@ function onPort(entrances: readonly Entrance[], { scheme }: WantedRequest): read
   return own.length === 0 ? entrances : own;
 }
 
-interface Candidate {
+interface MatchedRoute {
   readonly from: Sourced<Ingress>;
   readonly route: IngressRoute;
   readonly entrance: Entrance;
@@ -82,7 +82,7 @@ interface Candidate {
   readonly weights: readonly number[];
 }
 
-function findCandidates(from: Sourced<Ingress>, entrance: Entrance, request: AskedRequest): readonly Candidate[] {
+function matchRoutes(from: Sourced<Ingress>, entrance: Entrance, request: AskedRequest): readonly MatchedRoute[] {
   const labels = request.host.split('.').length;
   return from.object.routes.flatMap((route) => {
     // An Ingress wildcard matches exactly one label.
@@ -109,14 +109,14 @@ function weighPath({ path, pathType }: IngressRoute): number {
   return pathType === 'suffix' ? (path?.length ?? 0) / 1000 : (path?.length ?? -1);
 }
 
-function compareCandidates(a: Candidate, b: Candidate): number {
+function compareCandidates(a: MatchedRoute, b: MatchedRoute): number {
   const at = a.weights.findIndex((each, i) => each !== b.weights[i]);
   if (at >= 0) return (b.weights[at] ?? 0) > (a.weights[at] ?? 0) ? 1 : -1;
   return a.from.object.kind === 'Ingress' ? 0 : compareAge(a.from.object, b.from.object);
 }
 
 /** The matches up to and including the first that takes the request in any case, grouped by object. */
-function takeUntilCertain(candidates: readonly Candidate[]): readonly Followed[] {
+function takeUntilCertain(candidates: readonly MatchedRoute[]): readonly Followed[] {
   const certain = candidates.findIndex(({ route }) => !route.isConditional && route.pathType !== 'pattern');
   const taken = certain < 0 ? candidates : candidates.slice(0, certain + 1);
   return [...new Set(taken.map(({ from }) => from))].map((from) => {

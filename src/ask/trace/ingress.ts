@@ -1,7 +1,7 @@
 import type { Finding } from '../../base/findings/finding.ts';
 import { joinWords, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../describe/describe-words.ts';
 import { fullName, routeKinds, type Ingress, type IngressBackend, type IngressRoute } from '../../cluster/objects.ts';
 import { isGranted, listEntrances, type Entrance } from './gateways.ts';
 import { absent, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
@@ -42,7 +42,7 @@ interface RouteInWords {
  * ("https://host/path" or "host/path"); undefined for any other question.
  */
 export function followIngress(question: Question, scene: Scene): Read<IngressWay> | undefined {
-  const named = readName(question);
+  const named = readRouteName(question);
   const request = readRequest(question.to);
   if (named || request?.scheme !== undefined) {
     const kinds = waysIn.flatMap(([list, words]) => (scene.side.objects.unread.has(list) ? [words] : []));
@@ -83,25 +83,25 @@ const waysIn = [
   ['referenceGrants', 'ReferenceGrants'],
 ] as const;
 
-interface Named {
+interface NamedRoute {
   readonly kind: Ingress['kind'] | 'Gateway';
   readonly name: string;
 }
 
-const kindOfWord = new Map<string, Named['kind']>([
+const kindOfWord = new Map<string, NamedRoute['kind']>([
   ...(['Gateway', 'Ingress', ...routeKinds] as const).map((kind) => [kind.toLowerCase(), kind] as const),
   ['ing', 'Ingress'],
   ['ingresses', 'Ingress'],
   ['gtw', 'Gateway'],
 ]);
 
-function readName({ to, namespace }: Question): Named | undefined {
+function readRouteName({ to, namespace }: Question): NamedRoute | undefined {
   const [, word = '', name = ''] = /^([a-z]+)\/(.+)$/i.exec(to) ?? [];
   const kind = kindOfWord.get(word.toLowerCase()) ?? kindOfWord.get(word.toLowerCase().replace(/s$/, ''));
   return kind && { kind, name: name.includes('/') || namespace === undefined ? name : `${namespace}/${name}` };
 }
 
-function followNamed({ kind, name }: Named, question: Question, scene: Scene): Read<IngressWay> {
+function followNamed({ kind, name }: NamedRoute, question: Question, scene: Scene): Read<IngressWay> {
   const entrances = listEntrances(scene);
   const objects = scene.side.objects.ingresses.filter(({ object }) => object.kind === kind);
   const gateways = kind === 'Gateway' ? entrances.flatMap(({ gateway }) => gateway ?? []) : [];
@@ -118,13 +118,13 @@ function followNamed({ kind, name }: Named, question: Question, scene: Scene): R
       .map((from) => ({ from, entrances: entrances.filter(({ routes }) => routes.has(from)) })),
   ].map((each) => ({ ...each, routes: each.from.object.routes }));
   const way = follow(followed, question, scene);
-  const nothing = line('bad', 0, `${kind} ${own} takes no route of the input`);
+  const nothing = descriptionLine('bad', 0, `${kind} ${own} takes no route of the input`);
   return { kind: 'read', value: followed.length > 0 ? way : { ...way, lines: [nothing] } };
 }
 
 /** The routes in words, and the packets from the controller to their Services. */
 function follow(followed: readonly Followed[], question: Question, scene: Scene): IngressWay {
-  const words = followed.map((each) => describe(each, scene));
+  const words = followed.map((each) => describeFollowed(each, scene));
   const problems = words.flatMap((each) => each.problems);
   const traces: Trace[] = [];
   const faults: Finding[] = [];
@@ -132,9 +132,15 @@ function follow(followed: readonly Followed[], question: Question, scene: Scene)
   const said = new Set<string>();
   for (const { heading, doubts, lines: own, problems: wrongs } of words) {
     if (!said.has(heading))
-      lines.push(line('heading', 0, heading), ...doubts.map((text) => line('dim', 1, `assumed: ${text}`)));
+      lines.push(
+        descriptionLine('heading', 0, heading),
+        ...doubts.map((text) => descriptionLine('dim', 1, `assumed: ${text}`)),
+      );
     said.add(heading);
-    lines.push(...own.map((text) => line('plain', 1, text)), ...wrongs.map((text) => line('bad', 1, text)));
+    lines.push(
+      ...own.map((text) => descriptionLine('plain', 1, text)),
+      ...wrongs.map((text) => descriptionLine('bad', 1, text)),
+    );
   }
   const targets = new Map(
     words.flatMap(({ protocol, targets: own }) => own.map((to) => [`${to}/${protocol}`, { to, protocol }])),
@@ -154,14 +160,16 @@ function follow(followed: readonly Followed[], question: Question, scene: Scene)
     faults,
     assumed: [...new Set(words.flatMap(({ doubts }) => doubts)), ...(targets.size > 0 ? [controller] : [])],
     end:
-      targets.size > 0 ? line('dim', 1, `assumed: ${controller}`) : line('bad', 1, 'so no request reaches a Service'),
+      targets.size > 0
+        ? descriptionLine('dim', 1, `assumed: ${controller}`)
+        : descriptionLine('bad', 1, 'so no request reaches a Service'),
     routes: words.flatMap(({ routes }) => routes),
     problems,
     traces,
   };
 }
 
-function describe({ from, routes, entrances }: Followed, scene: Scene) {
+function describeFollowed({ from, routes, entrances }: Followed, scene: Scene) {
   const { object, source } = from;
   const { kind, metadata } = object;
   const { file, line: row, column } = source.place([]).locate();

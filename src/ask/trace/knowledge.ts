@@ -30,12 +30,12 @@ import { isIn, type PodTraffic } from './pod-networks.ts';
 /** A side's state, with other programs' tables and the sysctl that kube-proxy's rules imply. */
 export function wholeState(side: Snapshot): KernelState {
   const { state, coverage, mode } = side;
-  const sysctls = !coverage.sysctls && mode && servesLoopback(mode) ? withLocalnet(state) : state.sysctls;
+  const sysctls = !coverage.sysctls && mode && hasLoopbackPorts(mode) ? withLocalnet(state) : state.sysctls;
   return { ...stateWithOthers(side), sysctls };
 }
 
 /** Whether kube-proxy serves node ports on loopback addresses in this mode. */
-function servesLoopback(mode: ProxyMode): boolean {
+function hasLoopbackPorts(mode: ProxyMode): boolean {
   return modeFacts[mode].loopbackNodePorts.includes('ipv4');
 }
 
@@ -87,7 +87,7 @@ export function knowledgeOf(
     links,
     routes: side.routes,
     isPod: (address) => isIn(podTraffic.networks, address),
-    serviceAt: servicesOf(side),
+    serviceAt: servicesByAddress(side),
     isOfEveryNode: ({ text }) => holdsServices(mode) === true && side.endpoints.isOfService(text) && !ofLinks.has(text),
     ...placesOfPods(side),
     hasAllAddresses: (family) =>
@@ -132,7 +132,7 @@ function findElsewhere(
   };
 }
 
-function servicesOf({ ports, mode }: Snapshot): Knowledge['serviceAt'] {
+function servicesByAddress({ ports, mode }: Snapshot): Knowledge['serviceAt'] {
   const isHeld = holdsServices(mode);
   const known = isHeld === undefined ? [] : ports;
   const services = new Map(

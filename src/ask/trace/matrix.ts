@@ -64,7 +64,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
       const read = readSender(each, port.family, scene);
       return read.kind === 'read' ? [{ from: names[column] ?? '', column, sender: read.value }] : [];
     });
-    return targetsOf(port, scene).flatMap(({ kind, ...target }) =>
+    return targetsOfPort(port, scene).flatMap(({ kind, ...target }) =>
       senders.flatMap(({ sender, ...name }): readonly MatrixCell[] => {
         // A loopback address belongs to each host itself, and pods reach cluster IPs through their own node.
         if (isLoopback(target.address) && sender.enters) return [];
@@ -152,7 +152,7 @@ function socketOfKey(key: readonly Value[]): string | undefined {
   return formatSocketAddress({ address: address.address, port: port.value });
 }
 
-function targetsOf(shown: ShownPort, { links, side }: Scene) {
+function targetsOfPort(shown: ShownPort, { links, side }: Scene) {
   const { family, port, nodePort } = shown;
   const protocol = shown.protocol.toLowerCase() as PacketProtocol;
   const target = (kind: string, address: Address, number: number | undefined) =>

@@ -13,16 +13,16 @@ import { contains, isLoopback, parseNetwork, type Address, type Network } from '
 import type { Family } from '../../kernel/family.ts';
 import type { Location } from '../../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
-import { all, anyOf, type Maybe } from '../../packet/reason.ts';
+import { all, someOf, type Maybe } from '../../packet/reason.ts';
 import { isUnknownOwn, type PacketProtocol } from '../../packet/packet.ts';
-import { labelsOfNamespace, matches, isLocalEndpoint, type KnownLabels, type Scene } from './scene.ts';
+import { labelsOfNamespace, selectsLabels, isLocalEndpoint, type KnownLabels, type Scene } from './scene.ts';
 import type { Trace } from './question.ts';
 
-type Direction = 'ingress' | 'egress';
+type PolicyDirection = 'ingress' | 'egress';
 
 export interface PolicyFinding {
   /** ingress: at the endpoints' Pods; egress: at the sender's Pod. */
-  readonly direction: Direction;
+  readonly direction: PolicyDirection;
   /**
    * - refused: whichever client the network plugin sees
    * - refused-node, refused-client: if it sees the node's address as the client, or the client before masquerading
@@ -36,7 +36,7 @@ export interface PolicyFinding {
   readonly endpoints: Map<string, SocketAddress>;
 }
 
-interface Connection {
+interface JudgedConnection {
   readonly client: Address | undefined;
   readonly server: SocketAddress;
   readonly protocol: PacketProtocol;
@@ -64,7 +64,7 @@ interface Judgement {
 const allowed: Judgement = { allowed: true, policies: [] };
 
 /** The verdict for the client that the plugin sees. If that may be the client or the node, both count. */
-function sumUp([first = allowed, asNode = first]: readonly Judgement[]): readonly [
+function sumUpJudgements([first = allowed, asNode = first]: readonly Judgement[]): readonly [
   PolicyFinding['verdict'] | undefined,
   Judgement['policies'],
 ] {
@@ -105,12 +105,12 @@ class PolicyJudge {
   judge({ sender: { address: client }, target, fate }: Trace): readonly PolicyFinding[] {
     const findings = new Map<string, PolicyFinding>();
     const add = (
-      direction: Direction,
+      direction: PolicyDirection,
       server: SocketAddress,
       judgements: readonly Judgement[],
       allowsAsked = false,
     ): void => {
-      const [sum, policies] = sumUp(judgements);
+      const [sum, policies] = sumUpJudgements(judgements);
       if (!sum) return;
       const verdict = sum === 'refused' && allowsAsked ? 'refused-endpoint' : sum;
       const named = policies.map(({ object: { metadata }, source }) => {
@@ -132,7 +132,7 @@ class PolicyJudge {
         const isTranslated = formatSocketAddress(server) !== formatSocketAddress(target);
         return isTranslated && this.#judgePod('egress', this.#podAt(sender), connection).allowed === true;
       };
-      const judge = (direction: Direction, seen: Address | undefined, pod: KnownPod | undefined) =>
+      const judge = (direction: PolicyDirection, seen: Address | undefined, pod: KnownPod | undefined) =>
         this.#judgePod(direction, pod, { client: seen, server, protocol: target.protocol });
       if (client) add('egress', server, [judge('egress', client, this.#podAt(client))], allowsAsked(client));
       const pod = this.#podAt(address);
@@ -170,15 +170,15 @@ class PolicyJudge {
   }
 
   /** A Pod selected by policies accepts only the connections that at least one of them allows. */
-  #judgePod(direction: Direction, pod: KnownPod | undefined, connection: Connection): Judgement {
+  #judgePod(direction: PolicyDirection, pod: KnownPod | undefined, connection: JudgedConnection): Judgement {
     const selecting = this.#policies.flatMap((policy) => {
       const { object } = policy;
       const selects = pod !== undefined && object[direction] !== undefined && this.#selectsSubject(object, pod);
       if (selects === false) return [];
-      const allows = anyOf(object[direction] ?? [], (rule) => this.#matches(rule, object, direction, connection));
+      const allows = someOf(object[direction] ?? [], (rule) => this.#matches(rule, object, direction, connection));
       return [{ policy, selects, allows }];
     });
-    const isAllowed = anyOf(selecting, ({ selects, allows }) => all(selects, allows));
+    const isAllowed = someOf(selecting, ({ selects, allows }) => all(selects, allows));
     // A policy that may not select the Pod, but would allow the connection, changes nothing.
     const mayRefuse = selecting.some(({ selects, allows }) => selects === true || allows !== true);
     if (isAllowed === true || !mayRefuse) return allowed;
@@ -195,16 +195,21 @@ class PolicyJudge {
   #selects({ pods, namespaces }: PodSelection, pod: KnownPod, namespace: string): Maybe {
     const isInNamespace = pod.namespace === undefined ? undefined : pod.namespace === namespace;
     return all(
-      namespaces ? matches(namespaces, labelsOfNamespace(pod.namespace, this.#scene)) : isInNamespace,
-      matches(pods, pod),
+      namespaces ? selectsLabels(namespaces, labelsOfNamespace(pod.namespace, this.#scene)) : isInNamespace,
+      selectsLabels(pods, pod),
     );
   }
 
-  #matches({ peers, ports }: PolicyRule, { metadata }: NetworkPolicy, direction: Direction, to: Connection): Maybe {
+  #matches(
+    { peers, ports }: PolicyRule,
+    { metadata }: NetworkPolicy,
+    direction: PolicyDirection,
+    to: JudgedConnection,
+  ): Maybe {
     const peer = direction === 'ingress' ? to.client : to.server.address;
     return all(
-      peers.length === 0 || anyOf(peers, (each) => this.#isPeer(each, peer, metadata.namespace)),
-      ports.length === 0 || anyOf(ports, (each) => this.#isPort(each, to)),
+      peers.length === 0 || someOf(peers, (each) => this.#isPeer(each, peer, metadata.namespace)),
+      ports.length === 0 || someOf(ports, (each) => this.#isPort(each, to)),
     );
   }
 
@@ -223,7 +228,7 @@ class PolicyJudge {
   }
 
   /** Whether a port rule covers pings depends on the plugin. */
-  #isPort(portRule: PolicyPort, { server, protocol }: Connection): Maybe {
+  #isPort(portRule: PolicyPort, { server, protocol }: JudgedConnection): Maybe {
     if (protocol === 'icmp') return undefined;
     const pod = this.#podAt(server.address);
     return allowsPort(portRule, { port: server.port, protocol }, pod ? pod.ports : []);

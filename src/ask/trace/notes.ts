@@ -4,7 +4,7 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { explainUnserved } from '../describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
-import { describeSkipped } from '../../dumps/dump.ts';
+import { describeSkippedListings } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
@@ -18,7 +18,7 @@ import { hasAddress } from './read-destination.ts';
 import { packetOf } from './ask.ts';
 import type { Trace } from './question.ts';
 import { whereOf } from './reason-words.ts';
-import { addressKind, portAt, servicesWithoutEndpoints } from './service-ends.ts';
+import { addressKind, servicePortAt, servicesWithoutEndpoints } from './service-ends.ts';
 import { isStrange } from './stop.ts';
 import type { Scene } from './scene.ts';
 
@@ -26,10 +26,10 @@ import type { Scene } from './scene.ts';
 export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { target } = trace;
   const { side } = scene;
-  const port = portAt(target, scene.side.addresses);
+  const port = servicePortAt(target, scene.side.addresses);
   const notes = [
     healthCheckNote(trace, scene),
-    ...describeSkipped(scene.side.doubts),
+    ...describeSkippedListings(scene.side.doubts),
     side.kind === 'dump' ? undefined : explainUnserved(target, side),
     port && (lostWayWords(trace, scene) ?? divertedNote(trace) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace),

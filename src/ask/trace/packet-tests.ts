@@ -83,7 +83,7 @@ export function readPacketTests(
   const tally = new Tally();
   const tests = documents.flatMap((document) => {
     const report = new Report(document.source, tally);
-    const read = readDocument(document, context, report);
+    const read = readTestDocument(document, context, report);
     report.diagnostics.forEach(found);
     return read;
   });
@@ -92,7 +92,7 @@ export function readPacketTests(
 }
 
 /** The inputs, in order of precedence: command line, test file, kpc.yaml. */
-function readDocument(
+function readTestDocument(
   document: InputDocument,
   { given, file: usual, locate: locateFrom }: TestContext,
   report: Report,

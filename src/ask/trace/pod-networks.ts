@@ -1,5 +1,5 @@
 import { contains, type Address, type Network } from '../../kernel/address.ts';
-import { isNetwork } from '../../kernel/address-range.ts';
+import { isNetworkRange } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import { passingRules, tableNames } from '../../kernel/iptables/iptables.ts';
 import { chainsOf } from '../../kernel/nftables/table.ts';
@@ -33,7 +33,7 @@ export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {
     for (const rule of passingRules(chain)) {
       if (jumpChain(rule) !== baseChains.markMasquerade) continue;
       for (const arg of rule.args) {
-        if (arg.kind === 'source' && arg.negated && isNetwork(arg.range)) networks.set(arg.range.text, arg.range);
+        if (arg.kind === 'source' && arg.negated && isNetworkRange(arg.range)) networks.set(arg.range.text, arg.range);
         if (arg.kind === 'in-interface' && arg.negated) interfaces.add(arg.name);
       }
     }

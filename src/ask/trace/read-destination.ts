@@ -31,18 +31,22 @@ import {
   type Wrong,
 } from './question.ts';
 
-type Asked = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
+type DestinationQuestion = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
 
 /** Reads a destination: an address with a port, or a Service name as kubectl or DNS writes it. */
-export function readDestination(asked: Asked, family: Family | undefined, scene: Scene): Read<Destination> {
+export function readDestination(
+  asked: DestinationQuestion,
+  family: Family | undefined,
+  scene: Scene,
+): Read<Destination> {
   const { to, namespace } = asked;
   const named = parseAskedAddress(to);
   const other = wrongDestination(to) ?? (named ? undefined : readNodeSocket(asked, family, scene));
   if (other) return other;
   if (!named) {
-    const ports = findPorts(to, namespace, scene);
-    if (ports.kind === 'read') return readService(asked, ports.value, family, scene);
-    return readHost(asked, family, scene) ?? ports;
+    const ports = findNamedPorts(to, namespace, scene);
+    if (ports.kind === 'read') return readServiceDestination(asked, ports.value, family, scene);
+    return readDnsName(asked, family, scene) ?? ports;
   }
   const { address } = named;
   const protocol = asked.protocol ?? (named.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
@@ -55,8 +59,8 @@ export function readDestination(asked: Asked, family: Family | undefined, scene:
 }
 
 /** Reads the DNS name of a headless Service's endpoint, such as web-0.db.shop.svc; undefined if no such Service is known. */
-function readHost(
-  { to, protocol = 'tcp', namespace }: Asked,
+function readDnsName(
+  { to, protocol = 'tcp', namespace }: DestinationQuestion,
   family: Family | undefined,
   { side }: Scene,
 ): Read<Destination> | undefined {
@@ -108,13 +112,13 @@ function parseNodeSocket(text: string): number | undefined {
 
 /** Reads a port of the node; undefined for anything else. "node" without a port may be a Service of that name. */
 function readNodeSocket(
-  { to, protocol = 'tcp', namespace }: Asked,
+  { to, protocol = 'tcp', namespace }: DestinationQuestion,
   family: Family | undefined,
   scene: Scene,
 ): Read<Destination> | undefined {
   const isIcmp = protocol === 'icmp';
   if (to === 'node' && !isIcmp) {
-    const isService = findPorts(to, namespace, scene).kind === 'read';
+    const isService = findNamedPorts(to, namespace, scene).kind === 'read';
     return isService
       ? undefined
       : wrong({ problem: 'which-port', to, ports: [], example: nodeSocketText({ port: 30080, protocol }) });
@@ -151,8 +155,8 @@ function nameNumber({ port, protocol }: ShownPort): string {
   return `${port}/${protocol}`;
 }
 
-function readService(
-  { to, protocol, isOutside }: Asked,
+function readServiceDestination(
+  { to, protocol, isOutside }: DestinationQuestion,
   ports: readonly ShownPort[],
   family: Family | undefined,
   scene: Scene,
@@ -170,7 +174,7 @@ function readService(
 }
 
 /** The ports of a Service named by address, or by name as people, kubectl or DNS write it, with or without a port. */
-export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly ShownPort[]> {
+export function findNamedPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly ShownPort[]> {
   const asked = parseAskedAddress(what);
   if (asked) {
     const found = scene.side.ports.filter(

@@ -59,12 +59,15 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
     ? fullName(pod.metadata)
     : workload
       ? `of ${workload.kind} ${workload.name}`
-      : nameOfPod(from, namespace);
+      : qualifyPodName(from, namespace);
   if (!pod && scene.side.objects.unread.has('pods'))
     return wrong({ problem: 'unread', what: `Pod ${name}`, kinds: ['Pods'] });
   if (!pod) {
-    const named = workload ? workloadsOf(side) : [...side.pods.keys()];
-    const near = [...nearest(from.toLowerCase(), senderKinds), ...nearest(workload ? wordsOf(workload) : name, named)];
+    const named = workload ? listWorkloads(side) : [...side.pods.keys()];
+    const near = [
+      ...nearest(from.toLowerCase(), senderKinds),
+      ...nearest(workload ? workloadText(workload) : name, named),
+    ];
     return absent({ problem: 'no-sender', name, from, kinds: senderKinds, near });
   }
   const { nodeName, hostNetwork } = pod.spec;
@@ -102,11 +105,11 @@ export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'name
 function podOf(from: string, namespace: string | undefined, side: Scene['side']): Pod | undefined {
   if (parseAddress(from) || senderKinds.some((each) => each === from)) return undefined;
   const workload = workloadOf(from, namespace);
-  return workload ? podOfWorkload(workload, side) : side.pods.get(nameOfPod(from, namespace));
+  return workload ? podOfWorkload(workload, side) : side.pods.get(qualifyPodName(from, namespace));
 }
 
 /** "namespace/name" of a Pod, which may be written without its kind or namespace. */
-export function nameOfPod(words: string, namespace: string | undefined): string {
+export function qualifyPodName(words: string, namespace: string | undefined): string {
   const name = words.replace(/^pods?\//, '');
   return name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
 }
@@ -135,18 +138,18 @@ const workloadWords: ReadonlyMap<string, string> = new Map(
 function workloadOf(words: string, namespace: string | undefined): NamedWorkload | undefined {
   const at = words.indexOf('/');
   const kind = workloadWords.get(words.slice(0, at).toLowerCase());
-  return kind === undefined ? undefined : { kind, name: nameOfPod(words.slice(at + 1), namespace) };
+  return kind === undefined ? undefined : { kind, name: qualifyPodName(words.slice(at + 1), namespace) };
 }
 
 /** The workloads of the Pods, as a question may name them. */
-function workloadsOf({ pods }: Scene['side']): readonly string[] {
+function listWorkloads({ pods }: Scene['side']): readonly string[] {
   const all = [...pods.values()].flatMap(({ metadata: { namespace }, owner }) =>
-    owner ? [wordsOf({ kind: owner.kind, name: fullName({ namespace, name: owner.name }) })] : [],
+    owner ? [workloadText({ kind: owner.kind, name: fullName({ namespace, name: owner.name }) })] : [],
   );
   return [...new Set(all)];
 }
 
-function wordsOf({ kind, name }: NamedWorkload): string {
+function workloadText({ kind, name }: NamedWorkload): string {
   return `${kind.toLowerCase()}/${name}`;
 }
 
@@ -195,7 +198,7 @@ const outside = {
 
 function findStranger(kind: keyof typeof strangers, family: Family, scene: Scene): Address | undefined {
   if (kind === 'external') {
-    const found = outside[family].flatMap((text) => firstFree(parseNetwork(text), scene) ?? []);
+    const found = outside[family].flatMap((text) => freeAddressIn(parseNetwork(text), scene) ?? []);
     return found.find((address) => scene.placeOf(address) === 'out') ?? found[0];
   }
   const { side } = scene;
@@ -211,12 +214,12 @@ function findPod(
   const besideOf = (isLocal: boolean | undefined) => beside(family, scene, (each) => each.isLocal === isLocal);
   if (kind === 'pod') {
     const own = podCIDRs.find((network) => network.family === family);
-    return firstFree(own, scene) ?? besideOf(true);
+    return freeAddressIn(own, scene) ?? besideOf(true);
   }
   const others = objects.nodes.flatMap(({ object }) => (object.metadata.name === name ? [] : object.podCIDRs));
   for (const text of [...others, ...settings.clusterCIDRs]) {
     const network = parseNetwork(text.trim());
-    const found = network?.family === family ? firstFree(network, scene, podCIDRs) : undefined;
+    const found = network?.family === family ? freeAddressIn(network, scene, podCIDRs) : undefined;
     if (found) return found;
   }
   return besideOf(false) ?? besideOf(undefined);
@@ -246,16 +249,16 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
         (kind === 'pod' || placeOf(address) !== 'here'),
     );
   const [network] = wide;
-  const others = [besideOf(here.length > 0 ? false : undefined), firstFree(network, scene, here)];
+  const others = [besideOf(here.length > 0 ? false : undefined), freeAddressIn(network, scene, here)];
   if (kind === 'remote-pod') return others.find((each) => each && placeOf(each) !== 'here');
   const routed = (side.routes[family]?.routes ?? []).flatMap(({ destination: { prefixLength, address } }) =>
     prefixLength === addressBits[family] && isPods(address) ? [address] : [],
   );
   const found = [
-    ...here.map((each) => firstFree(each, scene)),
+    ...here.map((each) => freeAddressIn(each, scene)),
     ...routed.toSorted((a, b) => Number(side.endpoints.has(a.text)) - Number(side.endpoints.has(b.text))),
     besideOf(undefined),
-    firstFree(network, scene),
+    freeAddressIn(network, scene),
   ];
   return found.find((each) => each && (placeOf(each) ?? 'here') === 'here');
 }
@@ -271,7 +274,7 @@ function beside(
   for (const endpoint of endpoints.of(family)) {
     const { address } = endpoint;
     if (own.has(address.text) || addressesOfHosts.has(address.text) || !isMeant(endpoint)) continue;
-    return firstFree(parseNetwork(`${address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? address;
+    return freeAddressIn(parseNetwork(`${address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? address;
   }
   return undefined;
 }
@@ -280,13 +283,17 @@ function addressesOfLinks({ links }: Scene): ReadonlySet<string> {
   return new Set(links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
 }
 
-/** firstFree counts down from this host number, because routers and endpoints often have low ones. */
+/** freeAddressIn counts down from this host number, because routers and endpoints often have low ones. */
 const tried = 250;
 const blockSize = 256;
 /** How many blocks of a large network are looked at. */
 const blocks = 256;
 
-function firstFree(network: Network | undefined, scene: Scene, except: readonly Network[] = []): Address | undefined {
+function freeAddressIn(
+  network: Network | undefined,
+  scene: Scene,
+  except: readonly Network[] = [],
+): Address | undefined {
   if (!network) return undefined;
   const { endpoints } = scene.side;
   const own = addressesOfLinks(scene);

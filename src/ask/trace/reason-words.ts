@@ -1,7 +1,7 @@
 import { joinWords, shellWord } from '../../base/printable.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
-import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format.ts';
+import { formatElement, formatNftRule } from '../../kernel/nftables/format.ts';
 import { isGap, type Circumstance, type Missing, type Reason } from '../../packet/reason.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
@@ -29,7 +29,7 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
       return { kind, text, command, settle: settle ?? `add the output of ${command}` };
     }
     case 'missing-flag':
-      return { kind, ...flagWords(reason, scene) };
+      return { kind, ...missingFlagWords(reason, scene) };
     case 'unread-rule': {
       const { text, rule } = reason;
       if (!rule) {
@@ -124,7 +124,7 @@ const unreadRanges: MissingInWords = {
 function missingWords(missing: Missing, family: Family, { side }: Scene): MissingInWords {
   switch (missing.kind) {
     case 'iptables':
-      return tableWords(missing, side);
+      return missingTablesWords(missing, side);
     case 'legacy-iptables': {
       const command = missing.family === 'ipv4' ? 'iptables-legacy-save' : 'ip6tables-legacy-save';
       return { text: 'the dump lacks the rules of iptables-legacy that the node has, too', command };
@@ -150,10 +150,10 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
     case 'own-address':
       return {
         text: `kpc does not know whether ${missing.address.text} is an address of the node`,
-        ...ownAddresses(side),
+        ...ownAddressWords(side),
       };
     case 'own-addresses':
-      return { text: "kpc does not know the node's addresses", ...ownAddresses(side) };
+      return { text: "kpc does not know the node's addresses", ...ownAddressWords(side) };
     case 'route': {
       const { text } = missing.address;
       const command = `ip route get ${text}`;
@@ -201,7 +201,7 @@ function unshownWords(missing: Missing & { readonly kind: 'jump' | 'chain' | 'po
   }
 }
 
-function tableWords(
+function missingTablesWords(
   { family, tables, unread }: Missing & { readonly kind: 'iptables' },
   side: Snapshot,
 ): MissingInWords {
@@ -245,7 +245,7 @@ function listing(command: string): MissingInWords {
   return { text: `the dump lacks the output of ${command}`, command, settle: 'add it' };
 }
 
-function ownAddresses({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
+function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
   const command = 'ip addr';
   if (kind === 'dump') return { command, settle: 'add the output of ip addr, or name it with --host-addresses' };
   // Of two sides that are read apart, no command takes all Nodes.
@@ -256,7 +256,7 @@ function ownAddresses({ kind, nodeName, objects }: Scene['side']): Pick<MissingI
   return { command, settle: `${which}, or name the output of ip -j addr with --host-addresses` };
 }
 
-function flagWords(
+function missingFlagWords(
   reason: Reason & { readonly kind: 'missing-flag' },
   { links, side }: Scene,
 ): Omit<ReasonInWords, 'kind'> {

@@ -6,7 +6,7 @@ import { tableNames } from '../../kernel/iptables/iptables.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import { prepare, type Evaluator } from '../../packet/evaluate.ts';
+import { prepareEvaluator, type Evaluator } from '../../packet/evaluate.ts';
 import { unknownOwn } from '../../packet/packet.ts';
 import { routingOf, type Routing } from '../../packet/routing/routing.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -76,7 +76,7 @@ function eyesOf(
     const hop = routing.isLocal(address) === true ? undefined : routing.hopTo(address);
     return hop === undefined ? 'nowhere' : routing.places.isHere(hop) ? 'here' : 'out';
   };
-  return { evaluate: prepare(state, knowledge), placeOf };
+  return { evaluate: prepareEvaluator(state, knowledge), placeOf };
 }
 
 /** The cluster IPs of the other side that no Service of this one has: it does not say that no node has them. */
@@ -134,14 +134,14 @@ export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
   // An unknown address is not copied to the other side.
   const [isOpen, isOtherOpen] = [from, to].map(({ side, asked }) => side !== asked);
   const [one, other] = isOpen === isOtherOpen ? [from, to] : [bare(from), bare(to)];
-  return [complete(one, other), complete(other, one)];
+  return [completeScene(one, other), completeScene(other, one)];
 }
 
 function bare({ asked, alone }: Scene): Scene {
   return { ...sceneAt(asked, asked), alone };
 }
 
-function complete(scene: Scene, other: Scene): Scene {
+function completeScene(scene: Scene, other: Scene): Scene {
   const { side } = scene;
   const missing = partsOfDump.filter((part) => !side.coverage[part] && other.side.coverage[part]);
   const knowsAddresses = scene.links.some(({ addresses }) => addresses.length > 0);
@@ -163,7 +163,7 @@ export interface KnownLabels {
 }
 
 /** Whether a selector matches these labels. */
-export function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): Maybe {
+export function selectsLabels(selector: LabelSelector, { labels, isWhole }: KnownLabels): Maybe {
   return allOf(selector, (requirement) =>
     isWhole || Object.hasOwn(labels, requirement.key) ? meetsRequirement(requirement, labels) : undefined,
   );

@@ -19,10 +19,10 @@ import type { CompiledSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
 import { stopOf } from './stop.ts';
 import { chooseEndpoints } from '../../cluster/endpoint-choice.ts';
 import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
-import type { Listener } from '../../packet/step.ts';
+import type { ProxyListener } from '../../packet/step.ts';
 
 /** The Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */
-export function portAt(
+export function servicePortAt(
   { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
   index: AddressIndex,
 ): ShownPort | undefined {
@@ -58,7 +58,7 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[]): Knowledge['do
     }
     if (verdict !== 'local' && verdict !== 'forwarded') return undefined;
     const blind = gaps.find((gap) => gap.family === address.family && lacksTranslation(gap.reason));
-    if (blind && portAt({ address, port, protocol }, side.addresses)) return blind.reason;
+    if (blind && servicePortAt({ address, port, protocol }, side.addresses)) return blind.reason;
     return verdict === 'forwarded' ? ranges : undefined;
   };
 }
@@ -110,7 +110,7 @@ function lacksServiceCIDRs({ settings, objects }: Snapshot): boolean {
  * Where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy): only on 127.0.0.1 and ::1. It connects to
  * a random endpoint from the node's address; with policy Local, to one on the node. Without such an endpoint it does not listen.
  */
-export function localhostListeners(side: Snapshot): readonly Listener[] {
+export function localhostListeners(side: Snapshot): readonly ProxyListener[] {
   const handlingOf = findLocalhostHandling(side.state);
   const taken = side.ports.flatMap((shown) => {
     const { family, protocol, nodePort: port } = shown;
@@ -120,7 +120,7 @@ export function localhostListeners(side: Snapshot): readonly Listener[] {
   // Few nodes have any, and few commands ask.
   if (taken.length === 0) return [];
   const endpointsOf = side.kind === 'dump' ? shownEndpoints : chosenEndpoints(side);
-  return taken.flatMap(({ shown, protocol, port }): readonly Listener[] => {
+  return taken.flatMap(({ shown, protocol, port }): readonly ProxyListener[] => {
     const { family, label } = shown;
     const endpoints = endpointsOf(shown)?.toSorted(compareSockets);
     if (endpoints?.length === 0) return [];

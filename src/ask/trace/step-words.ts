@@ -25,7 +25,7 @@ export type RouteStep = Step & { readonly kind: 'route' };
 
 const programs = { balancer: 'the balancer', 'kube-proxy': 'kube-proxy itself' } as const;
 
-export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scene: Scene): StepInWords {
+export function stepInWords(step: Step, { sender }: Pick<Trace, 'sender'>, scene: Scene): StepInWords {
   const { owners } = scene.side;
   switch (step.kind) {
     case 'rule': {

@@ -9,7 +9,7 @@ import {
   whyNoEndpoint,
   dormantCause,
   entryOf,
-  faultsOf,
+  faultsOfPort,
   findLostJumps,
   lostJumpCause,
   unlessUnseen,
@@ -19,7 +19,7 @@ import type { Step } from '../../packet/step.ts';
 import { decisionWords } from './connection-words.ts';
 import type { Trace } from './question.ts';
 import { whereOf } from './reason-words.ts';
-import { addressKind, portAt } from './service-ends.ts';
+import { addressKind, servicePortAt } from './service-ends.ts';
 import type { Scene } from './scene.ts';
 import { stopOf, type Stop } from './stop.ts';
 import { families, type Family } from '../../kernel/family.ts';
@@ -29,7 +29,7 @@ import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = stopOf(fate);
-  const port = portAt(trace.target, scene.side.addresses);
+  const port = servicePortAt(trace.target, scene.side.addresses);
   if (stop) return stopWords(stop, port, trace, scene);
   if (fate.verdict !== 'delivered' || !port || !scene.side.mode || !isLocalElsewhere(port, trace, scene))
     return undefined;
@@ -37,10 +37,10 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
 }
 
 /** What stops a packet, for programs. `text` is the note for people or, if they need none, the place of the rule that stops it. */
-export function causeOf(trace: Trace, scene: Scene) {
+export function causeOfStop(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = stopOf(fate);
-  return stop && { kind: stop.kind, text: causeNote(trace, scene) ?? `${lastPlace(fate)} ${endOf(fate)} it` };
+  return stop && { kind: stop.kind, text: causeNote(trace, scene) ?? `${lastPlace(fate)} ${stopVerb(fate)} it` };
 }
 
 function lastPlace({ steps }: Pick<Fate, 'steps'>): string {
@@ -48,7 +48,7 @@ function lastPlace({ steps }: Pick<Fate, 'steps'>): string {
   return last?.kind === 'rule' ? whereOf(last) : 'the node';
 }
 
-function endOf({ verdict }: Pick<Fate, 'verdict'>): string {
+function stopVerb({ verdict }: Pick<Fate, 'verdict'>): string {
   return verdict === 'refused' ? 'refuses' : 'drops';
 }
 
@@ -90,15 +90,15 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
 /** What kpc assumes or does not see that a verdict depends on, in words after it; otherwise ''. */
 export function verdictCondition(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
   const kind = stopOf(fate)?.kind;
-  const port = portAt(target, scene.side.addresses);
-  const unless = kind && port && lacksEndpoints.has(kind) ? unlessUnseen(faultsOf(port, scene.side)) : '';
+  const port = servicePortAt(target, scene.side.addresses);
+  const unless = kind && port && lacksEndpoints.has(kind) ? unlessUnseen(faultsOfPort(port, scene.side)) : '';
   return `${assumedPlace(target, fate, scene)}${unless}`;
 }
 
 /** The nodes where a packet is dropped or refused, if that depends on where kpc placed Pods; otherwise ''. */
 export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
   const stop = stopOf(fate);
-  const port = stop && portAt(target, scene.side.addresses);
+  const port = stop && servicePortAt(target, scene.side.addresses);
   if (!port || !isPlacedByKpc(port) || !dependsOnPlace.has(stop.kind)) return '';
   return isLocalElsewhere(port, { target }, scene) ? ` ${placeWithout(port)}` : '';
 }
@@ -135,10 +135,10 @@ function becauseOf(port: ShownPort, { side }: Scene): string {
 /** A sentence saying that a Service port has no endpoint, and why if that is known. It applies to all packets to the port. */
 export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
   const kind = stopOf(fate.otherwise ?? fate)?.kind;
-  const port = portAt(target, scene.side.addresses);
+  const port = servicePortAt(target, scene.side.addresses);
   const why = port && whyNoEndpoint(port, scene.side);
   return kind && lacksEndpoints.has(kind) && port && why !== undefined
-    ? `${port.label} has no ready endpoint${unlessUnseen(faultsOf(port, scene.side))}: ${why}`
+    ? `${port.label} has no ready endpoint${unlessUnseen(faultsOfPort(port, scene.side))}: ${why}`
     : undefined;
 }
 
@@ -167,7 +167,7 @@ function strangerWords(step: Step & { readonly kind: 'rule' | 'policy' }): strin
 /** If kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
 export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
   const { mode } = side;
-  const port = portAt(target, side.addresses);
+  const port = servicePortAt(target, side.addresses);
   if (!mode || !port || !sender.isPod || side.kind === 'dump') return false;
   const stop = stopOf(fate.otherwise ?? fate);
   // Any other stop would also stop a client outside.

@@ -80,7 +80,7 @@ function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleSt
     case baseChains.proxyFirewall:
       // The firewall chain drops everything not yet sent to an endpoint: also packets that the ranges admit, and packets whose
       // source was never tested.
-      if (!rules.some((rule) => leadsTo(rule, 'firewall'))) return 'kube-proxy';
+      if (!rules.some((rule) => jumpsToKind(rule, 'firewall'))) return 'kube-proxy';
       return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
     case baseChains.sourceRangesFirewall:
       return 'source-ranges';
@@ -96,13 +96,13 @@ function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleSt
   return isNamedByKubeProxy(chain) ? 'kube-proxy' : 'stranger';
 }
 
-function leadsTo({ action }: RuleStep, kind: ServiceChainKind): boolean {
+function jumpsToKind({ action }: RuleStep, kind: ServiceChainKind): boolean {
   return action.kind === 'jump' && parseServiceChain(action.chain)?.kind === kind;
 }
 
 /** Whether a rule admits a source range of a load balancer. */
 function admits(rule: RuleStep): boolean {
-  return parseServiceChain(rule.chain)?.kind === 'firewall' && leadsTo(rule, 'external');
+  return parseServiceChain(rule.chain)?.kind === 'firewall' && jumpsToKind(rule, 'external');
 }
 
 /** Whether a rule is not kube-proxy's, by the names of its table and chain. */

@@ -1,19 +1,19 @@
 import { percent } from '../../base/printable.ts';
-import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';
 import { isArrival, sourceText, isUnknownOwn, type KnownFate, type ReachedEndpoint } from '../../packet/packet.ts';
 import type { Step } from '../../packet/step.ts';
-import { assumedLine, assumedValues, valuesOf } from './assumed-values.ts';
+import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
 import { listNotes, findExistingFlows } from './notes.ts';
-import { describeStep, type RouteStep, type StepInWords } from './step-words.ts';
-import { verdictWords, causeOf } from './stop-words.ts';
+import { stepInWords, type RouteStep, type StepInWords } from './step-words.ts';
+import { verdictWords, causeOfStop } from './stop-words.ts';
 import { connectionWords, type ConnectionInWords } from './connection-words.ts';
 import { judgePolicies } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
 import { conditionWords, reasonSentence, reasonWords } from './reason-words.ts';
-import { portAt } from './service-ends.ts';
+import { servicePortAt } from './service-ends.ts';
 import { isLocalEndpoint, type Scene } from './scene.ts';
 
 /** A trace in words: the result, then each step. */
@@ -40,12 +40,12 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const node = name === '' ? ofNone : `node ${name}`;
   const isPing = target.protocol === 'icmp';
   const where = isPing ? `ping to ${target.address.text}` : `${target.protocol} to ${socketWords(target)}`;
-  const label = labelOf(trace, scene);
+  const label = labelOfTarget(trace, scene);
   const to = label === undefined ? '' : ` (${label})`;
   const connection = connectionWords(trace, scene);
   const [verdict = '', ...doubts] =
     fate.verdict === 'unknown'
-      ? unknownWords(trace, scene)
+      ? unknownReasons(trace, scene)
       : [`${verdictWords(fate, trace, scene)}${withConnection(fate, connection)}`];
   const { endpoints, steps: met } = fate.otherwise ?? fate;
   const steps = met.filter((_, i) => leadsOn(met, i, fate.verdict === 'unknown' && !fate.otherwise));
@@ -56,14 +56,14 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     isGood: isArrival(fate.verdict) && connection.kind !== 'fails' && !connection.isUndecided,
     endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
     notes: listNotes(trace, scene),
-    steps: steps.filter((_, i) => !isRepeated(steps, i)).map((step) => describeStep(step, trace, scene)),
-    assumed: assumedLine(valuesOf(trace, scene), side),
+    steps: steps.filter((_, i) => !isRepeated(steps, i)).map((step) => stepInWords(step, trace, scene)),
+    assumed: assumedLine(valuesOfTrace(trace, scene), side),
   };
 }
 
 /** The Service port that a packet is sent to, named or by its address. */
-function labelOf({ target }: Trace, { side }: Scene): string | undefined {
-  return target.label ?? (isUnknownOwn(target.address) ? undefined : portAt(target, side.addresses)?.label);
+function labelOfTarget({ target }: Trace, { side }: Scene): string | undefined {
+  return target.label ?? (isUnknownOwn(target.address) ? undefined : servicePortAt(target, side.addresses)?.label);
 }
 
 function senderWords({ words, address, isExample }: Sender): string {
@@ -72,18 +72,18 @@ function senderWords({ words, address, isExample }: Sender): string {
 }
 
 /** A colon if a list of endpoints follows. */
-function endOf({ verdict }: Pick<KnownFate, 'verdict'>): string {
+function colonIfDelivered({ verdict }: Pick<KnownFate, 'verdict'>): string {
   return verdict === 'delivered' ? ':' : '';
 }
 
 /** Adds what happens to the connection, if the first packet arrives but that is not the whole story. */
 function withConnection(fate: KnownFate, { kind, reason, isUndecided, byEndpoint }: ConnectionInWords): string {
-  if (!isArrival(fate.verdict) || reason === undefined) return endOf(fate);
+  if (!isArrival(fate.verdict) || reason === undefined) return colonIfDelivered(fate);
   switch (kind) {
     case 'works':
-      return endOf(fate);
+      return colonIfDelivered(fate);
     case 'unknown': {
-      if (!isUndecided) return endOf(fate);
+      if (!isUndecided) return colonIfDelivered(fate);
       const what = byEndpoint.size > 0 ? 'all connections work' : 'the connection works';
       return `, but it is not known whether ${what}: ${reason}`;
     }
@@ -103,19 +103,19 @@ function socketWords({ address, port }: SocketAddress): string {
 
 export function listTraceLines(trace: TraceInWords): readonly DescriptionLine[] {
   return [
-    line('heading', 0, trace.heading),
-    line(trace.isGood ? 'good' : 'bad', 1, trace.verdict),
-    ...trace.doubts.map((doubt) => line('bad', 1, doubt)),
-    ...trace.endpoints.map((endpoint) => line('plain', 2, endpoint)),
-    ...trace.notes.map((note) => line('plain', 1, note)),
-    ...(trace.steps.length === 0 ? [] : [line('heading', 1, 'how')]),
+    descriptionLine('heading', 0, trace.heading),
+    descriptionLine(trace.isGood ? 'good' : 'bad', 1, trace.verdict),
+    ...trace.doubts.map((doubt) => descriptionLine('bad', 1, doubt)),
+    ...trace.endpoints.map((endpoint) => descriptionLine('plain', 2, endpoint)),
+    ...trace.notes.map((note) => descriptionLine('plain', 1, note)),
+    ...(trace.steps.length === 0 ? [] : [descriptionLine('heading', 1, 'how')]),
     ...trace.steps.flatMap(({ hook, where, what, rule, servicePort, place }, i) => {
       const owner = servicePort === undefined ? '' : ` [${servicePort}]`;
       const from = place ? `  (${place.file}:${place.line}:${place.column})` : '';
       const at = hook === undefined ? '' : `${hook}: `;
       return [
-        line('plain', 2, `${String(i + 1).padStart(2)}. ${at}${what}${owner}${from}`),
-        line('dim', 4, rule === undefined ? where : `${where}: ${rule}`),
+        descriptionLine('plain', 2, `${String(i + 1).padStart(2)}. ${at}${what}${owner}${from}`),
+        descriptionLine('dim', 4, rule === undefined ? where : `${where}: ${rule}`),
       ];
     }),
   ];
@@ -142,12 +142,15 @@ function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): b
 }
 
 /** Why a verdict is unknown, one reason a line, and the outcome otherwise. */
-function unknownWords(trace: Trace, scene: Scene): readonly string[] {
+function unknownReasons(trace: Trace, scene: Scene): readonly string[] {
   const { fate, target } = trace;
   const reasons = fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene));
   const lines = reasons.map((each) => `unknown: ${reasonSentence(each)}`);
   return fate.otherwise
-    ? [...lines, `${conditionWords(fate)}: ${verdictWords(fate.otherwise, trace, scene)}${endOf(fate.otherwise)}`]
+    ? [
+        ...lines,
+        `${conditionWords(fate)}: ${verdictWords(fate.otherwise, trace, scene)}${colonIfDelivered(fate.otherwise)}`,
+      ]
     : lines;
 }
 
@@ -187,16 +190,16 @@ export function traceJson(trace: Trace, scene: Scene) {
     endpoints: [...endpoints.values()].map(({ address, port }) => ({ address: address.text, port })),
   }));
   const { side } = scene;
-  const assumed = assumedValues(valuesOf(trace, scene), side).map(({ value }) => value);
+  const assumed = assumedValues(valuesOfTrace(trace, scene), side).map(({ value }) => value);
   return {
     verdict: fate.verdict,
-    cause: causeOf(trace, scene),
+    cause: causeOfStop(trace, scene),
     from: { sender: sender.words, address: sender.address?.text, example: sender.isExample || undefined },
     to: {
       address: isUnknownOwn(target.address) ? 'node' : target.address.text,
       port: target.port,
       protocol: target.protocol,
-      servicePort: labelOf(trace, scene),
+      servicePort: labelOfTarget(trace, scene),
     },
     node: side.nodeName === '' ? undefined : side.nodeName,
     mode: side.mode,
@@ -212,7 +215,7 @@ export function traceJson(trace: Trace, scene: Scene) {
     existingFlows: findExistingFlows(trace, scene)?.ends.map(({ end, flows }) => {
       return { address: end.address.text, port: end.port, flows };
     }),
-    steps: fate.steps.map((each) => describeStep(each, trace, scene)),
+    steps: fate.steps.map((each) => stepInWords(each, trace, scene)),
   };
 }
 

@@ -2,11 +2,11 @@ import { joinHostPort } from '../../kernel/address.ts';
 import type { Step } from '../../packet/step.ts';
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
-import { describeStep } from './step-words.ts';
+import { stepInWords } from './step-words.ts';
 import type { TraceInWords } from './trace-words.ts';
 
 /** The way of packets from one kind of sender to one address, for a picture. */
-export interface Way {
+export interface WayInWords {
   /** The question, node and mode. */
   readonly heading: string;
   /** What kpc chose because the input lacks it, in lines. */
@@ -19,11 +19,11 @@ export interface Way {
   /** Whether the end of the packets is known. */
   readonly isKnown: boolean;
   /** The chains, sets and virtual servers on the way, in order. */
-  readonly stations: readonly Station[];
+  readonly stations: readonly DrawnStation[];
   readonly endpoints: readonly WayEndpoint[];
 }
 
-interface Station {
+interface DrawnStation {
   readonly name: string;
   readonly detail: string;
 }
@@ -36,12 +36,12 @@ interface WayEndpoint {
 }
 
 /** `rests`: what the way rests on beside, in clauses. */
-export function wayOf(
+export function describeWay(
   trace: Trace,
   { heading, assumed, verdict, isGood }: TraceInWords,
   scene: Scene,
   rests: readonly string[] = [],
-): Way {
+): WayInWords {
   const { sender, target, fate } = trace;
   const { steps, endpoints: ends } = fate.otherwise ?? fate;
   const endpoints = ends.map(({ address, port, probability, source }) => ({
@@ -57,25 +57,25 @@ export function wayOf(
     verdict,
     isGood,
     isKnown: fate.verdict !== 'unknown',
-    stations: stationsOf(steps, endpoints, trace, scene),
+    stations: stationsOnWay(steps, endpoints, trace, scene),
     endpoints,
   };
 }
 
 /** The places of the steps, without repeats in a row and without those that change nothing. */
-function stationsOf(
+function stationsOnWay(
   steps: readonly Step[],
-  endpoints: Way['endpoints'],
+  endpoints: WayInWords['endpoints'],
   trace: Trace,
   scene: Scene,
-): readonly Station[] {
-  const stations: (Station & { readonly next: string | undefined })[] = [];
+): readonly DrawnStation[] {
+  const stations: (DrawnStation & { readonly next: string | undefined })[] = [];
   for (const step of steps) {
     const name = placeOf(step);
     if (name === undefined) continue;
     // The chain's last step says more than its first.
     if (stations.at(-1)?.name === name) stations.pop();
-    const { hook, what } = describeStep(step, trace, scene);
+    const { hook, what } = stepInWords(step, trace, scene);
     const next = step.kind === 'rule' && 'chain' in step.action ? step.action.chain : undefined;
     // The trace follows one of several endpoints; its chain stands for all of theirs.
     const isOfOne = endpoints.length > 1 && step.kind === 'rule' && step.action.kind === 'dnat';
@@ -91,9 +91,9 @@ function stationsOf(
 function placeOf(step: Step): string | undefined {
   switch (step.kind) {
     case 'rule':
-      return step.action.kind === 'return' ? undefined : chainOf(step);
+      return step.action.kind === 'return' ? undefined : chainOfStep(step);
     case 'policy':
-      return chainOf(step);
+      return chainOfStep(step);
     case 'virtual-server':
       return `virtual server ${joinHostPort(step.server.address.text, step.server.port)}`;
     case 'listener':
@@ -103,6 +103,6 @@ function placeOf(step: Step): string | undefined {
   }
 }
 
-function chainOf({ tool, table, chain }: Step & { readonly kind: 'rule' | 'policy' }): string {
+function chainOfStep({ tool, table, chain }: Step & { readonly kind: 'rule' | 'policy' }): string {
   return tool === 'nftables' && table === 'kube-proxy' ? chain : `${table} ${chain}`;
 }

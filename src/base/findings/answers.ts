@@ -1,7 +1,7 @@
-import { row, type Lists, type Numbers, type Texts, type Weighing } from './rows.ts';
+import { row, type Lists, type Numbers, type Strings, type Weighing } from './rows.ts';
 
 /** The bundle or golden that differs, its node among several, and the command that rewrites it, if any. */
-type Golden = Texts<'folder'> & { readonly node?: string | undefined; readonly accept?: string | undefined };
+type Golden = Strings<'folder'> & { readonly node?: string | undefined; readonly accept?: string | undefined };
 
 /** What differs, in lines, and the number of further lines. */
 type Differing = Lists<'what'> & Numbers<'more'>;
@@ -21,16 +21,16 @@ export const answerFindings = {
     Lists<'notCompared' | 'reasons'> & Numbers<'unknown'> & { readonly beside?: readonly string[] | undefined }
   >('note'),
   /** `golden` is undefined when comparing two sides, neither of which is the reference. */
-  'service-differs': row<Texts<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
+  'service-differs': row<Strings<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
     byGolden,
   ),
   /** What is not known to belong to a Service, or, without `part`, a folder as a whole. */
   'state-differs': row<Differing & { readonly part?: DifferingPart | undefined; readonly golden: Golden | undefined }>(
     byGolden,
   ),
-  'unexpected-packet': row<Texts<'packet'> & Lists<'faults'>>('error'),
+  'unexpected-packet': row<Strings<'packet'> & Lists<'faults'>>('error'),
   /** `nodes`: where it was found; empty if one node was asked about. */
-  'packets-differ': row<Texts<'cause' | 'effect'> & Lists<'ways' | 'services' | 'nodes' | 'advice'>>({
+  'packets-differ': row<Strings<'cause' | 'effect'> & Lists<'ways' | 'services' | 'nodes' | 'advice'>>({
     among: ['error', 'warning', 'note'],
     weigh: ({ effect }) =>
       effect === 'breaks' ? 'error' : effect === 'unknown' || effect === 'changes' ? 'warning' : 'note',

@@ -12,14 +12,14 @@ import {
   type Numbers,
   type Row,
   type Severity,
-  type Texts,
+  type Strings,
 } from './rows.ts';
 
 /** Another failure, or the system's words. */
 export type Cause = string | Cited;
 
 /** How a command ended. `status` is undefined if a signal ended it; `said`: the start of what it printed on stderr. */
-export interface CommandEnd extends Texts<'command' | 'said'> {
+export interface CommandEnd extends Strings<'command' | 'said'> {
   readonly status?: number | undefined;
   readonly signal?: string | undefined;
 }
@@ -32,18 +32,18 @@ export type OutputFault = By<
     'no-end': None;
     'no-table-end': { readonly table?: string };
     'strange-line': Numbers<'line'>;
-    'stray-line': Texts<'line'>;
-    'other-tool': Texts<'of'>;
-    'no-table': Texts<'table'>;
-    'no-set': Texts<'set'>;
+    'stray-line': Strings<'line'>;
+    'other-tool': Strings<'of'>;
+    'no-table': Strings<'table'>;
+    'no-set': Strings<'set'>;
     /** How many entries of a set each listing has, if any. */
-    entries: Texts<'set'> & { readonly saved?: number | undefined; readonly listed?: string | undefined };
+    entries: Strings<'set'> & { readonly saved?: number | undefined; readonly listed?: string | undefined };
     servers: Numbers<'servers' | 'reals' | 'listedServers' | 'listedReals'>;
     flows: Numbers<'flows'> & { readonly shown?: string | undefined };
     'no-timeouts': None;
     'no-link': None;
     'no-json': None;
-    'long-json': Texts<'reason'>;
+    'long-json': Strings<'reason'>;
   }
 >;
 
@@ -55,13 +55,13 @@ export type Exposure = By<
   'kind',
   {
     owner: Numbers<'owner'>;
-    all: Texts<'mode'>;
-    group: Numbers<'group'> & Texts<'mode'>;
-    'hidden-list': Texts<'mode'> & { readonly isMissing: boolean };
-    list: Texts<'of' | 'id'>;
+    all: Strings<'mode'>;
+    group: Numbers<'group'> & Strings<'mode'>;
+    'hidden-list': Strings<'mode'> & { readonly isMissing: boolean };
+    list: Strings<'of' | 'id'>;
   }
 > &
-  Texts<'path'>;
+  Strings<'path'>;
 
 /** A bundle to apply, or keys that sign one. */
 export type TrustedKind = 'bundle' | 'keys';
@@ -74,7 +74,7 @@ export interface NamedState {
   readonly id: number;
   readonly since?: number | undefined;
   readonly command?: 'apply' | 'watch' | 'cleanup' | undefined;
-  readonly bundle?: Texts<'folder' | 'digest'> | undefined;
+  readonly bundle?: Strings<'folder' | 'digest'> | undefined;
 }
 
 interface States {
@@ -106,11 +106,14 @@ export type Hang = By<'problem', { late: Numbers<'seconds'>; 'not-stopped': None
 
 /** `line` of its input, if it names one. */
 interface ToolRefusal extends CommandEnd {
-  readonly line?: Texts<'number' | 'text'> | undefined;
+  readonly line?: Strings<'number' | 'text'> | undefined;
 }
 
 /** What is too long to read. */
-export type LongListing = By<'problem', { file: Texts<'path'>; output: Texts<'command'> & { readonly tool?: string } }>;
+export type LongListing = By<
+  'problem',
+  { file: Strings<'path'>; output: Strings<'command'> & { readonly tool?: string } }
+>;
 
 /** How many bytes of it are read at most, and whether these are for all of a node. */
 interface Limit extends Numbers<'most'> {
@@ -128,34 +131,34 @@ export interface KubeProxyProcess {
 /** The tool at fault is the argument `tool`, which metrics count. */
 export const applyFindings = {
   'bad-bundle': byProblem<{
-    missing: Texts<'path'>;
-    'no-folder': Texts<'path'>;
+    missing: Strings<'path'>;
+    'no-folder': Strings<'path'>;
     /** `writer`: the version of another kpc that wrote it. */
-    broken: Texts<'path'> & Lists<'problems'> & { readonly writer?: string | undefined };
-    dump: Texts<'path'>;
-    exposed: Texts<'path'> & { readonly of: TrustedKind; readonly exposure: Exposure };
-    replaced: Texts<'path'> & { readonly of: TrustedKind };
+    broken: Strings<'path'> & Lists<'problems'> & { readonly writer?: string | undefined };
+    dump: Strings<'path'>;
+    exposed: Strings<'path'> & { readonly of: TrustedKind; readonly exposure: Exposure };
+    replaced: Strings<'path'> & { readonly of: TrustedKind };
   }>('error'),
   'bad-state-folder': byProblem<{
-    exposed: Texts<'path'> & { readonly exposure: Exposure };
+    exposed: Strings<'path'> & { readonly exposure: Exposure };
     /** Without a reason it is not JSON. */
-    damaged: Texts<'path'> & { readonly of: StoredKind; readonly reason?: string | undefined };
-    'other-state': Texts<'path'>;
-    'other-network': Texts<'path' | 'here'> & { readonly network?: string | undefined };
+    damaged: Strings<'path'> & { readonly of: StoredKind; readonly reason?: string | undefined };
+    'other-state': Strings<'path'>;
+    'other-network': Strings<'path' | 'here'> & { readonly network?: string | undefined };
   }>('error'),
   'bad-usage': byProblem<{
-    'command-line': Texts<'reason'> & { readonly help?: string | undefined };
-    'no-cidr': Texts<'cidr'>;
+    'command-line': Strings<'reason'> & { readonly help?: string | undefined };
+    'no-cidr': Strings<'cidr'>;
     'no-state': Numbers<'id'> & States;
-    'no-keys': Texts<'path' | 'reason'>;
-    'one-port': Texts<'socket'>;
+    'no-keys': Strings<'path' | 'reason'>;
+    'one-port': Strings<'socket'>;
     folder: { readonly why: FolderProblem };
   }>('error'),
   busy: row<Holder>('error'),
   conflict: row<{ readonly objects: readonly Obstacle[] }>('error'),
-  'internal-error': row<Texts<'reason'>>('error'),
+  'internal-error': row<Strings<'reason'>>('error'),
   interrupted: row<None>('error'),
-  'node-too-large': row<(LongListing & Limit) | By<'problem', { flows: Numbers<'most'> & Texts<'tool'> }>>('error'),
+  'node-too-large': row<(LongListing & Limit) | By<'problem', { flows: Numbers<'most'> & Strings<'tool'> }>>('error'),
   'not-confirmed': row<Numbers<'seconds'>>('error'),
   'not-ready': byProblem<{
     'kube-proxy': { readonly process: KubeProxyProcess };
@@ -164,44 +167,47 @@ export const applyFindings = {
     refused: { readonly checks: readonly Cited[]; readonly tool?: string | undefined };
   }>('error'),
   'not-trusted': byProblem<{
-    unsigned: Texts<'path'>;
-    damaged: Texts<'path'>;
-    'unknown-key': Texts<'path' | 'key'> & Lists<'known'>;
-    wrong: Texts<'path'>;
-    older: Texts<'path'> & Numbers<'serial' | 'least'>;
+    unsigned: Strings<'path'>;
+    damaged: Strings<'path'>;
+    'unknown-key': Strings<'path' | 'key'> & Lists<'known'>;
+    wrong: Strings<'path'>;
+    older: Strings<'path'> & Numbers<'serial' | 'least'>;
   }>('error'),
   /** `holder`: the apply that has not asked yet. */
   'nothing-to-confirm': row<{ readonly holder?: Holder }>('error'),
-  'nothing-to-roll-back': row<Texts<'folder'> & States>('error'),
+  'nothing-to-roll-back': row<Strings<'folder'> & States>('error'),
   'nothing-to-undo': row<{ readonly last: IdleCommand } & States>('error'),
   'system-error': byProblem<{
-    refused: Texts<'reason'> & { readonly lacks?: 'rights' | 'space' | undefined };
+    refused: Strings<'reason'> & { readonly lacks?: 'rights' | 'space' | undefined };
     'no-standby': { readonly cause: Cause };
-    'no-timer': Texts<'said'> & { readonly status: number | string | undefined };
+    'no-timer': Strings<'said'> & { readonly status: number | string | undefined };
     'unknown-start': None;
     silent: Numbers<'seconds'>;
-    ended: Texts<'said'> & { readonly status: number | string | null };
+    ended: Strings<'said'> & { readonly status: number | string | null };
   }>('error'),
-  'tool-failed': row<Texts<'command' | 'tool'> & (Hang | By<'problem', { failed: ToolRefusal }>)>('error'),
-  'tool-missing': row<Texts<'tool'> & { readonly to: 'read' | 'change' }>('error'),
+  'tool-failed': row<Strings<'command' | 'tool'> & (Hang | By<'problem', { failed: ToolRefusal }>)>('error'),
+  'tool-missing': row<Strings<'tool'> & { readonly to: 'read' | 'change' }>('error'),
   'unreadable-node': byProblem<{
-    failed: CommandEnd & Texts<'tool'> & { readonly isRefused: boolean };
-    'bad-output': Texts<'command' | 'tool'> & { readonly fault: OutputFault };
-    'bad-file': Texts<'path'> & { readonly fault: OutputFault };
-    'no-number': Texts<'path'>;
-    'hidden-table': Texts<'command' | 'table'> & { readonly family: string };
+    failed: CommandEnd & Strings<'tool'> & { readonly isRefused: boolean };
+    'bad-output': Strings<'command' | 'tool'> & { readonly fault: OutputFault };
+    'bad-file': Strings<'path'> & { readonly fault: OutputFault };
+    'no-number': Strings<'path'>;
+    'hidden-table': Strings<'command' | 'table'> & { readonly family: string };
     'no-network': None;
     'no-proc-net': None;
     /** `end`: of the command that leaves a mark, if there is one. */
-    'no-mark': Texts<'tool'> & { readonly end?: CommandEnd | undefined; readonly because: 'rights' | 'names' | 'age' };
+    'no-mark': Strings<'tool'> & {
+      readonly end?: CommandEnd | undefined;
+      readonly because: 'rights' | 'names' | 'age';
+    };
     leftovers: { readonly failure: Cited; readonly tool?: string | undefined };
   }>('error'),
   'write-failed': byProblem<{
-    lock: Texts<'folder'> & { readonly cause: Cause; readonly of: 'run' | 'state-folder' | 'file' };
-    journal: Texts<'folder'> & { readonly cause: Cause };
+    lock: Strings<'folder'> & { readonly cause: Cause; readonly of: 'run' | 'state-folder' | 'file' };
+    journal: Strings<'folder'> & { readonly cause: Cause };
     /** The file holds no metrics. */
-    metrics: Texts<'path'>;
-    sysctl: Texts<'name' | 'value'> & { readonly cause: Cause };
+    metrics: Strings<'path'>;
+    sysctl: Strings<'name' | 'value'> & { readonly cause: Cause };
   }>('error'),
   /** `rest`: lines that name what is still to be done. */
   'wrong-result': row<Lists<'rest'>>('error'),

@@ -1,4 +1,4 @@
-import { byProblem, row, warningIf, type Lists, type None, type Texts } from './rows.ts';
+import { byProblem, row, warningIf, type Lists, type None, type Strings } from './rows.ts';
 
 /** Why nothing is written into a folder. */
 export type FolderFault =
@@ -48,7 +48,7 @@ export const callFindings = {
   'bad-call': byProblem<{
     // Missing arguments.
     'no-input': { readonly takes: 'manifests' | 'any' | 'cluster' | 'both-sides' };
-    'no-manifests': Texts<'what'>;
+    'no-manifests': Strings<'what'>;
     'no-tests': None;
     'nothing-to-test': None;
     'no-packet': { readonly lacks: 'packet' | 'sender' | 'destination' };
@@ -60,48 +60,48 @@ export const callFindings = {
     // Arguments that cannot be used.
     'several-subjects': Lists<'words'>;
     'unknown-side': Lists<'names'> & { readonly meant: string | undefined };
-    'unknown-code': Texts<'name'> & { readonly meant?: string | undefined };
-    'no-node-name': Texts<'name'>;
-    'other-kind': Texts<'path' | 'kind'> & { readonly asker: 'lint' | 'migrate' | 'upgrade' };
-    'no-dump': Texts<'path'>;
-    'second-input': Texts<'path'>;
-    'nothing-in-common': Texts<'from' | 'to'>;
-    'no-services': Texts<'from' | 'to'>;
-    'empty-shard': Texts<'shard'>;
+    'unknown-code': Strings<'name'> & { readonly meant?: string | undefined };
+    'no-node-name': Strings<'name'>;
+    'other-kind': Strings<'path' | 'kind'> & { readonly asker: 'lint' | 'migrate' | 'upgrade' };
+    'no-dump': Strings<'path'>;
+    'second-input': Strings<'path'>;
+    'nothing-in-common': Strings<'from' | 'to'>;
+    'no-services': Strings<'from' | 'to'>;
+    'empty-shard': Strings<'shard'>;
     'stdin-of-two-sides': None;
     'stdin-of-cluster': None;
     'stdin-kept': None;
     'idle-flag': IdleFlags;
-    'flag-alone': Texts<'flag' | 'without'>;
-    'flag-of-other-action': Lists<'flags'> & Texts<'action'>;
-    'output-of-check': Texts<'output'>;
+    'flag-alone': Strings<'flag' | 'without'>;
+    'flag-of-other-action': Lists<'flags'> & Strings<'action'>;
+    'output-of-check': Strings<'output'>;
     'jobs-of-binary': None;
     /** The reason is its parser's. */
-    value: Texts<'reason'>;
-    usage: Texts<'reason'> & { readonly help?: string | undefined };
+    value: Strings<'reason'>;
+    usage: Strings<'reason'> & { readonly help?: string | undefined };
     // Changes of mode and release.
-    'no-release': Texts<'release'>;
-    'unknown-mode': Texts<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
-    'same-mode': Texts<'mode'> & { readonly isNamed: boolean };
+    'no-release': Strings<'release'>;
+    'unknown-mode': Strings<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
+    'same-mode': Strings<'mode'> & { readonly isNamed: boolean };
     /** `families`: those of the input, once it was read. */
-    'no-such-file': Texts<'file' | 'mode'> & { readonly families?: readonly string[] };
-    'replaces-real': Texts<'folder'>;
+    'no-such-file': Strings<'file' | 'mode'> & { readonly families?: readonly string[] };
+    'replaces-real': Strings<'folder'>;
     folder: { readonly wrong: FolderProblem };
-    'no-bundle': Texts<'folder'> & Lists<'problems'>;
-    'not-a-folder': Texts<'path'>;
+    'no-bundle': Strings<'folder'> & Lists<'problems'>;
+    'not-a-folder': Strings<'path'>;
     /** For verify. `reason`: why it cannot be read, if so. */
-    'neither-bundle-nor-pack': Texts<'path'> & {
+    'neither-bundle-nor-pack': Strings<'path'> & {
       readonly is: 'missing' | 'golden' | 'other' | 'unreadable';
       readonly reason?: string;
     };
-    'no-key': Texts<'flag' | 'file' | 'reason'>;
-    'too-large-to-pack': Texts<'folder'>;
-    unreadable: Texts<'path' | 'reason'>;
-    system: Texts<'reason'>;
+    'no-key': Strings<'flag' | 'file' | 'reason'>;
+    'too-large-to-pack': Strings<'folder'>;
+    unreadable: Strings<'path' | 'reason'>;
+    system: Strings<'reason'>;
     'is-there': Lists<'paths'>;
-    'leads-away': Texts<'path'> & { readonly to: 'git' | 'outside' };
-    'unsafe-name': Texts<'path'>;
-    'program-failed': Texts<'call' | 'tool' | 'said'> & {
+    'leads-away': Strings<'path'> & { readonly to: 'git' | 'outside' };
+    'unsafe-name': Strings<'path'>;
+    'program-failed': Strings<'call' | 'tool' | 'said'> & {
       readonly how: 'no-program' | 'too-large' | 'too-slow' | 'failed';
       /** Its time limit in seconds. */
       readonly limit: number;

@@ -1,7 +1,16 @@
-import { row, byProblem, type None, type Cited, type Texts, type Numbers, type Lists, type Severity } from './rows.ts';
-import type { Found } from './fields.ts';
+import {
+  row,
+  byProblem,
+  type None,
+  type Cited,
+  type Strings,
+  type Numbers,
+  type Lists,
+  type Severity,
+} from './rows.ts';
+import type { FoundValue } from './fields.ts';
 
-export type Flag = Texts<'flag'>;
+export type NamedFlag = Strings<'flag'>;
 
 /** `command`: whose flags these are; undefined for those of all commands. */
 export interface UnknownFlag {
@@ -19,7 +28,7 @@ export interface NotShown {
 }
 
 /** `near`: names spelled like it. */
-export interface Unknown {
+export interface UnknownName {
   readonly name: string;
   readonly near: readonly string[];
 }
@@ -31,56 +40,56 @@ export const commandLineFindings = {
     empty: { readonly field: 'mode' | 'release' | 'node' | 'nodes' };
     rivals: None;
     /** `known`: the words that `source` accepts besides addresses. */
-    'unknown-source': Texts<'value'> & Lists<'known'>;
-    'unknown-verdict': Texts<'value'> & Lists<'known'> & { readonly near?: string | undefined };
+    'unknown-source': Strings<'value'> & Lists<'known'>;
+    'unknown-verdict': Strings<'value'> & Lists<'known'> & { readonly near?: string | undefined };
     'idle-source': None;
     'no-endpoints': None;
     /** Another mode, release or node than the input's, which is `known` if the input shows it. */
-    'other-input': Texts<'field' | 'kind'> & { readonly known?: string | undefined };
+    'other-input': Strings<'field' | 'kind'> & { readonly known?: string | undefined };
     /** The library reads no files. */
-    'no-file': Texts<'field' | 'option'>;
-    refused: Texts<'field'> & { readonly error: Cited };
+    'no-file': Strings<'field' | 'option'>;
+    refused: Strings<'field'> & { readonly error: Cited };
     'not-tests': Lists<'fields'>;
   }>('error'),
   'bad-kpc-yaml': byProblem<{
     'link-outside': None;
     'several-documents': None;
-    'no-mapping': Texts<'of'> & { readonly found: Found };
+    'no-mapping': Strings<'of'> & { readonly found: FoundValue };
     'unknown-flag': UnknownFlag;
-    value: Flag & { readonly found: Found; readonly expected: 'boolean' | 'list' | 'one' | 'ignores' };
+    value: NamedFlag & { readonly found: FoundValue; readonly expected: 'boolean' | 'list' | 'one' | 'ignores' };
     // An entry of a list: "ignore[0]".
-    lacks: Texts<'entry' | 'field'>;
-    'unknown-field': Texts<'entry' | 'name'> & { readonly meant?: string | undefined };
-    'unknown-code': Texts<'code'> & { readonly meant?: string | undefined };
-    rivals: Flag & Texts<'other'>;
-    'replaces-outside': Flag;
-    'replaces-git': Flag;
-    'reads-outside': Flag;
-    refused: Flag & Texts<'reason'>;
+    lacks: Strings<'entry' | 'field'>;
+    'unknown-field': Strings<'entry' | 'name'> & { readonly meant?: string | undefined };
+    'unknown-code': Strings<'code'> & { readonly meant?: string | undefined };
+    rivals: NamedFlag & Strings<'other'>;
+    'replaces-outside': NamedFlag;
+    'replaces-git': NamedFlag;
+    'reads-outside': NamedFlag;
+    refused: NamedFlag & Strings<'reason'>;
   }>('error'),
   'not-shown': row<NotShown>({ among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity }),
   // The question is valid, but nothing has this name or address.
   'not-found': byProblem<{
-    'nothing-found': Texts<'reason'> & { readonly help?: string | undefined };
-    'no-sender': Unknown & { readonly from: string; readonly kinds: readonly string[] };
-    'no-such-port': Texts<'to'>;
-    'no-such': Unknown & { readonly kind: string; readonly files?: string };
-    'no-port': Texts<'service' | 'port'> & Lists<'ports'>;
+    'nothing-found': Strings<'reason'> & { readonly help?: string | undefined };
+    'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
+    'no-such-port': Strings<'to'>;
+    'no-such': UnknownName & { readonly kind: string; readonly files?: string };
+    'no-port': Strings<'service' | 'port'> & Lists<'ports'>;
     // `hosts`: DNS names of the headless Service's endpoints.
-    'no-host': Unknown & Texts<'service'> & Lists<'hosts'>;
-    'no-ingress-of-host': Texts<'request'>;
+    'no-host': UnknownName & Strings<'service'> & Lists<'hosts'>;
+    'no-ingress-of-host': Strings<'request'>;
   }>('error'),
   'bad-packet': byProblem<{
-    'other-family': Texts<'from'>;
-    'no-address': Texts<'text'>;
-    'port-range': Texts<'to'>;
-    unread: Texts<'what'> & Lists<'kinds'>;
-    'no-endpoint': Unknown;
-    'no-address-of-pod': Texts<'pod'> & { readonly family: 'ipv4' | 'ipv6' };
+    'other-family': Strings<'from'>;
+    'no-address': Strings<'text'>;
+    'port-range': Strings<'to'>;
+    unread: Strings<'what'> & Lists<'kinds'>;
+    'no-endpoint': UnknownName;
+    'no-address-of-pod': Strings<'pod'> & { readonly family: 'ipv4' | 'ipv6' };
     'no-node-named': Numbers<'nodes'>;
-    'no-address-for': Texts<'sender'>;
-    'which-port': Texts<'to'> & Lists<'ports'> & { readonly example?: string };
-    several: Texts<'kind' | 'name'> & Lists<'names'>;
-    skipped: Texts<'service'> & { readonly why: 'headless' | 'external-name' | 'no-cluster-ip' | 'other-proxy' };
+    'no-address-for': Strings<'sender'>;
+    'which-port': Strings<'to'> & Lists<'ports'> & { readonly example?: string };
+    several: Strings<'kind' | 'name'> & Lists<'names'>;
+    skipped: Strings<'service'> & { readonly why: 'headless' | 'external-name' | 'no-cluster-ip' | 'other-proxy' };
   }>('error'),
 };

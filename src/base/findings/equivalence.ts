@@ -1,7 +1,7 @@
 import type { Minor } from '../../kube-proxy/announced.ts';
 import type { GateFault } from '../../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { row, type By, type Lists, type None, type Numbers, type Texts } from './rows.ts';
+import { row, type By, type Lists, type None, type Numbers, type Strings } from './rows.ts';
 
 /** `to`: undefined if unknown. */
 interface After {
@@ -23,16 +23,16 @@ export type PreparationArguments = By<
     'nft-version': None;
     'kube-proxy-version': None;
     /** `nodes`: older ones, each with its kernel; empty if no version is known. */
-    kernel: Texts<'oldest'> & Lists<'nodes'>;
+    kernel: Strings<'oldest'> & Lists<'nodes'>;
     'announce-external-ips': After & Lists<'addresses'>;
     'announce-load-balancer-ips': After & Lists<'addresses'>;
-    'masquerade-setting': SettingOfModes & Texts<'name' | 'value'>;
-    'node-port-addresses': SettingOfModes & Texts<'was' | 'is'>;
-    forwarding: After & Texts<'sysctl'> & { readonly isSetBefore: boolean };
+    'masquerade-setting': SettingOfModes & Strings<'name' | 'value'>;
+    'node-port-addresses': SettingOfModes & Strings<'was' | 'is'>;
+    forwarding: After & Strings<'sysctl'> & { readonly isSetBefore: boolean };
     scheduler: After & Lists<'schedulers'>;
     timeouts: { readonly seconds: readonly number[] };
     'bound-addresses': After & Numbers<'addresses'>;
-    route: After & Texts<'address'>;
+    route: After & Strings<'address'>;
     'strict-arp': None;
     'excluded-networks': After & Lists<'networks'>;
   }

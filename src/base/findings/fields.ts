@@ -1,18 +1,18 @@
 import type { NameRule } from '../names.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { row, warningIf, type Texts } from './rows.ts';
+import { row, warningIf, type Strings } from './rows.ts';
 
 /**
  * A value as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type. `written`: a number as the file has
  * it, if JavaScript would print it differently.
  */
-export type Found =
+export type FoundValue =
   | { readonly type: 'empty' | 'list' | 'mapping' }
   | { readonly type: 'string'; readonly value: string }
   | { readonly type: 'number'; readonly value: number; readonly written?: string }
   | { readonly type: 'boolean'; readonly value: boolean };
 
-export function foundOf(value: unknown): Found {
+export function foundOf(value: unknown): FoundValue {
   if (Array.isArray(value)) return { type: 'list' };
   switch (typeof value) {
     case 'string':
@@ -44,8 +44,8 @@ interface OfOneMode {
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
-export interface WrongValue extends OfOneMode, Texts<'field'> {
-  readonly found: Found;
+export interface WrongValue extends OfOneMode, Strings<'field'> {
+  readonly found: FoundValue;
   /** The JSON types it may have; undefined for one of a few strings. */
   readonly types?: readonly string[] | undefined;
   readonly expected?: string | undefined;
@@ -55,7 +55,7 @@ export interface WrongValue extends OfOneMode, Texts<'field'> {
   readonly isWarning?: boolean | undefined;
 }
 
-export interface OddAddress extends Texts<'field' | 'value' | 'address'> {
+export interface OddAddress extends Strings<'field' | 'value' | 'address'> {
   readonly single?: string;
   readonly isRefused?: true;
 }
@@ -77,7 +77,7 @@ export const nameForms: Readonly<Record<NameRule | 'label-value', string>> = {
 export const fieldFindings = {
   'bad-value': row<WrongValue>(warningIf(({ isWarning, ignoredIn }) => isWarning === true || ignoredIn !== undefined)),
   // `owner` is "the Service" or "ports[0]".
-  'missing-field': row<Texts<'owner' | 'field' | 'expected'>>('error'),
+  'missing-field': row<Strings<'owner' | 'field' | 'expected'>>('error'),
   'unknown-field': row<Misspelled>(warningIf(({ isNeeded }) => !isNeeded)),
   // `single`: the one address that may be meant if a network has host bits set. `isRefused`: by API servers.
   'odd-address': row<OddAddress>('warning'),

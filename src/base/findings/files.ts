@@ -7,7 +7,7 @@ import {
   type By,
   type None,
   type Cited,
-  type Texts,
+  type Strings,
   type Numbers,
   type Lists,
 } from './rows.ts';
@@ -36,13 +36,13 @@ export type FileNames = Lists<'files'>;
 export type TooLong = Numbers<'most'> & { readonly of: Bounded };
 
 /** `more` other kustomizations lack something too; `folderWord` is what to build, for `into` to read. */
-export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>, Texts<'folderWord' | 'into'> {
+export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>, Strings<'folderWord' | 'into'> {
   readonly isShown: boolean;
 }
 
-export type OfFolder = Texts<'folder'>;
+export type OfFolder = Strings<'folder'>;
 
-export type Render = Texts<'tool' | 'said' | 'pipe'>;
+export type Render = Strings<'tool' | 'said' | 'pipe'>;
 
 export type SyntaxCode =
   | 'alias-bomb'
@@ -58,18 +58,18 @@ export type SyntaxCode =
 export type FileProblem = By<
   'problem',
   {
-    url: Texts<'path'>;
+    url: Strings<'path'>;
     pattern: None;
-    'link-outside': Texts<'folder'>;
+    'link-outside': Strings<'folder'>;
     'broken-link': None;
     missing: None;
-    'no-text': Texts<'what'>;
+    'no-text': Strings<'what'>;
     'no-git': None;
-    'no-repository': Texts<'said'>;
-    'no-revision': Texts<'revision'> & { readonly near?: string | undefined };
-    'whole-revision': Texts<'revision'>;
-    'git-failed': Texts<'said'>;
-    system: Texts<'reason'>;
+    'no-repository': Strings<'said'>;
+    'no-revision': Strings<'revision'> & { readonly near?: string | undefined };
+    'whole-revision': Strings<'revision'>;
+    'git-failed': Strings<'said'>;
+    system: Strings<'reason'>;
   }
 >;
 
@@ -83,10 +83,10 @@ export const fileFindings = {
     'too-slow': Render;
     failed: Render;
   }>('error'),
-  'ignored-files': row<FileNames & Texts<'by'>>('note'),
+  'ignored-files': row<FileNames & Strings<'by'>>('note'),
   'incomplete-kustomization': row<IncompleteKustomization>(warningIf(({ isShown }) => isShown)),
   // `fields` change objects, in `more` other kustomizations too. `folderWord` is what to build, for `into` to read.
-  kustomized: row<Lists<'fields'> & Numbers<'more'> & Texts<'folderWord' | 'into'>>('warning'),
+  kustomized: row<Lists<'fields'> & Numbers<'more'> & Strings<'folderWord' | 'into'>>('warning'),
   'left-out': byProblem<{
     /** `error` is the first, `more` the number of others. */
     part: { readonly error: Cited } & Numbers<'files' | 'more'>;
@@ -98,55 +98,55 @@ export const fileFindings = {
   'unrendered-template': row<UnrenderedTemplate>('error'),
   'unreadable-file': row<FileProblem>('error'),
   'alias-bomb': row<Numbers<'copies' | 'values'>>('error'),
-  'bad-json': row<Texts<'reason'>>('error'),
-  'not-closed': row<Texts<'language' | 'sign'> & Numbers<'line'>>('error'),
+  'bad-json': row<Strings<'reason'>>('error'),
+  'not-closed': row<Strings<'language' | 'sign'> & Numbers<'line'>>('error'),
   // `lines`: the surrounding ones, if the parser gives them; none for what only kubectl reads differently.
-  'bad-yaml': row<Texts<'reason'> & { readonly lines?: string }>('error'),
+  'bad-yaml': row<Strings<'reason'> & { readonly lines?: string }>('error'),
   'duplicate-key': row<{ readonly times: number } | { readonly isTwoObjects: true }>('error'),
   'merge-conflict': row<None>('error'),
   'too-deep': row<None>('error'),
   'too-long': row<TooLong>('error'),
   'yaml-tab': row<None>('error'),
-  'bad-bundle': row<Texts<'path' | 'problem'>>('error'),
+  'bad-bundle': row<Strings<'path' | 'problem'>>('error'),
   'dump-reading': byProblem<{
     'legacy-tables': None;
-    filtered: Texts<'command'>;
-    'no-interfaces': Texts<'command'>;
+    filtered: Strings<'command'>;
+    'no-interfaces': Strings<'command'>;
     'no-table': Lists<'tables'>;
     'stray-lines': Numbers<'lines'>;
   }>('note'),
   reading: byProblem<{
-    dump: Texts<'text'>;
-    'may-hold-more': Texts<'file'>;
+    dump: Strings<'text'>;
+    'may-hold-more': Strings<'file'>;
     'manifests-left-out': { readonly error: Cited };
-    'follows-release': Texts<'release'>;
-    'two-releases': Texts<'from' | 'fromRelease' | 'to' | 'toRelease'>;
-    'read-as': Texts<'text'>;
-    'taken-as-other': Texts<'text'>;
+    'follows-release': Strings<'release'>;
+    'two-releases': Strings<'from' | 'fromRelease' | 'to' | 'toRelease'>;
+    'read-as': Strings<'text'>;
+    'taken-as-other': Strings<'text'>;
     'skipped-on-both': Lists<'services'>;
     /** Addresses of Services. */
     untested: Lists<'leftOut'>;
-    'taken-as-subject': Texts<'word'>;
-    'misnamed-file': Texts<'file'>;
+    'taken-as-subject': Strings<'word'>;
+    'misnamed-file': Strings<'file'>;
   }>(severityBy('problem', 'note', { 'may-hold-more': 'warning', 'manifests-left-out': 'warning' })),
-  'nodes-folder': row<Texts<'path' | 'example'> & { readonly of: 'bundles' | 'dumps' }>('error'),
+  'nodes-folder': row<Strings<'path' | 'example'> & { readonly of: 'bundles' | 'dumps' }>('error'),
   // `beside`: another given input.
-  'no-manifests': row<Texts<'path' | 'what'> & { readonly beside?: string | undefined }>('error'),
+  'no-manifests': row<Strings<'path' | 'what'> & { readonly beside?: string | undefined }>('error'),
   'nothing-to-check': byProblem<{
     missing: OfFolder;
     'no-bundle': OfFolder;
     revision: OfFolder;
     'one-node': OfFolder;
-    fleet: OfFolder & Texts<'example'>;
+    fleet: OfFolder & Strings<'example'>;
   }>('error'),
-  'second-listing': row<Texts<'output'> & Lists<'differences'>>('warning'),
-  unreadable: row<Texts<'path' | 'reason'>>('error'),
+  'second-listing': row<Strings<'output'> & Lists<'differences'>>('warning'),
+  unreadable: row<Strings<'path' | 'reason'>>('error'),
   // `expected`: the tool that its name promises; `reason`: why it is no text.
   'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: string; readonly isCutOff?: true }>(
     'warning',
   ),
   // `more` other lines are unreadable for the same reason.
-  'unread-line': row<Texts<'reason'> & Numbers<'more'>>('warning'),
+  'unread-line': row<Strings<'reason'> & Numbers<'more'>>('warning'),
   // `isAll`: nothing else of the dump can be read.
-  'unread-output': row<Texts<'output' | 'reason'> & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),
+  'unread-output': row<Strings<'output' | 'reason'> & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),
 };

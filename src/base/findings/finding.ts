@@ -14,7 +14,7 @@ export interface About {
   readonly name: string;
 }
 
-export interface Evidence {
+export interface PacketEvidence {
   readonly from: 'pod' | 'node' | 'external';
   readonly to: Address;
   readonly port: number;
@@ -30,7 +30,7 @@ export type Finding<Code extends FindingCode = FindingCode> = Fault<Code> & {
   /** Undefined without a field: a missing --node, say. */
   readonly place?: Place | undefined;
   readonly about?: About | undefined;
-  readonly evidence?: Evidence | undefined;
+  readonly evidence?: PacketEvidence | undefined;
   /** No more of its kind are looked for in the file. */
   readonly isLast?: true;
 };

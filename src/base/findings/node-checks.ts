@@ -2,12 +2,12 @@
 import type { Family } from '../../kernel/family.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Cause, KubeProxyProcess, Obstacle, Unseen } from './apply.ts';
-import type { By, Cited, Lists, None, Numbers, Texts } from './rows.ts';
+import type { By, Cited, Lists, None, Numbers, Strings } from './rows.ts';
 
 /** The variant of iptables in use, and the other one. */
-type BothVariants = Texts<'variant' | 'other'>;
+type BothVariants = Strings<'variant' | 'other'>;
 
-type Sysctl = Texts<'name' | 'value'>;
+type Sysctl = Strings<'name' | 'value'>;
 
 /** `loadsModules`: whether the kernel does. */
 type Unloaded = Lists<'names'> & { readonly loadsModules: boolean };
@@ -16,7 +16,7 @@ type Unloaded = Lists<'names'> & { readonly loadsModules: boolean };
 export type NftFeature = 'dnat' | 'masquerade' | 'numgen' | 'fib' | 'reject' | 'ct';
 
 /** A record or journal that another network of this boot left in the state folder. `mark`: that it had. */
-export interface OtherNetwork extends Texts<'path' | 'here'> {
+export interface OtherNetwork extends Strings<'path' | 'here'> {
   readonly of: 'journal' | 'record';
   readonly network?: string | undefined;
   readonly mark?: string | undefined;
@@ -28,12 +28,12 @@ export interface CheckArguments {
   tools: By<
     'found',
     {
-      works: Texts<'name' | 'details'>;
-      'writes-new-sets': Texts<'name' | 'details'>;
-      missing: Texts<'name' | 'family'>;
+      works: Strings<'name' | 'details'>;
+      'writes-new-sets': Strings<'name' | 'details'>;
+      missing: Strings<'name' | 'family'>;
       /** `asked`: the arguments that it was called with. */
-      broken: Texts<'name' | 'asked' | 'said'> & { readonly because?: 'rights' | 'no-ipvs' | undefined };
-      old: Texts<'name' | 'family' | 'version' | 'least'>;
+      broken: Strings<'name' | 'asked' | 'said'> & { readonly because?: 'rights' | 'no-ipvs' | undefined };
+      old: Strings<'name' | 'family' | 'version' | 'least'>;
       /** `isVariant`: the kernel may support only the other variant of iptables. */
       unreadable: { readonly failure: Cited; readonly isVariant: boolean };
       /** In MB. */
@@ -54,11 +54,11 @@ export interface CheckArguments {
   sysctls: By<
     'found',
     {
-      absent: Texts<'name'>;
+      absent: Strings<'name'>;
       right: Sysctl;
-      settable: Sysctl & Texts<'wanted'>;
-      fixed: Sysctl & Texts<'wanted'>;
-      zero: Texts<'name'> & { readonly effect: 'no-forwarding' | 'bridge' | 'arp' };
+      settable: Sysctl & Strings<'wanted'>;
+      fixed: Sysctl & Strings<'wanted'>;
+      zero: Strings<'name'> & { readonly effect: 'no-forwarding' | 'bridge' | 'arp' };
     }
   >;
   iptables: By<
@@ -70,15 +70,15 @@ export interface CheckArguments {
       'no-tool': None;
     }
   >;
-  kernel: By<'found', { new: Texts<'release'>; old: Texts<'release' | 'least'>; unknown: None }>;
+  kernel: By<'found', { new: Strings<'release'>; old: Strings<'release' | 'least'>; unknown: None }>;
   nftables: By<
     'found',
     {
       whole: None;
       'no-tool': None;
-      'not-allowed': Texts<'said'>;
-      broken: Texts<'said'>;
-      lacks: Texts<'said' | 'modules' | 'family'> & {
+      'not-allowed': Strings<'said'>;
+      broken: Strings<'said'>;
+      lacks: Strings<'said' | 'modules' | 'family'> & {
         readonly feature: NftFeature;
         readonly mayChange: boolean;
       };
@@ -98,8 +98,8 @@ export interface CheckArguments {
   state: By<
     'found',
     {
-      whole: Texts<'folder'> & { readonly isEmpty: boolean };
-      unfinished: Texts<'folder'>;
+      whole: Strings<'folder'> & { readonly isEmpty: boolean };
+      unfinished: Strings<'folder'>;
       elsewhere: OtherNetwork;
       unreadable: { readonly failure: Cited };
     }
@@ -118,8 +118,8 @@ export type CheckFault = {
 export interface RemarkArguments {
   /** Why the process or the timer that puts an unconfirmed apply back is missing. */
   'one-standby': { readonly lacks: 'process' | 'timer'; readonly cause: Cause };
-  'balancer-not-reloaded': Texts<'path'>;
-  'open-journal': Texts<'path'> & { readonly cause: Cause };
+  'balancer-not-reloaded': Strings<'path'>;
+  'open-journal': Strings<'path'> & { readonly cause: Cause };
   /** Rules that could not be read. */
   'rules-unseen': { readonly failure: Cited };
   'rules-left': { readonly objects: readonly Obstacle[] };
@@ -127,17 +127,17 @@ export interface RemarkArguments {
   'flows-of-gone-services': None;
   'flows-of-gone-endpoints': { readonly cause: Cause };
   /** `why`: how the value is computed. */
-  'lower-limit': Texts<'name' | 'from' | 'to'> & { readonly why?: string | undefined };
+  'lower-limit': Strings<'name' | 'from' | 'to'> & { readonly why?: string | undefined };
   'left-sysctls': { readonly mode: ProxyMode } & Lists<'names'>;
   'affinity-lost': { readonly from: ProxyMode; readonly to: ProxyMode };
   'check-failed': { readonly check: CheckFault };
-  'cut-output': Texts<'command'> & Numbers<'most'> & { readonly of: 'stdout' | 'stderr' };
+  'cut-output': Strings<'command'> & Numbers<'most'> & { readonly of: 'stdout' | 'stderr' };
   'other-network': OtherNetwork;
   'on-last-good-bundle': None;
   'no-good-bundle': None;
   'bundle-not-kept': { readonly cause: Cause };
-  'serial-not-kept': Texts<'path'> & { readonly cause: Cause };
-  'port-not-opened': Texts<'port'> & { readonly cause: Cause };
+  'serial-not-kept': Strings<'path'> & { readonly cause: Cause };
+  'port-not-opened': Strings<'port'> & { readonly cause: Cause };
   'metrics-not-written': { readonly cause: Cause };
 }
 

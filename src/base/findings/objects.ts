@@ -1,12 +1,12 @@
-import { row, ofCompiling, byProblem, warningIf, type None, type Texts, type Numbers, type Lists } from './rows.ts';
-import type { Found } from './fields.ts';
+import { row, ofCompiling, byProblem, warningIf, type None, type Strings, type Numbers, type Lists } from './rows.ts';
+import type { FoundValue } from './fields.ts';
 
-export interface DuplicateObject extends Texts<'kind' | 'name'> {
-  readonly first: Texts<'file'> & Numbers<'line'>;
+export interface DuplicateObject extends Strings<'kind' | 'name'> {
+  readonly first: Strings<'file'> & Numbers<'line'>;
   /** How many files define it, if more than two. */
   readonly files?: number | undefined;
   /** How many more objects two folders share. */
-  readonly among?: (Numbers<'more'> & Texts<'folder' | 'otherFolder'>) | undefined;
+  readonly among?: (Numbers<'more'> & Strings<'folder' | 'otherFolder'>) | undefined;
   /** How to exclude one of two folders (undefined if no pattern is safe in a shell), and how to merge them. */
   readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: string | undefined } | undefined;
   /** kpc goes on without it, though not asked to. */
@@ -29,22 +29,22 @@ export const objectFindings = {
   'duplicate-object': row<DuplicateObject>(warningIf(({ isUnread }) => isUnread === true)),
   'duplicate-configuration': row<{ readonly isOfArguments?: true }>('error'),
   'not-an-object': byProblem<{
-    'no-mapping': { readonly found: Found };
+    'no-mapping': { readonly found: FoundValue };
     missing: {
       readonly field: 'apiVersion' | 'kind';
       readonly madeBy?: 'kustomize' | 'helm' | undefined;
     };
-    unrendered: Texts<'field' | 'value'>;
+    unrendered: Strings<'field' | 'value'>;
   }>('error'),
   // `selector`: the part that the Pod labels of the workload do not match, as "app=web".
-  'unmatched-selector': row<Texts<'kind' | 'selector'>>('error'),
+  'unmatched-selector': row<Strings<'kind' | 'selector'>>('error'),
   'skipped-kinds': ofCompiling<SkippedKinds>('note'),
-  'unknown-kind': row<Texts<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' }>('warning'),
+  'unknown-kind': row<Strings<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' }>('warning'),
   'no-input': byProblem<{
     'nothing-named': None;
     'no-objects': None;
     'nothing-read': Lists<'kinds'>;
-    kustomization: Texts<'build'>;
+    kustomization: Strings<'build'>;
   }>('error'),
   'nothing-programmed': ofCompiling<NothingProgrammed>(
     warningIf(({ isRefused, lacking }) => !isRefused && lacking.length === 0),

@@ -49,7 +49,7 @@ export interface Cited {
   readonly arguments: object;
 }
 
-export type Texts<Names extends string> = Readonly<Record<Names, string>>;
+export type Strings<Names extends string> = Readonly<Record<Names, string>>;
 export type Numbers<Names extends string> = Readonly<Record<Names, number>>;
 export type Lists<Names extends string> = Readonly<Record<Names, readonly string[]>>;
 

@@ -1,9 +1,9 @@
 import type { Family } from '../../kernel/family.ts';
-import { row, ofCompiling, severityBy, type By, type None, type Texts, type Numbers, type Lists } from './rows.ts';
+import { row, ofCompiling, severityBy, type By, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 
 /** `service` is the largest one. */
 export type TooLarge = Numbers<'lines' | 'limit'> &
-  Texts<'service'> & { readonly factors: Numbers<'ports' | 'pairs' | 'addresses' | 'sourceRanges'> };
+  Strings<'service'> & { readonly factors: Numbers<'ports' | 'pairs' | 'addresses' | 'sourceRanges'> };
 
 /** `unplaced`: workloads whose nodeSelector or affinity no Node meets; their Pods are assumed on any. */
 export interface Assumed extends Lists<'nodes' | 'unplaced'> {
@@ -13,7 +13,8 @@ export interface Assumed extends Lists<'nodes' | 'unplaced'> {
 }
 
 /** What shows that the cluster has both IP families: a Service that needs one, or the other side of a comparison. */
-export type DualStack = Texts<'name'> & ({ readonly by: 'service'; readonly family: Family } | { readonly by: 'side' });
+export type DualStack = Strings<'name'> &
+  ({ readonly by: 'service'; readonly family: Family } | { readonly by: 'side' });
 
 /** How many values kpc chose, and from which networks. */
 export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
@@ -31,11 +32,11 @@ export type Limited = Numbers<'count' | 'limit'>;
 
 export interface Likely {
   /** A label similar to one of its labels, and its workload. */
-  readonly near?: Texts<'label' | 'owner'> | undefined;
+  readonly near?: Strings<'label' | 'owner'> | undefined;
   /** An object in another namespace with the labels: "Deployment prod/web". */
   readonly elsewhere?: string | undefined;
   /** The only label that some workload of the namespace lacks. */
-  readonly lacking?: (Texts<'label' | 'owner'> & { readonly isOnOwner: boolean }) | undefined;
+  readonly lacking?: (Strings<'label' | 'owner'> & { readonly isOnOwner: boolean }) | undefined;
   /** A custom resource for which an operator may make Pods. */
   readonly maker?: string | undefined;
   /** Whether the input holds all Pods of a cluster. */
@@ -50,47 +51,47 @@ export function mayBeUnseen({ near, lacking, maker, isOfCluster = false }: Likel
 export const serviceFindings = {
   // Without an address it is a node port, which kpc gives to `holder`. `isRefused`: the API server assigns it once.
   'address-conflict': row<
-    Texts<'protocol' | 'holder' | 'rival'> &
+    Strings<'protocol' | 'holder' | 'rival'> &
       Numbers<'port'> & { readonly address?: string | undefined; readonly isRefused?: true }
   >('warning'),
   // `first`: index of the port that has it. The API server wants a slice's names unique, kube-proxy per protocol.
-  'duplicate-port': row<Texts<'field' | 'value'> & Numbers<'first'> & { readonly isOfSlice?: true }>(
+  'duplicate-port': row<Strings<'field' | 'value'> & Numbers<'first'> & { readonly isOfSlice?: true }>(
     severityBy('isOfSlice', 'error', { true: 'warning' }),
   ),
   'external-ips': row<Lists<'services'>>('warning'),
   // `wrong` is which port would change.
-  'forwarding-changes-port': row<Texts<'method' | 'wrong' | 'help'>>('error'),
-  'ignored-field': row<Texts<'field' | 'needs'>>('warning'),
+  'forwarding-changes-port': row<Strings<'method' | 'wrong' | 'help'>>('error'),
+  'ignored-field': row<Strings<'field' | 'needs'>>('warning'),
   // `lack`: what the Service lacks on nodes where kube-proxy writes the comment.
-  'long-comment': row<Texts<'servicePort' | 'lack'> & Numbers<'limit'>>('warning'),
-  'missing-cluster-ip': row<Texts<'first'>>('warning'),
+  'long-comment': row<Strings<'servicePort' | 'lack'> & Numbers<'limit'>>('warning'),
+  'missing-cluster-ip': row<Strings<'first'>>('warning'),
   'missing-ip-families': row<Numbers<'families'>>('warning'),
-  'node-address': row<Texts<'service' | 'address' | 'node'>>('warning'),
+  'node-address': row<Strings<'service' | 'address' | 'node'>>('warning'),
   'no-ports': row<None>('warning'),
   'too-large': row<TooLarge>('error'),
-  'unloadable-range': row<Texts<'servicePort' | 'range'> & { readonly family: 'ipv4' | 'ipv6' }>('warning'),
+  'unloadable-range': row<Strings<'servicePort' | 'range'> & { readonly family: 'ipv4' | 'ipv6' }>('warning'),
   'unnamed-port': row<None>('warning'),
   assumed: ofCompiling<Assumed>('note'),
   'not-assigned': row<
     By<
       'field',
       {
-        clusterIP: Texts<'service'>;
-        nodePort: Texts<'service'> & Lists<'ports'>;
-        healthCheckNodePort: Texts<'service'>;
+        clusterIP: Strings<'service'>;
+        nodePort: Strings<'service'> & Lists<'ports'>;
+        healthCheckNodePort: Strings<'service'>;
       }
     >
   >('warning'),
   'no-load-balancer-ip': ofCompiling<Lists<'services'>>('note'),
   // `holder` has it, or asks for it with the same port.
   'other-load-balancer-ip': row<
-    Texts<'service' | 'asked'> & Lists<'ranges'> & { readonly holder?: string | undefined }
+    Strings<'service' | 'asked'> & Lists<'ranges'> & { readonly holder?: string | undefined }
   >('warning'),
   // `service`: what needs it, a Service or Pods. `help`: where to give a larger range.
-  'range-is-full': row<Texts<'what' | 'service' | 'help'> & Lists<'ranges'>>('error'),
+  'range-is-full': row<Strings<'what' | 'service' | 'help'> & Lists<'ranges'>>('error'),
   // `workloads`: each as "3 of Deployment default/web". `unplaced`: those that no Node suits.
   'assumed-endpoints': ofCompiling<Numbers<'pods'> & Lists<'workloads' | 'unplaced'>>('note'),
-  'empty-selector': row<Texts<'service'>>('warning'),
+  'empty-selector': row<Strings<'service'>>('warning'),
   // `services` get endpoints made from the input's Pods; `kept` counts those that keep given endpoints.
   'endpoints-from-pods': ofCompiling<Lists<'services'> & Numbers<'kept'>>('note'),
   'extra-addresses': row<Numbers<'index' | 'count'>>('warning'),
@@ -107,10 +108,10 @@ export const serviceFindings = {
     >
   >(severityBy('problem', 'error', { 'host-network': 'warning', 'no-network-of-family': 'warning' })),
   // `services` select Pods of `owner`; `wanted`: what no Node has, as "pool=web".
-  'no-node-fits': row<Lists<'services'> & Texts<'owner' | 'wanted'>>('warning'),
+  'no-node-fits': row<Lists<'services'> & Strings<'owner' | 'wanted'>>('warning'),
   'no-such-service': row<Lists<'services'>>('note'),
   // `selector` is the first Service's, as "app=web".
-  'selects-nothing': row<Lists<'services'> & Texts<'selector'> & Likely>({
+  'selects-nothing': row<Lists<'services'> & Strings<'selector'> & Likely>({
     among: ['warning', 'note'],
     weigh: (likely: Likely) => (mayBeUnseen(likely) ? 'note' : 'warning'),
   }),
@@ -120,13 +121,13 @@ export const serviceFindings = {
     By<
       'object',
       {
-        EndpointSlice: Limited & Texts<'field'>;
-        Endpoints: Limited & Texts<'field'>;
+        EndpointSlice: Limited & Strings<'field'>;
+        Endpoints: Limited & Strings<'field'>;
       }
     >
   >('warning'),
   // A Pod counts once for each Service that selects it.
-  'too-many-pods': row<Limited & Texts<'of' | 'largest'> & Numbers<'most'>>('error'),
+  'too-many-pods': row<Limited & Strings<'of' | 'largest'> & Numbers<'most'>>('error'),
   // `found`: the existing ports, each as "http/TCP". `service`: whose port it is.
-  'unknown-port': row<Texts<'service' | 'owner' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'>>('warning'),
+  'unknown-port': row<Strings<'service' | 'owner' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'>>('warning'),
 };

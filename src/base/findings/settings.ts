@@ -2,9 +2,9 @@ import type { Family } from '../../kernel/family.ts';
 import type { GateFault } from '../../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Release } from '../../kube-proxy/releases.ts';
-import { row, ofCompiling, byProblem, severityBy, type None, type Texts, type Numbers, type Lists } from './rows.ts';
+import { row, ofCompiling, byProblem, severityBy, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 
-export type WrittenSetting = Texts<'name' | 'value'>;
+export type WrittenSetting = Strings<'name' | 'value'>;
 
 /** `name` is undefined if the compiled mode is meant, not a flag or field. */
 export interface ModeOfRelease {
@@ -28,41 +28,41 @@ export interface UnknownAddresses {
 }
 
 /** `picked`: --nodeport-addresses; `addresses`: the node's known ones; `areAll`: by --host-addresses. */
-export type UnreachableNodePorts = Texts<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
+export type UnreachableNodePorts = Strings<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
 
 /** `ofNodes`: whether kpc compiles for many nodes, some of which may lack endpoints. */
-export type LocalhostNodePort = Texts<'servicePort'> &
+export type LocalhostNodePort = Strings<'servicePort'> &
   Numbers<'nodePort'> & { readonly families: readonly Family[]; readonly ofNodes: boolean };
 
 export const settingFindings = {
   'bad-feature-gate': row<GateFault>('error'),
   /** `node`: '' if none is named; `version`: as its object reports it, or ''. */
-  'bad-kubernetes-version': row<Texts<'flag' | 'node' | 'version'>>('error'),
+  'bad-kubernetes-version': row<Strings<'flag' | 'node' | 'version'>>('error'),
   'bad-mode': byProblem<{
     'not-in-release': ModeOfRelease;
     'gate-off': ModeOfRelease;
   }>('error'),
-  'covered-addresses': row<Texts<'network' | 'socket'>>('warning'),
+  'covered-addresses': row<Strings<'network' | 'socket'>>('warning'),
   // `named`: why no mode is named.
   'default-mode': ofCompiling<{ readonly named: 'empty-flag' | 'configuration' | 'nothing' }>('note'),
   'ipvs-ends': row<None>('warning'),
   userspace: byProblem<{
-    'bind-address': Texts<'flag' | 'address'>;
-    'few-ports': Texts<'flag'> & Numbers<'served' | 'size'>;
+    'bind-address': Strings<'flag' | 'address'>;
+    'few-ports': Strings<'flag'> & Numbers<'served' | 'size'>;
     unserved: Lists<'labels'>;
     ignored: Lists<'services'>;
   }>(severityBy('problem', 'error', { unserved: 'warning', ignored: 'warning' })),
-  'kubernetes-version': ofCompiling<Texts<'node' | 'version'> & { readonly release: Release }>('note'),
+  'kubernetes-version': ofCompiling<Strings<'node' | 'version'> & { readonly release: Release }>('note'),
   'kubernetes-preview': ofCompiling<{ readonly release: Release }>('note'),
   'no-config': row<None>('error'),
-  'not-applicable': row<WrittenSetting & Texts<'must'>>('warning'),
+  'not-applicable': row<WrittenSetting & Strings<'must'>>('warning'),
   'bad-host-addresses': byProblem<{
-    content: Texts<'reason'>;
-    'no-folder': Texts<'path'>;
+    content: Strings<'reason'>;
+    'no-folder': Strings<'path'>;
   }>('error'),
   'bad-prune': row<None>('error'),
   'localhost-node-port': row<LocalhostNodePort>('warning'),
-  'no-host-addresses': row<Texts<'path'> & Numbers<'nodes'> & Lists<'without'>>('note'),
+  'no-host-addresses': row<Strings<'path'> & Numbers<'nodes'> & Lists<'without'>>('note'),
   'no-service-cidrs': ofCompiling<None>('note'),
   'no-node': byProblem<{
     'none-chosen': None;
@@ -76,7 +76,7 @@ export const settingFindings = {
   // `nodes`: the Nodes that the Pods name; empty if none.
   'unknown-node-of-pod': row<Lists<'pods' | 'nodes'>>('warning'),
   // `of` is "clusterCIDR", or "podCIDRs" of the Node.
-  'wrong-family': row<Texts<'of' | 'node'> & Lists<'cidrs'> & { readonly family: Family }>(
+  'wrong-family': row<Strings<'of' | 'node'> & Lists<'cidrs'> & { readonly family: Family }>(
     severityBy('of', 'warning', { podCIDRs: 'error' }),
   ),
 };

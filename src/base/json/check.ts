@@ -4,7 +4,7 @@ import { findRepeatedKeys, locateInJson } from './locate.ts';
 
 type JsonType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null';
 
-type Step = string | number;
+type PathStep = string | number;
 
 declare const described: unique symbol;
 
@@ -30,10 +30,10 @@ export interface Check<T = unknown> {
   readonly [described]?: () => T;
 }
 
-export interface Fault {
+export interface ValueFault {
   readonly problem: 'wrong' | 'missing' | 'unknown';
   /** For an unknown field, its object's path. */
-  readonly path: readonly Step[];
+  readonly path: readonly PathStep[];
   readonly check: Check;
   readonly expected: string;
   /** Whether its object may lack the value. */
@@ -45,28 +45,28 @@ export interface Fault {
 
 /** Collects faults up to a limit: a hostile file may have millions. */
 interface Faults {
-  readonly found: Fault[];
+  readonly found: ValueFault[];
   readonly most: number;
-  readonly path: Step[];
+  readonly path: PathStep[];
 }
 
 /** The faults of a value, at most `most`. Unknown fields are faults only in closed objects. */
-export function findFaults(check: Check, value: unknown, most: number = Infinity): readonly Fault[] {
+export function findFaults(check: Check, value: unknown, most: number = Infinity): readonly ValueFault[] {
   const faults: Faults = { found: [], most, path: [] };
-  if (!check.accepts(value)) explain(check, value, faults, false);
+  if (!check.accepts(value)) explainValue(check, value, faults, false);
   return faults.found;
 }
 
-export type Reading<T> = { readonly value: T } | { readonly wrong: string };
+export type CheckedValue<T> = { readonly value: T } | { readonly wrong: string };
 
 /** `wrong` is the first fault with its path: "settings.ipvs.excludeCIDRs[0] must be a CIDR". */
-export function readChecked<T>(check: Check<T>, value: unknown): Reading<T> {
+export function readChecked<T>(check: Check<T>, value: unknown): CheckedValue<T> {
   const [fault] = findFaults(check, value, 1);
   return fault === undefined ? { value: value as T } : { wrong: describeFault(fault) };
 }
 
 /** `wrong` never quotes text that is not JSON: it may be an unrelated file. */
-export function parseChecked<T>(check: Check<T>, content: string): Reading<T> {
+export function parseChecked<T>(check: Check<T>, content: string): CheckedValue<T> {
   let value: unknown;
   try {
     value = parseJson(content);
@@ -77,7 +77,7 @@ export function parseChecked<T>(check: Check<T>, content: string): Reading<T> {
 }
 
 /** Adds a refused value's faults by checking each part again. */
-function explain(check: Check, value: unknown, faults: Faults, isOptional: boolean): void {
+function explainValue(check: Check, value: unknown, faults: Faults, isOptional: boolean): void {
   const { found, most } = faults;
   const before = found.length;
   if (Array.isArray(value)) explainItems(check, value, faults);
@@ -125,13 +125,16 @@ function variantFor(check: Check, object: JsonObject): Check {
   return (typeof name === 'string' && Object.hasOwn(variants, name) ? variants[name] : undefined) ?? check;
 }
 
-function explainBelow(check: Check, value: unknown, faults: Faults, step: Step, isOptional: boolean): void {
+function explainBelow(check: Check, value: unknown, faults: Faults, step: PathStep, isOptional: boolean): void {
   faults.path.push(step);
-  explain(check, value, faults, isOptional);
+  explainValue(check, value, faults, isOptional);
   faults.path.pop();
 }
 
-function note({ found, most, path }: Faults, fault: Omit<Fault, 'path' | 'name'> & { readonly name?: string }): void {
+function note(
+  { found, most, path }: Faults,
+  fault: Omit<ValueFault, 'path' | 'name'> & { readonly name?: string },
+): void {
   if (found.length < most) found.push({ name: '', ...fault, path: [...path] });
 }
 
@@ -142,7 +145,7 @@ function isOfType({ types }: Check, value: unknown): boolean {
   return types.some((type) => type === typeof value || (type === 'integer' && Number.isInteger(value)));
 }
 
-function describeFault({ problem, path, check, expected, value, name }: Fault): string {
+function describeFault({ problem, path, check, expected, value, name }: ValueFault): string {
   const at = writePath(path);
   if (problem === 'missing') return `${at} is missing`;
   if (problem === 'unknown') return `${at === '' ? 'it' : at} has an unknown field ${quotePrintable(name)}`;
@@ -151,7 +154,7 @@ function describeFault({ problem, path, check, expected, value, name }: Fault): 
 }
 
 /** Quotes a key that is not a plain word: it is input, and could end the line or look like a path. */
-function writePath(path: readonly Step[]): string {
+function writePath(path: readonly PathStep[]): string {
   let out = '';
   for (const step of path) {
     if (typeof step === 'number') out += `[${step}]`;
@@ -182,20 +185,20 @@ export function parseFile<T>(
   } catch (error) {
     return { problems: [`${file}: it is ${error instanceof TooLong ? error.message : 'not JSON'}`] };
   }
-  const lineOf = placeLines(file, text);
+  const lineOf = sayAtLine(file, text);
   const found = [
     ...findRepeatedKeys(text, 0, text.length).map(({ second }) => ({
       offset: second,
       text: 'this key is in the same object twice',
     })),
-    ...describeAll(check, value, text),
+    ...describeFaults(check, value, text),
   ].sort((a, b) => a.offset - b.offset);
   if (found.length === 0) return { value: value as T };
   const more = found.length > mostFaults ? [`${file}: and ${found.length - mostFaults} more of this kind`] : [];
   return { problems: [...found.slice(0, mostFaults).map((each) => lineOf(each.offset, each.text)), ...more] };
 }
 
-function describeAll(check: Check, value: unknown, text: string) {
+function describeFaults(check: Check, value: unknown, text: string) {
   const faults = findFaults(check, value);
   if (faults.length === 0) return [];
   const locate = locateInJson(text, 0);
@@ -210,12 +213,12 @@ function describeAll(check: Check, value: unknown, text: string) {
 export type LocatedLines = (path: readonly (string | number)[], said: string) => string;
 
 export function createLocatedLines(file: string, text: string): LocatedLines {
-  const lineOf = placeLines(file, text);
+  const lineOf = sayAtLine(file, text);
   const locate = locateInJson(text, 0);
   return (path, said) => lineOf(locate(path, 'value'), said);
 }
 
-function placeLines(file: string, text: string): (offset: number, said: string) => string {
+function sayAtLine(file: string, text: string): (offset: number, said: string) => string {
   return (offset, said) => {
     const before = text.slice(0, offset);
     return `${file}:${before.split('\n').length}:${offset - before.lastIndexOf('\n')}: ${said}`;

@@ -6,7 +6,7 @@ export type ValueOf<S extends Schema> = NonNullable<Shaped<S>>;
 
 export type FieldsOf<P extends Schemas> = { readonly [K in keyof P]?: Shaped<P[K]> };
 
-function fieldsOf<P extends Schemas>(
+function optionalFields<P extends Schemas>(
   fields: P,
   others?: { readonly additionalProperties: false },
 ): Schema<FieldsOf<P>> {
@@ -18,21 +18,21 @@ const closed = { additionalProperties: false } as const;
 
 /** Null or an object without other fields. */
 export function object<P extends Schemas>(fields: P): Schema<FieldsOf<P> | null> {
-  return json.nullable(fieldsOf(fields, closed));
+  return json.nullable(optionalFields(fields, closed));
 }
 
 /** Null or an object, perhaps with other fields. */
 export function openObject<P extends Schemas>(fields: P): Schema<FieldsOf<P> | null> {
-  return json.nullable(fieldsOf(fields));
+  return json.nullable(optionalFields(fields));
 }
 
 export function item<P extends Schemas>(fields: P): Schema<FieldsOf<P>> {
-  return fieldsOf(fields, closed);
+  return optionalFields(fields, closed);
 }
 
 /** Other fields are allowed. */
 export function openItem<P extends Schemas>(fields: P): Schema<FieldsOf<P>> {
-  return fieldsOf(fields);
+  return optionalFields(fields);
 }
 
 export function list<T>(items: Schema<T>): Schema<readonly T[] | null> {

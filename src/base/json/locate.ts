@@ -16,7 +16,7 @@ const backslash = 0x5c;
 export type PositionOf = 'value' | 'key';
 
 /** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
-export type Entry = { [Of in PositionOf]: number };
+export type JsonEntry = { [Of in PositionOf]: number };
 
 /** Falls back to the nearest field above it that is written. */
 export type FieldLocator = (path: readonly (string | number)[], of: PositionOf) => number;
@@ -63,9 +63,9 @@ export function locateInJson(text: string, start: number): FieldLocator {
   return (path, of) => {
     let at = skipBlanks(text, start);
     for (const [i, step] of path.entries()) {
-      const entries = known.get(at) ?? entriesOf(text, at);
+      const entries = known.get(at) ?? locateEntries(text, at);
       known.set(at, entries);
-      const entry = entryAt(entries, step);
+      const entry = findEntry(entries, step);
       if (!entry) return at;
       at = of === 'key' && i === path.length - 1 ? entry.key : entry.value;
     }
@@ -73,17 +73,17 @@ export function locateInJson(text: string, start: number): FieldLocator {
   };
 }
 
-type Entries = ReadonlyMap<string, Entry> | readonly number[];
+type Entries = ReadonlyMap<string, JsonEntry> | readonly number[];
 
-function entryAt(entries: Entries, step: string | number): Entry | undefined {
+function findEntry(entries: Entries, step: string | number): JsonEntry | undefined {
   if ('get' in entries) return entries.get(String(step));
   const value = entries[Number(step)];
   return value === undefined ? undefined : { key: value, value };
 }
 
 /** The content of the object or list at `start`. The last of repeated keys counts. */
-function entriesOf(text: string, start: number): Entries {
-  const entries = new Map<string, Entry>();
+function locateEntries(text: string, start: number): Entries {
+  const entries = new Map<string, JsonEntry>();
   const items: number[] = [];
   const isObject = text[start] === '{';
   if (!isObject && text[start] !== '[') return entries;

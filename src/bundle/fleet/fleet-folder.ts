@@ -2,7 +2,7 @@ import { parseJson } from '../../base/bounds.ts';
 import { describeError, hasCode, isSystemError } from '../../base/system-errors.ts';
 import { build } from '../../base/version.ts';
 import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
-import { writeNode, writeServiceCidrs, type Manifest } from '../manifest.ts';
+import { writeManifestNode, writeServiceCidrs, type Manifest } from '../manifest.ts';
 import type { BundleFileName } from '../state-files.ts';
 import { removeTree, withFolder, replaceFileIn } from '../../base/open-folder.ts';
 import { readRegularFile } from '../../base/read-file.ts';
@@ -101,7 +101,7 @@ export class FleetFolder {
 
   async #holds(target: string, name: string, digest: string): Promise<boolean> {
     const path = join(target, name);
-    const identity = identify(await stat(path, { bigint: true }));
+    const identity = identifyFile(await stat(path, { bigint: true }));
     if (this.#verified.get(identity) === digest) return true;
     if (hashOf(readOwnFile(target, name)) !== digest) return false;
     this.#verified.set(identity, digest);
@@ -223,7 +223,7 @@ function hashOf(...parts: readonly (string | Buffer)[]): string {
 }
 
 /** Identifies a file and its content: changes when it is written again, not with a further link. */
-function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
+function identifyFile({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
 }
 
@@ -232,7 +232,15 @@ export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, bool
   const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, assumed } = inputs;
   const services = texts.digest('services.json', texts.writeServices(cluster));
   const serviceCidrs = writeServiceCidrs(cluster);
-  const hashed = { build, services, serviceCidrs, node: writeNode(node), gates: [...gates], settings, families };
+  const hashed = {
+    build,
+    services,
+    serviceCidrs,
+    node: writeManifestNode(node),
+    gates: [...gates],
+    settings,
+    families,
+  };
   const isNodeAssumed = assumed?.node || undefined;
   return hashHex(JSON.stringify({ ...hashed, assigned, assumedEndpoints, kpcVersion, isNodeAssumed }));
 }

@@ -55,7 +55,7 @@ export async function unpack(
 ): Promise<BundleFiles | undefined> {
   if (!isGzip(packed)) return undefined;
   try {
-    return await readFiles(packed, check);
+    return await unpackFiles(packed, check);
   } catch (error) {
     throw error instanceof ArchiveError ? new UnreadableFile(path, reasons[error.problem]) : error;
   }
@@ -68,7 +68,7 @@ const reasons: Readonly<Record<ArchiveProblem, string>> = {
   'too-large': describeTooLarge(largestBundle),
 };
 
-async function readFiles(packed: Buffer, check: (head: BundleFiles) => Promise<void>): Promise<BundleFiles> {
+async function unpackFiles(packed: Buffer, check: (head: BundleFiles) => Promise<void>): Promise<BundleFiles> {
   const files = new Map<string, string>();
   let [next, total, signed] = [0, 0, undefined as number | undefined];
   const admit = (name: string, bytes: number): void => {

@@ -57,20 +57,20 @@ function takerOf(source: string, pieces: AsyncIterator<Buffer>, limit: number): 
       if (piece.length === 0) {
         const next = await pieces
           .next()
-          .catch(() => refuse(source, 'the archive is damaged or cut off: copy it again'));
+          .catch(() => refuseArchive(source, 'the archive is damaged or cut off: copy it again'));
         if (next.done === true) {
           if (missing === count) return undefined;
-          return refuse(source, cutOff);
+          return refuseArchive(source, cutOff);
         }
         piece = next.value;
         total += piece.length;
-        if (total > limit) refuse(source, `it unpacks to more than ${limit / 2 ** 30} GB`);
+        if (total > limit) refuseArchive(source, `it unpacks to more than ${limit / 2 ** 30} GB`);
       }
       const part = piece.subarray(0, missing);
       if (isKept) {
         part.copy(taken, count - missing);
         lineEnds += countLineEnds(part);
-        if (lineEnds > mostLineEnds) refuse(source, describeBound('lines', mostLines));
+        if (lineEnds > mostLineEnds) refuseArchive(source, describeBound('lines', mostLines));
       }
       piece = piece.subarray(part.length);
       missing -= part.length;
@@ -87,7 +87,7 @@ function countLineEnds(bytes: Buffer): number {
 
 const cutOff = 'the archive is cut off: copy it again';
 
-function refuse(source: string, reason: string): never {
+function refuseArchive(source: string, reason: string): never {
   throw new UnreadableFile(source, reason);
 }
 
@@ -97,23 +97,23 @@ async function readEntries(source: string, take: Take, wants: Wants): Promise<re
   for (let entries = 0; ; entries++) {
     const header = await take(block);
     if (!header || header.every((byte) => byte === 0)) return files;
-    if (entries === mostEntries) refuse(source, `it holds more than ${mostEntries} files`);
+    if (entries === mostEntries) refuseArchive(source, `it holds more than ${mostEntries} files`);
     const size = sizeOf(header);
     if (size === undefined || !hasChecksum(header)) {
-      return entries === 0 ? files : refuse(source, 'the archive is damaged: copy it again');
+      return entries === 0 ? files : refuseArchive(source, 'the archive is damaged: copy it again');
     }
     const content = async (isKept: boolean): Promise<Buffer> => {
       const taken = await take(size + (-size & (block - 1)), isKept);
-      return taken?.subarray(0, size) ?? refuse(source, cutOff);
+      return taken?.subarray(0, size) ?? refuseArchive(source, cutOff);
     };
     const kind = String.fromCharCode(header[156] ?? 0);
     if (kind === 'L' || kind === 'x') {
-      if (size > longestName) refuse(source, 'it has a name that is too long');
+      if (size > longestName) refuseArchive(source, 'it has a name that is too long');
       const name = await content(true);
-      longName = kind === 'L' ? textOf(name) : (paxPath(name.toString('utf8')) ?? longName);
+      longName = kind === 'L' ? textOfBytes(name) : (paxPath(name.toString('utf8')) ?? longName);
       continue;
     }
-    const path = cleanPath(longName ?? nameOf(header));
+    const path = cleanPath(longName ?? nameOfMember(header));
     longName = undefined;
     // Keep nothing of links, devices and the like.
     const answer = (kind === '0' || kind === '\0' || kind === '7') && path !== undefined && wants(path, size);
@@ -123,15 +123,17 @@ async function readEntries(source: string, take: Take, wants: Wants): Promise<re
   }
 }
 
-function textOf(bytes: Buffer): string {
+function textOfBytes(bytes: Buffer): string {
   const [text = ''] = bytes.toString('utf8').split('\0');
   return text;
 }
 
-function nameOf(header: Buffer): string {
+function nameOfMember(header: Buffer): string {
   const prefix =
-    header.toString('latin1', 257, 262) === 'ustar' && header[263] === 0x30 ? textOf(header.subarray(345, 500)) : '';
-  const name = textOf(header.subarray(0, 100));
+    header.toString('latin1', 257, 262) === 'ustar' && header[263] === 0x30
+      ? textOfBytes(header.subarray(345, 500))
+      : '';
+  const name = textOfBytes(header.subarray(0, 100));
   return prefix === '' ? name : `${prefix}/${name}`;
 }
 
@@ -152,12 +154,12 @@ function sizeOf(header: Buffer): number | undefined {
     const size = Number(header.readBigUInt64BE(128));
     return size <= largestArchive ? size : undefined;
   }
-  const text = textOf(header.subarray(124, 136)).trim();
+  const text = textOfBytes(header.subarray(124, 136)).trim();
   return /^[0-7]{1,12}$/.test(text) ? Number.parseInt(text, 8) : undefined;
 }
 
 function hasChecksum(header: Buffer): boolean {
-  const written = Number.parseInt(textOf(header.subarray(148, 156)).trim(), 8);
+  const written = Number.parseInt(textOfBytes(header.subarray(148, 156)).trim(), 8);
   let sum = 0;
   for (const [i, byte] of header.entries()) sum += i >= 148 && i < 156 ? 0x20 : byte;
   return sum === written;

@@ -79,7 +79,7 @@ export function readKeyFile<Keys>(file: string, read: (pem: string) => Keys | st
 /** A string is why there is none. */
 export function readPrivateKey(pem: string): KeyObject | string {
   if (/-----BEGIN ENCRYPTED /.test(pem)) return 'the key has a passphrase, which kpc cannot ask for';
-  return readKey(pem, 'private', createPrivateKey);
+  return readPemKey(pem, 'private', createPrivateKey);
 }
 
 /** A string is what is wrong. */
@@ -94,14 +94,14 @@ export function readPublicKeys(pem: string): readonly TrustedKey[] | string {
     return 'it holds something else beside whole public keys in PEM';
   const keys: TrustedKey[] = [];
   for (const text of blocks) {
-    const key = readKey(text, 'public', createPublicKey);
+    const key = readPemKey(text, 'public', createPublicKey);
     if (typeof key === 'string') return key;
     keys.push(nameKey(key));
   }
   return keys;
 }
 
-function readKey(pem: string, type: 'private' | 'public', create: (pem: string) => KeyObject): KeyObject | string {
+function readPemKey(pem: string, type: 'private' | 'public', create: (pem: string) => KeyObject): KeyObject | string {
   try {
     const key = create(pem);
     return key.asymmetricKeyType === 'ed25519' ? key : `it holds a key of type ${key.asymmetricKeyType}, not ed25519`;

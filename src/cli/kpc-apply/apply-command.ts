@@ -16,7 +16,7 @@ import { listStates, planRollBack, rollBack, type RollBackOutcome } from '../../
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
-import { applyFlags, defineCommand, type Options } from './options.ts';
+import { applyFlags, defineApplyCommand, type Options } from './options.ts';
 import { BundleSource } from '../../apply/open/bundle-source.ts';
 import {
   describeConnections,
@@ -31,7 +31,7 @@ import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.t
 import { loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 
-export const apply = defineCommand({
+export const apply = defineApplyCommand({
   name: 'apply',
   description: 'Program a bundle into this node; put everything back if that fails.',
   bundle: '<bundle>',
@@ -70,7 +70,7 @@ export const apply = defineCommand({
   },
 });
 
-export const confirm = defineCommand({
+export const confirm = defineApplyCommand({
   name: 'confirm',
   description:
     'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them when the time is over.',
@@ -110,7 +110,7 @@ export async function reportOutcome(
   }
 }
 
-export const cleanup = defineCommand({
+export const cleanup = defineApplyCommand({
   name: 'cleanup',
   description: 'Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.',
   flags: [
@@ -175,7 +175,7 @@ function nameKept(kept: readonly Parameters<typeof nameObject>[0][]): string {
 type RollbackFlag =
   'to' | 'list' | 'dryRun' | 'drainTimeout' | 'balancerReload' | 'unconfirmed' | 'assumeAlone' | 'force' | 'stateDir';
 
-export const rollback = defineCommand({
+export const rollback = defineApplyCommand({
   name: 'rollback',
   description: 'Undo the last apply, cleanup or rollback, or one that did not finish; or go back to an earlier state.',
   flags: ['to', 'list', 'dryRun', 'drainTimeout', 'balancerReload', 'unconfirmed', 'assumeAlone', 'force', 'stateDir'],
@@ -198,10 +198,10 @@ async function runRollback(session: Session, options: Options<RollbackFlag>, ter
     return exitStatus.ok;
   }
   const outcome = await withLock(session.host, options.stateDir, 'rollback', () => rollBack(session, options));
-  return report(outcome, terminal);
+  return reportRollBack(outcome, terminal);
 }
 
-async function report(result: RollBackOutcome, terminal: Terminal): Promise<ExitStatus> {
+async function reportRollBack(result: RollBackOutcome, terminal: Terminal): Promise<ExitStatus> {
   if (result.kind === 'unfinished') {
     if (result.left !== 'nothing') return reportStuck(result.left, terminal);
     await terminal.err('done: the node is as it was before the apply that did not finish\n');

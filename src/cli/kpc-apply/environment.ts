@@ -1,9 +1,9 @@
 import { printable, printableLines } from '../../base/printable.ts';
 import { remark, type ChangeEvent, type Session } from '../../apply/change/observe-node.ts';
-import { explainError, faultOf, type Failure } from '../../apply/state/failure.ts';
+import { explainError, failureOfSignal, type Failure } from '../../apply/state/failure.ts';
 import { formatCommand, type Host } from '../../apply/node/host.ts';
 import { mostSaid } from '../../apply/node/output.ts';
-import { readNetwork } from '../../apply/node/network.ts';
+import { readNodeNetwork } from '../../apply/node/network.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
 import { listOtherNetworks, forgetEarlierBoots, stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
@@ -46,7 +46,7 @@ export async function openSession(
     environment.onEvent?.(event);
     // A watch would repeat a warning in each round. Test: apply/other-variant.test.ts.
     if (event.kind === 'warning' && said.size === said.add(JSON.stringify(event.remark)).size) return;
-    showProgress(event, terminal);
+    showEvent(event, terminal);
   };
   const run: Host['run'] = async (command, patience) => {
     const onWaiting = (taken: number, limit: number): void =>
@@ -60,7 +60,7 @@ export async function openSession(
     return result;
   };
   const host: Host = { ...environment.host, run };
-  const folder = stateFolder(stateDir, await readNetwork(host, mayChange));
+  const folder = stateFolder(stateDir, await readNodeNetwork(host, mayChange));
   if (mayChange) await forgetEarlierBoots(host, folder);
   for (const other of await listOtherNetworks(host, folder)) onEvent(remark('other-network', other));
   const assumesAlone = assumeAlone === true || force === true;
@@ -72,7 +72,7 @@ export async function openSession(
 const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning', 'waiting']);
 
 /** Shows progress in one changing line, on a terminal only; some events are printed to stay. */
-function showProgress(event: ChangeEvent, terminal: Terminal): void {
+function showEvent(event: ChangeEvent, terminal: Terminal): void {
   const text = printable(describeEvent(event));
   const stays = saidToLogs.has(event.kind) || (terminal.interactive && event.kind === 'putting-back');
   if (stays) void terminal.err(`${text}\n`);
@@ -164,7 +164,7 @@ export async function catchUncaught<T>(
   const onError = (error: unknown): void => controller.abort(explainError(error));
   process.on('uncaughtException', onError);
   try {
-    return { result: await work(controller.signal), fault: faultOf(controller.signal) };
+    return { result: await work(controller.signal), fault: failureOfSignal(controller.signal) };
   } finally {
     process.off('uncaughtException', onError);
   }

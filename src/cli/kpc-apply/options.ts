@@ -12,21 +12,21 @@ import { parseOutFolder } from '../shared/path-words.ts';
 import type { ApplyEnvironment } from './environment.ts';
 
 /** Makes an Option for each command, because its parser is wrapped to keep what it refuses. */
-interface Flag<T> {
+interface ApplyFlag<T> {
   (): Option;
   readonly value?: T;
 }
 
-function flag<T>(flags: string, description: string, refine = (option: Option): Option => option): Flag<T> {
+function flag<T>(flags: string, description: string, refine = (option: Option): Option => option): ApplyFlag<T> {
   return () => refine(new Option(flags, description));
 }
 
-function switchFlag(flags: string, description: string): Flag<boolean> {
+function switchFlag(flags: string, description: string): ApplyFlag<boolean> {
   return flag(flags, description, (option) => option.default(false, 'no'));
 }
 
 /** The short help leaves it out. */
-function further<T>(make: Flag<T>): Flag<T> {
+function further<T>(make: ApplyFlag<T>): ApplyFlag<T> {
   return () => make().helpGroup(helpGroups.further);
 }
 
@@ -35,9 +35,11 @@ function duration<T extends number | undefined>(
   flags: string,
   description: string,
   usual?: string,
-  parse = parseDuration,
-): Flag<T> {
-  return flag(flags, description, (option) => option.argParser(parse).default(usual && parseDuration(usual), usual));
+  parse = readDurationOption,
+): ApplyFlag<T> {
+  return flag(flags, description, (option) =>
+    option.argParser(parse).default(usual && readDurationOption(usual), usual),
+  );
 }
 
 const flags = {
@@ -148,7 +150,7 @@ export const applyFlags = [
 ] as const;
 
 export type Options<K extends FlagName> = {
-  readonly [F in K]: (typeof flags)[F] extends Flag<infer T> ? T : never;
+  readonly [F in K]: (typeof flags)[F] extends ApplyFlag<infer T> ? T : never;
 };
 
 interface CommandDefinition<K extends FlagName> {
@@ -160,9 +162,9 @@ interface CommandDefinition<K extends FlagName> {
   readonly run: (options: Options<K>, environment: ApplyEnvironment, bundle: string) => Promise<ExitStatus>;
 }
 
-export type AddCommand = (program: Command, environment: ApplyEnvironment, done: Done) => void;
+export type AddApplyCommand = (program: Command, environment: ApplyEnvironment, done: Done) => void;
 
-export function defineCommand<K extends FlagName>(definition: CommandDefinition<K>): AddCommand {
+export function defineApplyCommand<K extends FlagName>(definition: CommandDefinition<K>): AddApplyCommand {
   return (program, environment, done) => {
     const command = program.command(definition.name).description(definition.description);
     if (definition.bundle) command.argument(definition.bundle, 'its folder or pack');
@@ -197,13 +199,13 @@ function addNetworks(text: string, before: readonly string[]): readonly string[]
 
 /** Nobody can confirm within no time at all. */
 function parseConfirmTimeout(text: string): number {
-  const milliseconds = parseDuration(text);
+  const milliseconds = readDurationOption(text);
   if (milliseconds > 0) return milliseconds;
   throw new InvalidArgumentError('Write a time that is long enough to run "kpc-apply confirm" in, like 1m.');
 }
 
 /** "90s", "1m30s", "500ms" → milliseconds, as Go writes durations. */
-function parseDuration(text: string): number {
+function readDurationOption(text: string): number {
   const seconds = readSeconds(text);
   if (seconds !== undefined && seconds >= 0) return Math.round(seconds * 1000);
   throw new InvalidArgumentError('Write a duration like 30s or 1m30s.');

@@ -39,7 +39,7 @@ export async function runApplyProgram(
   // What an error has left open must not keep the process alive.
   if (fault) setTimeout(() => process.exit(), lastMilliseconds).unref();
   const isReported = status === exitStatus.notApplied || status === exitStatus.notRestored;
-  return fault && !isReported ? reportFault(fault, hasBegun, environment.terminal) : status;
+  return fault && !isReported ? reportFailedCommand(fault, hasBegun, environment.terminal) : status;
 }
 
 /** Time for last messages. */
@@ -101,13 +101,15 @@ async function reportError(
 ): Promise<ExitStatus> {
   const failure = explainError(error);
   const isForeseen = error instanceof Failure;
-  const status = await (isForeseen ? reportFailure(failure, terminal) : reportFault(failure, hasBegun, terminal));
+  const status = await (isForeseen
+    ? reportFailure(failure, terminal)
+    : reportFailedCommand(failure, hasBegun, terminal));
   await printFailures([failure], called, terminal);
   return status;
 }
 
 /** After the first change, nothing has read the node since the error. */
-async function reportFault(fault: Failure, hasBegun: boolean, terminal: Terminal): Promise<ExitStatus> {
+async function reportFailedCommand(fault: Failure, hasBegun: boolean, terminal: Terminal): Promise<ExitStatus> {
   const status = await reportFailure(fault, terminal);
   if (!hasBegun) return status;
   await terminal.err(

@@ -14,9 +14,9 @@ import { loadBundle } from '../../apply/open/load-bundle.ts';
 import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
 import { BundleSource } from '../../apply/open/bundle-source.ts';
 import { openSession, type ApplyEnvironment } from './environment.ts';
-import { defineCommand, type Options } from './options.ts';
+import { defineApplyCommand, type Options } from './options.ts';
 
-export const plan = defineCommand({
+export const plan = defineApplyCommand({
   name: 'plan',
   description: 'Show what apply would change on this node: exit status 1 if it would change anything.',
   bundle: '<bundle>',
@@ -24,7 +24,7 @@ export const plan = defineCommand({
   run: (options, environment, bundle) => compareNode('plan', bundle, options, environment),
 });
 
-export const verify = defineCommand({
+export const verify = defineApplyCommand({
   name: 'verify',
   description: 'Check that this node matches a bundle: exit status 1 and the drift if it does not.',
   bundle: '<bundle>',
@@ -55,7 +55,7 @@ async function compareNode(
   return isEmptyPlan(found) && found.ownership.conflicts.length === 0 ? exitStatus.ok : exitStatus.negative;
 }
 
-export const doctor = defineCommand({
+export const doctor = defineApplyCommand({
   name: 'doctor',
   description:
     'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if it is fit for none.',
@@ -81,7 +81,7 @@ export const doctor = defineCommand({
   },
 });
 
-export const dump = defineCommand({
+export const dump = defineApplyCommand({
   name: 'dump',
   description:
     "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",

@@ -9,12 +9,12 @@ import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/metrics.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning } from './environment.ts';
-import { applyFlags, defineCommand, type Options } from './options.ts';
+import { applyFlags, defineApplyCommand, type Options } from './options.ts';
 import { BundleSource } from '../../apply/open/bundle-source.ts';
 import { readBundleVersion, watchBundle, type WatchedBundle } from '../../apply/open/load-bundle.ts';
 import { type Terminal, exitStatus } from '../shared/terminal.ts';
 
-export const watch = defineCommand({
+export const watch = defineApplyCommand({
   name: 'watch',
   description: 'Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.',
   bundle: '<bundle>',

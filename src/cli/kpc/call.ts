@@ -3,9 +3,9 @@ import { withSlashes } from '../../base/system-paths.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
-import { keyOf } from '../../library/open.ts';
+import { keyOfFinding } from '../../library/open.ts';
 import { Refusal } from '../../library/refusal.ts';
-import type { Said } from '../../say/formats/json.ts';
+import type { SaidByCommand } from '../../say/formats/json.ts';
 import type { Answered, AnswerOutput } from '../../say/formats/answer.ts';
 import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
 import type { Flag } from '../../library/options.ts';
@@ -64,9 +64,9 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   }
 
   /** What answers report beside their results, in every format. */
-  get said(): Said {
+  get said(): SaidByCommand {
     const { findings, refusals } = this.reported;
-    const once = new Map(wantedFindings(findings, this.terminal).map((each) => [keyOf(each), each])).values();
+    const once = new Map(wantedFindings(findings, this.terminal).map((each) => [keyOfFinding(each), each])).values();
     return { command: `kpc ${this.command.name()}`, findings: [...sayFindings([...once]), ...refusals] };
   }
 

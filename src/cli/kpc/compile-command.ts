@@ -5,13 +5,13 @@ import {
   checkSnapshot,
   expectTarget,
   compileOne,
-  findMistake,
+  findEmptyInput,
   formatOne,
   isFleet,
   openToCompile,
   printNames,
   writeSnapshot,
-  type CompileOptions,
+  type CompileRequest,
   type OpenedToCompile,
   type WordsOfForm,
 } from '../../library/node/compile.ts';
@@ -19,7 +19,7 @@ import { withoutDefaultMode } from '../../library/open.ts';
 import { allowEmptyFlag } from '../../library/command-flags.ts';
 import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
-import { modeFromWords } from '../../library/words.ts';
+import { modeNoteWords } from '../../library/words.ts';
 import { formatCompiled } from '../../say/bundle-text.ts';
 import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { formatJson } from '../../say/formats/json.ts';
@@ -29,11 +29,11 @@ import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './open-input.ts';
 import { outputFlag } from './flags.ts';
-import { traceWords } from './input-options.ts';
+import { givenTraceWords } from './input-options.ts';
 import { makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
 import type { FolderForm } from '../../say/check-report.ts';
 
-interface CommandOptions extends CompileOptions, MessageOptions, ClusterOptions {
+interface CommandOptions extends CompileRequest, MessageOptions, ClusterOptions {
   readonly jobs: number;
   readonly output: AnswerOutput;
 }
@@ -118,9 +118,9 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     if (check === undefined && output !== 'text' && output !== 'json') refuse({ problem: 'output-of-check', output });
     expectTarget(options);
     const opened = await openToCompile(options);
-    const mistake = await findMistake(opened, options);
-    if (mistake) await report(call, [mistake], opened);
-    const trace = traceWords(call.command, words);
+    const mistake = await findEmptyInput(opened, options);
+    if (mistake) await reportCompiled(call, [mistake], opened);
+    const trace = givenTraceWords(call.command, words);
     const wordsFor: WordsOfForm = (form, adds) => {
       const accept = acceptCommand(call.argv, check ?? '', form, adds);
       return { accept, trace, taken: options.taken };
@@ -130,7 +130,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     // The summary, or the answer, names the mode.
     const isSaid = check !== undefined || (print === undefined && output === 'text');
     const { snapshot, gaps, diagnostics: found } = isSaid ? withoutDefaultMode(made) : made;
-    await report(call, [...gaps(), ...found], opened);
+    await reportCompiled(call, [...gaps(), ...found], opened);
     const side = snapshot ?? call.end();
     if (check !== undefined) {
       const { isSame, report: checked, result } = await checkSnapshot(check, side, wordsFor);
@@ -139,7 +139,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
       await call.say(aboutCheck(checked, result, output));
       return isSame ? exitStatus.ok : exitStatus.negative;
     }
-    const modeFrom = modeFromWords(opened.loaded);
+    const modeFrom = modeNoteWords(opened.loaded);
     const form = output === 'json' ? 'json' : 'text';
     if (print !== undefined) await call.out(formatOne(print, side));
     else
@@ -149,7 +149,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
 });
 
 /** Reports everything about the input, and ends the call after an error. */
-async function report(
+async function reportCompiled(
   call: Call<CommandOptions>,
   found: readonly Finding[],
   { loaded: { files } }: OpenedToCompile,
@@ -172,16 +172,16 @@ async function compileMany(
   const { golden, check = '', output } = options;
   const out = options.out ?? golden;
   if (options.jobs > 1 && isBinary) refuse({ problem: 'jobs-of-binary' });
-  const { checkFleet, openFleet, writeFleet } = await import('../../library/node/fleet.ts');
+  const { checkFleetFolder, openFleet, writeFleetFolder } = await import('../../library/node/fleet.ts');
   const { run, diagnostics: found } = openFleet(opened, options);
-  await report(
+  await reportCompiled(
     call,
     options.check === undefined ? found : withoutDefaultMode({ diagnostics: found }).diagnostics,
     opened,
   );
   const progress = showProgress(run.fleet.nodes.length, terminal);
   if (out === undefined) {
-    const checked = await checkFleet(check, run, output !== 'text', wordsFor, progress);
+    const checked = await checkFleetFolder(check, run, output !== 'text', wordsFor, progress);
     const { fleetCheckAnswer } = await import('../../say/check-report.ts');
     await call.answerAs(output, fleetCheckAnswer(checked.report, call.said));
     await call.say(checked.said);
@@ -193,7 +193,7 @@ async function compileMany(
     counts,
     snapshots = [],
     said,
-  } = await writeFleet(out, run, golden === undefined ? 'bundle' : 'golden', progress);
+  } = await writeFleetFolder(out, run, golden === undefined ? 'bundle' : 'golden', progress);
   if (failure) {
     if (done > 0) await terminal.err(`The folders of ${formatCount(done)} nodes are done.\n`);
     refuse({ problem: 'folder', wrong: failure });

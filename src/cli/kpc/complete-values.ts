@@ -2,11 +2,11 @@ import { codes } from '#codes';
 import { findingCodes } from '../../base/findings/codes.ts';
 import { proposeValues } from '../../library/node/names.ts';
 import type { FileOptions } from '../../library/node/open.ts';
-import type { Candidate, ValueRequest } from '../shared/common-commands.ts';
+import type { Completion, ValueRequest } from '../shared/common-commands.ts';
 import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 
 /** Completes values that only kpc knows: codes, modes, releases, and names in the manifests of -f or kpc.yaml. */
-export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
+export async function findKpcValues(request: ValueRequest): Promise<readonly Completion[]> {
   const { of, typed } = request;
   if (of === 'explain code' || of === 'ignore')
     return findingCodes.map((value) => ({ value, help: codes[value].meaning }));

@@ -5,7 +5,7 @@ import { withoutDefaultMode } from '../../library/open.ts';
 import { nodeFlag } from '../../library/command-flags.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse, refuseFlag } from '../../library/refusal.ts';
-import { modeFromWords } from '../../library/words.ts';
+import { modeNoteWords } from '../../library/words.ts';
 import type { Cluster as AskedCluster } from '../../library/node/cluster.ts';
 import { findOther, type OpenedPaths } from '../../library/node/open.ts';
 import { isFileName, isPath } from '../shared/path-words.ts';
@@ -14,9 +14,9 @@ import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { limitFlag, outputFlag } from './flags.ts';
 import { messageFlags } from './messages.ts';
-import { clusterFlags, nameInputs, openInput, type ClusterOptions, type InputOptions } from './open-input.ts';
+import { clusterFlags, nameInputs, openInput, type ClusterOptions, type InputFlags } from './open-input.ts';
 
-interface DescribeOptions extends InputOptions, ClusterOptions {
+interface DescribeOptions extends InputFlags, ClusterOptions {
   readonly fromDump?: string;
   readonly fromNode?: string;
   readonly debugImage?: string;
@@ -72,14 +72,14 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const { what, paths } = await sortArguments(asked);
     const { fromDump } = asked.options;
     const named = [...(fromDump === undefined ? [] : [fromDump]), ...paths];
-    const { call } = await nameInputs(asked, named, readNode(asked) ?? 'traffic');
+    const { call } = await nameInputs(asked, named, nodeDumper(asked) ?? 'traffic');
     const { options, terminal } = call;
     if (what !== undefined && options.file.length === 0) refuse({ problem: 'no-manifests', what });
     const opened = await openInput(call, (found) => {
       if (fromDump !== undefined && found.kind !== 'dump' && found.kind !== 'unreadable') refuseDump(fromDump);
       return call.given.filter(({ needs }) => needs !== 'manifests-or-flows' || !showsChange(found));
     });
-    refuseIdle(call.options, opened.kind, what);
+    refuseIdleOptions(call.options, opened.kind, what);
     const { loaded, leftOut } = opened;
     const reading = opened.at('');
     // The output names the mode.
@@ -90,7 +90,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     if (release !== undefined && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version'))
       await call.note({ problem: 'follows-release', release });
     const style = { width: terminal.width, isColoured: terminal.colour.out };
-    const modeFrom = loaded ? modeFromWords(loaded) : '';
+    const modeFrom = loaded ? modeNoteWords(loaded) : '';
     const description = describeSnapshot(side, what, { ...options, ...style, modeFrom });
     await call.print(description.findings, new Map());
     const { isFound, result } = description;
@@ -112,7 +112,7 @@ function refuseDump(path: string): never {
 }
 
 /** Refuses flags without effect on the subject. */
-function refuseIdle(options: DescribeOptions, kind: OpenedPaths['kind'], what: string | undefined): void {
+function refuseIdleOptions(options: DescribeOptions, kind: OpenedPaths['kind'], what: string | undefined): void {
   const hasDomain = options.clusterDomain !== usualDomain;
   if (what === undefined && hasDomain) refuseFlag('--cluster-domain', 'table-of-addresses');
   const noRules = options.rules ? whyNoRules(kind, what, options.output) : undefined;
@@ -121,7 +121,7 @@ function refuseIdle(options: DescribeOptions, kind: OpenedPaths['kind'], what: s
 }
 
 /** A question for the cluster: a node's dump. Undefined if no node is named. */
-function readNode(call: Call<DescribeOptions>) {
+function nodeDumper(call: Call<DescribeOptions>) {
   const { cluster, fromNode, debugImage } = call.options;
   if (fromNode === undefined) return undefined;
   if (!cluster && !isKubectlPlugin('kpc')) refuse({ problem: 'flag-alone', flag: '--from-node', without: '--cluster' });

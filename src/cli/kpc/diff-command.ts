@@ -18,7 +18,7 @@ import {
   pathSide,
   readPair,
   recognisePair,
-  type Pair,
+  type FromTo,
 } from '../../library/node/pair.ts';
 import type { Snapshot } from '../../library/node/open.ts';
 import { nodeFlag } from '../../library/command-flags.ts';
@@ -30,9 +30,9 @@ import { limitFlag, outputFlag } from './flags.ts';
 import { refuseStrays, traceSide } from './input-options.ts';
 import { readRevisions } from './kpc-yaml.ts';
 import { messageFlags } from './messages.ts';
-import { expectManifests, type InputOptions } from './open-input.ts';
+import { expectManifests, type InputFlags } from './open-input.ts';
 
-interface DiffOptions extends InputOptions {
+interface DiffFlags extends InputFlags {
   readonly toKubernetesVersion?: string;
   readonly output: (typeof diffOutputs)[number];
   readonly foreign?: boolean;
@@ -64,7 +64,7 @@ const diffFlags: readonly Flag[] = [
   ...messageFlags,
 ];
 
-export const addDiffCommand = defineCommand<DiffOptions>({
+export const addDiffCommand = defineCommand<DiffFlags>({
   name: 'diff',
   summary: 'Show what differs between two sides, Service by Service.',
   description:
@@ -93,9 +93,9 @@ export const addDiffCommand = defineCommand<DiffOptions>({
 });
 
 async function diffPaths(
-  call: Call<DiffOptions>,
-  paths: Pair<string>,
-  options: Omit<DiffOptions, 'toKubernetesVersion'>,
+  call: Call<DiffFlags>,
+  paths: FromTo<string>,
+  options: Omit<DiffFlags, 'toKubernetesVersion'>,
 ): Promise<ExitStatus> {
   const { file: more = [] } = options;
   const found = await recognisePair([pathSide(paths[0]), pathSide(paths[1])], options);
@@ -132,7 +132,7 @@ async function diffPaths(
 }
 
 /** --to-kubernetes-version: what another Kubernetes release changes on a node, with the same manifests. */
-async function diffReleases(call: Call<DiffOptions>, toVersion: string): Promise<ExitStatus> {
+async function diffReleases(call: Call<DiffFlags>, toVersion: string): Promise<ExitStatus> {
   const toFlag = '--to-kubernetes-version';
   const { options } = call;
   const [path, second] = call.words;
@@ -148,7 +148,7 @@ async function diffReleases(call: Call<DiffOptions>, toVersion: string): Promise
 }
 
 async function print(
-  call: Call<DiffOptions>,
+  call: Call<DiffFlags>,
   differences: Differences,
   taken: readonly string[] | undefined,
 ): Promise<ExitStatus> {

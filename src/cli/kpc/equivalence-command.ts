@@ -14,7 +14,7 @@ import {
   type AskedChange,
   type FoundSide,
   type NamedSide,
-  type Pair,
+  type FromTo,
 } from '../../library/node/pair.ts';
 import { checkValues } from '../../library/inputs.ts';
 import { migrateFlags, nodeFlag, refuseNamedTwice } from '../../library/command-flags.ts';
@@ -23,16 +23,16 @@ import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { outputFlag } from './flags.ts';
-import { refuseStrays, traceSide, traceWords } from './input-options.ts';
+import { refuseStrays, traceSide, givenTraceWords } from './input-options.ts';
 import { readRevisions } from './kpc-yaml.ts';
 import { messageFlags, showProgress } from './messages.ts';
-import { expectManifests, expectNodes, useReading, type InputOptions } from './open-input.ts';
+import { expectManifests, expectNodes, useReading, type InputFlags } from './open-input.ts';
 
-interface EquivalenceOptions extends InputOptions {
+interface EquivalenceFlags extends InputFlags {
   readonly output: AnswerOutput;
 }
 
-export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
+export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
   name: 'equivalence',
   summary: 'Prove which packets two sides treat differently, and why.',
   description:
@@ -61,7 +61,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
     }
     await call.expectNone([old, fresh].flatMap(({ adds }) => checkValues(adds ?? {})));
     const found = await recognisePair([old, fresh], call.options);
-    refuseIdle(call, found);
+    refuseStrayFlags(call, found);
     const { optionsOf, commandOf } = readRevisions(call);
     const sides = await openPair(found, { ...call.options, traffic: true }, [], optionsOf);
     await expectNodes(call, sides[0]);
@@ -72,12 +72,12 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
       to,
       traceOf: ([before, after]) => ({ old: words(before, old), new: words(after, fresh) }),
     } satisfies Parameters<NodeComparison['result']>[0];
-    return report(call, new NodeComparison(...sides), named, old.adds || fresh.adds ? undefined : [from, to]);
+    return reportComparison(call, new NodeComparison(...sides), named, old.adds || fresh.adds ? undefined : [from, to]);
   },
 });
 
 /** Refuses flags without effect on these sides. */
-function refuseIdle({ given }: Call<EquivalenceOptions>, sides: Pair<FoundSide>): void {
+function refuseStrayFlags({ given }: Call<EquivalenceFlags>, sides: FromTo<FoundSide>): void {
   const flags = given.filter(({ needs }) => needs !== undefined);
   refuseNamedTwice(
     flags,
@@ -91,12 +91,12 @@ function refuseIdle({ given }: Call<EquivalenceOptions>, sides: Pair<FoundSide>)
 }
 
 /** Compares on representative nodes. */
-async function report(
-  call: Call<EquivalenceOptions>,
+async function reportComparison(
+  call: Call<EquivalenceFlags>,
   comparison: NodeComparison,
   words: Parameters<NodeComparison['result']>[0],
   /** The paths of both sides, if they are read separately. */
-  paths?: Pair<string>,
+  paths?: FromTo<string>,
 ): Promise<ExitStatus> {
   const progress = showProgress(comparison.counts.standIns, call.terminal);
   for (const { readings, notes } of comparison.run()) {
@@ -111,9 +111,9 @@ async function report(
   return result.passed ? exitStatus.ok : exitStatus.negative;
 }
 
-interface MigrateOptions extends EquivalenceOptions, AskedChange {}
+interface MigrateFlags extends EquivalenceFlags, AskedChange {}
 
-export const addMigrateCommand = defineCommand<MigrateOptions>({
+export const addMigrateCommand = defineCommand<MigrateFlags>({
   name: 'migrate',
   summary: 'Show what a change of mode or an upgrade needs and breaks, on all nodes.',
   description:
@@ -129,8 +129,8 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     const call = asked.with({ file, allNodes });
     const sides = await openPair(pair, { ...call.options, loaded });
     await expectNodes(call, sides[0]);
-    const words = ({ adds = {} }: NamedSide) => traceWords(call.command, file.map(pathWord), flagWords(adds));
-    return report(call, new NodeComparison(...sides, announced), {
+    const words = ({ adds = {} }: NamedSide) => givenTraceWords(call.command, file.map(pathWord), flagWords(adds));
+    return reportComparison(call, new NodeComparison(...sides, announced), {
       from: pair[0].name,
       to: pair[1].name,
       modeFrom,

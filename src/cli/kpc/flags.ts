@@ -27,13 +27,13 @@ export function addFlags(command: Command, rows: readonly Flag[]): Command {
   return command;
 }
 
-export function flagsOf(command: Command): readonly Flag[] {
+export function flagsOfCommand(command: Command): readonly Flag[] {
   return command.options.flatMap((option) => (option instanceof FlagOption ? [option.row] : []));
 }
 
 /** `cli`: on the command line; `config`: in kpc.yaml. */
 export function givenFlags(command: Command, sources: readonly ('cli' | 'config')[] = ['cli']): readonly Flag[] {
-  return flagsOf(command).filter((row) => {
+  return flagsOfCommand(command).filter((row) => {
     const source = command.getOptionValueSource(row.key);
     const isGiven = sources.some((each) => each === source);
     // "--assume" and "--no-assume" have one key.
@@ -42,7 +42,7 @@ export function givenFlags(command: Command, sources: readonly ('cli' | 'config'
 }
 
 /** Only for the command line: kpc.yaml holds the flags of many calls. */
-export function findIdle(command: Command): BadCall | undefined {
+export function findIdleOption(command: Command): BadCall | undefined {
   return findIdleFlag(givenFlags(command).map((row) => ({ row, value: command.getOptionValue(row.key) as unknown })));
 }
 

@@ -3,18 +3,18 @@ import { pathWord } from '../../base/printable.ts';
 import type { IdleFlags } from '../../base/findings/calls.ts';
 import { openFlags, type Flag } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
-import type { NamedSide, Pair } from '../../library/node/pair.ts';
+import type { NamedSide, FromTo } from '../../library/node/pair.ts';
 import type { OpenedPaths, Snapshot } from '../../library/node/open.ts';
 import { givenFlags } from './flags.ts';
 
-function namesOf(flags: readonly Flag[]): readonly string[] {
+function flagNames(flags: readonly Flag[]): readonly string[] {
   return flags.map(({ name }) => name);
 }
 
 /** For two sides, neither of which is manifests. */
-export function refuseStrays(flags: readonly Flag[], [from, to]: Pair<NamedSide>): never {
+export function refuseStrays(flags: readonly Flag[], [from, to]: FromTo<NamedSide>): never {
   const because = { kind: 'both-compiled-already', paths: [from.name, to.name] } as const;
-  return refuse({ problem: 'idle-flag', flags: namesOf(flags), because });
+  return refuse({ problem: 'idle-flag', flags: flagNames(flags), because });
 }
 
 /** Flags about compiling, as a kpc.yaml holds them. */
@@ -42,7 +42,7 @@ export function refuseIdleFlags(
   const refuseFor = (idle: readonly string[], because: IdleFlags['because']): never =>
     refuse({ problem: 'idle-flag', flags: idle, because });
   const idle = flags.filter(({ needs }) => isOfManifests(needs));
-  if (idle.length > 0) refuseFor(namesOf(idle), { kind: 'compiled-already', path, of: kind });
+  if (idle.length > 0) refuseFor(flagNames(idle), { kind: 'compiled-already', path, of: kind });
   if (!flags.some(({ needs }) => needs === 'nodes')) return;
   if (kind === 'dump') refuseFor(['--node'], { kind: 'own-node', path });
   const [own = ''] = nodes.map((name) => at(name).side?.nodeName);
@@ -53,7 +53,7 @@ export function refuseIdleFlags(
  * A `kpc trace` of the same input, without the packet, with settings of the command line and kpc.yaml, which may have others for trace.
  * `words` name the input; `settings` are further flags, which win.
  */
-export function traceWords(
+export function givenTraceWords(
   command: Command,
   words: readonly string[],
   settings: Readonly<Record<string, string>> = {},
@@ -79,7 +79,7 @@ export function traceSide(
   settings: Readonly<Record<string, string>> = {},
 ): readonly string[] {
   const { kind, name } = side;
-  if (kind === 'manifests') return traceWords(command, inputs.map(pathWord), { ...side.taken, ...settings });
+  if (kind === 'manifests') return givenTraceWords(command, inputs.map(pathWord), { ...side.taken, ...settings });
   const addresses: unknown = kind === 'dump' ? command.getOptionValue('hostAddresses') : undefined;
   return ['kpc', 'trace', pathWord(name), ...(typeof addresses === 'string' ? ['--host-addresses', addresses] : [])];
 }

@@ -5,7 +5,7 @@ import type { ConfiguredCommand } from '../../library/node/kpc-yaml-schema.ts';
 import { readKpcYaml, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
 import type { Flag } from '../../library/options.ts';
 import type { Call } from './call.ts';
-import { addFlags, flagsOf, givenFlags } from './flags.ts';
+import { addFlags, flagsOfCommand, givenFlags } from './flags.ts';
 
 export { findMisnamed, mayHoldFlags, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
 export { isConfigured };
@@ -16,7 +16,7 @@ export function configuredOf(program: Command): readonly ConfiguredCommand[] {
 
 /** Without flags by which a repository's kpc.yaml could run a program. */
 function asConfigured(command: Command): ConfiguredCommand {
-  return { name: command.name(), flags: flagsOf(command).filter(({ isOfCall }) => !isOfCall) };
+  return { name: command.name(), flags: flagsOfCommand(command).filter(({ isOfCall }) => !isOfCall) };
 }
 
 /** Applies kpc.yaml's flags that the command line lacks. Undefined if there is no kpc.yaml. */
@@ -29,7 +29,7 @@ export function applyKpcYaml(
   if (asked === 'none') return undefined;
   const call = {
     ...asConfigured(command),
-    all: flagsOf(command),
+    all: flagsOfCommand(command),
     has: ({ key }: Flag) => command.getOptionValueSource(key) === 'cli',
     hasSides:
       command.name() === 'diff'
@@ -45,7 +45,7 @@ export function applyKpcYaml(
 /** Uses a revision's kpc.yaml, not the working folder's. Undefined if the revision has none, or if the command line names one. */
 function optionsInTree(command: Command, program: Command, tree: FileTree) {
   if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
-  const twin = addFlags(new Command(command.name()), flagsOf(command));
+  const twin = addFlags(new Command(command.name()), flagsOfCommand(command));
   twin.args = [...command.args];
   for (const { key } of givenFlags(command)) twin.setOptionValueWithSource(key, command.getOptionValue(key), 'cli');
   const found = applyKpcYaml(twin, program, undefined, tree);

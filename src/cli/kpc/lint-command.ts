@@ -11,11 +11,11 @@ import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { limitFlag, outputFlag } from './flags.ts';
-import { traceWords } from './input-options.ts';
+import { givenTraceWords } from './input-options.ts';
 import { makeStrict, messageFlags } from './messages.ts';
-import { clusterFlags, nameInputs, expectManifests, type ClusterOptions, type InputOptions } from './open-input.ts';
+import { clusterFlags, nameInputs, expectManifests, type ClusterOptions, type InputFlags } from './open-input.ts';
 
-interface LintOptions extends InputOptions, ClusterOptions {
+interface LintFlags extends InputFlags, ClusterOptions {
   readonly ignore?: readonly string[];
   /** From kpc.yaml. */
   readonly configuredIgnores?: readonly Ignore[];
@@ -23,7 +23,7 @@ interface LintOptions extends InputOptions, ClusterOptions {
   readonly limit: number;
 }
 
-export const addLintCommand = defineCommand<LintOptions>({
+export const addLintCommand = defineCommand<LintFlags>({
   name: 'lint',
   summary: 'Check manifests: errors, warnings, and Services that do not do what they seem to say.',
   description:
@@ -61,7 +61,7 @@ export const addLintCommand = defineCommand<LintOptions>({
           ...(options.ignore ?? []).map((code) => ({ code, by: '--ignore' })),
           ...(options.configuredIgnores ?? []),
         ],
-        trace: traceWords(call.command, words),
+        trace: givenTraceWords(call.command, words),
         weigh: (diagnostic) => makeStrict([diagnostic], options)[0] ?? diagnostic,
       },
     );

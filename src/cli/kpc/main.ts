@@ -9,8 +9,8 @@ export async function main(argv: readonly string[], terminal: Terminal = process
     return exitStatus.ok;
   }
   try {
-    const { runProgram } = await import('./program.ts');
-    return await runProgram(argv, terminal);
+    const { runKpcProgram } = await import('./program.ts');
+    return await runKpcProgram(argv, terminal);
   } catch (error) {
     return reportUnexpected(error, terminal);
   }

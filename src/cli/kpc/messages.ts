@@ -3,7 +3,7 @@ import { type Finding, isError } from '../../base/findings/finding.ts';
 import { formatFindings } from '../../say/formats/text.ts';
 import { formatCount } from '../../base/printable.ts';
 import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
-import type { Said } from '../../say/formats/json.ts';
+import type { SaidByCommand } from '../../say/formats/json.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
 import { findingsForPeople } from '../../library/words.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
@@ -103,7 +103,7 @@ export function showProgress(total: number, terminal: Terminal): Progress {
 }
 
 /** Errors of an input without an answer, in --output's formats for programs. */
-export async function formatFailure(format: string | undefined, said: Said): Promise<string> {
+export async function formatFailure(format: string | undefined, said: SaidByCommand): Promise<string> {
   if (format === undefined || format === 'text' || !said.findings.some(isError)) return '';
   const { answerOutputs, formatAnswer, refusalOf } = await import('../../say/formats/answer.ts');
   const output = answerOutputs.find((each) => each === format);

@@ -1,7 +1,13 @@
 // Opens the inputs of a call: paths, or a cluster.
 import { refuse, refuseFlag } from '../../library/refusal.ts';
 import { pathWord, printable } from '../../base/printable.ts';
-import { callWords, readCluster, type Answer, type Cluster, type ClusterUse } from '../../library/node/cluster.ts';
+import {
+  callWords,
+  readCluster,
+  type KubectlAnswer,
+  type Cluster,
+  type ClusterUse,
+} from '../../library/node/cluster.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
 import {
   findOther,
@@ -40,7 +46,7 @@ export const clusterFlags: readonly Flag[] = [
 export async function nameInputs<Options extends FileOptions & MessageOptions & ClusterOptions>(
   call: Call<Options>,
   paths: readonly string[],
-  ask: ClusterUse | ((cluster: Cluster) => Promise<Answer>),
+  ask: ClusterUse | ((cluster: Cluster) => Promise<KubectlAnswer>),
 ) {
   const file = call.inputs(paths, call.options.file);
   const { cluster = file.length === 0 && isKubectlPlugin('kpc'), context } = call.options;
@@ -61,13 +67,13 @@ export async function nameInputs<Options extends FileOptions & MessageOptions & 
   return { call: call.with(options), words: [...file.map(pathWord), ...words] };
 }
 
-export interface InputOptions extends SideOptions, MessageOptions {
+export interface InputFlags extends SideOptions, MessageOptions {
   readonly allNodes?: boolean;
 }
 
 /** Refuses flags without effect on the inputs. */
 export async function openInput(
-  call: Call<InputOptions>,
+  call: Call<InputFlags>,
   flags: (opened: OpenedPaths) => readonly Flag[],
 ): Promise<OpenedPaths> {
   const opened = await openPaths({ ...call.options, into: 'kpc describe -' });
@@ -76,7 +82,7 @@ export async function openInput(
 }
 
 /** Of one node, or all Nodes of the input. */
-export async function openScenes(call: Call<InputOptions>, given: readonly Flag[]): Promise<readonly Scene[]> {
+export async function openScenes(call: Call<InputFlags>, given: readonly Flag[]): Promise<readonly Scene[]> {
   const { file = [], hostAddresses, allNodes } = call.options;
   const packets = { traffic: true, addsFlows: true };
   // Here they apply to names in the question, and to the addresses of a dump.
@@ -94,7 +100,7 @@ export async function openScenes(call: Call<InputOptions>, given: readonly Flag[
 }
 
 /** Refuses --all-nodes without any Node. */
-export async function expectNodes(call: Call<InputOptions>, { loaded, nodes }: Opened): Promise<void> {
+export async function expectNodes(call: Call<InputFlags>, { loaded, nodes }: Opened): Promise<void> {
   if (!call.options.allNodes || !loaded || (nodes.length > 0 && !loaded.diagnostics.some(isError))) return;
   await call.report(loaded);
   if (nodes.length === 0) refuse({ problem: 'no-node' });

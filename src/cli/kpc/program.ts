@@ -6,7 +6,7 @@ import { sayFindings } from '../../say/words/said.ts';
 import { sortDiagnostics } from '../../library/words.ts';
 import { isNetworks, knownNetworks, openFlags } from '../../library/options.ts';
 import type { ExitStatus, Terminal } from '../shared/terminal.ts';
-import { findIdle } from './flags.ts';
+import { findIdleOption } from './flags.ts';
 import { applyKpcYaml, findMisnamed, mayHoldFlags, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
 import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
 import type { AddCommand } from './call.ts';
@@ -16,7 +16,7 @@ import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Slips, UsageCall, UsageFault } from '../shared/usage-errors.ts';
 import { isPath } from '../shared/path-words.ts';
 
-export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
+export function runKpcProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
   const words = separateRuleLine(writeInFull(argv));
   return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
 }
@@ -37,9 +37,9 @@ export function kpcProgram(terminal: Terminal): Program {
     slips,
     refuse: (faults, { command, output }) => reportErrors(faults.map(asFinding), { command, output, terminal }),
     checkCommand: (program, called, wrong) => {
-      const idle = wrong.length > 0 ? undefined : findIdle(called);
+      const idle = wrong.length > 0 ? undefined : findIdleOption(called);
       const refused = [...wrong.map(asFinding), ...(idle ? [diagnose('bad-call', idle)] : [])];
-      return readKpcYaml(program, called, refused, terminal);
+      return takeKpcYaml(program, called, refused, terminal);
     },
   };
 }
@@ -136,7 +136,7 @@ const findValues: FindValues = async (request) => {
 };
 
 /** Applies kpc.yaml's flags. Returns true if flags are wrong, there or on the command line (`refused`), after reporting all of them. */
-async function readKpcYaml(
+async function takeKpcYaml(
   program: Command,
   called: Command,
   refused: readonly Finding[],

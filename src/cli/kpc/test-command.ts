@@ -9,9 +9,9 @@ import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { outputFlag } from './flags.ts';
 import { messageFlags } from './messages.ts';
-import { openScenes, type InputOptions } from './open-input.ts';
+import { openScenes, type InputFlags } from './open-input.ts';
 
-interface TestOptions extends InputOptions {
+interface TestFlags extends InputFlags {
   readonly init?: boolean;
   readonly output: AnswerOutput;
 }
@@ -26,7 +26,7 @@ const sceneSettings = [
   'namespace',
 ] as const satisfies readonly (keyof SceneSettings)[];
 
-export const addTestCommand = defineCommand<TestOptions>({
+export const addTestCommand = defineCommand<TestFlags>({
   name: 'test',
   summary: 'Check what happens to packets against expectations.',
   description:
@@ -55,7 +55,7 @@ export const addTestCommand = defineCommand<TestOptions>({
   },
 });
 
-async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
+async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
   if (call.words.length === 0) refuse({ problem: 'no-tests' });
   const { options, terminal } = call;
   const given = Object.fromEntries(sceneSettings.filter((key) => call.isGiven(key)).map((key) => [key, options[key]]));
@@ -63,7 +63,7 @@ async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
   const { run, files } = readTestFiles(
     call.words,
     stdin,
-    (read) => new TestRun(read, { given, file: options.file, locate }),
+    (read) => new TestRun(read, { given, file: options.file, locate: pathFromTest }),
   );
   // Tests may name these themselves: findMisfit compares them with the input.
   const flags = call.given.filter(({ key }) => key !== 'proxyMode' && key !== 'kubernetesVersion');
@@ -83,6 +83,6 @@ async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
 }
 
 /** Paths in a file of tests are relative to its folder. */
-function locate(testFile: string, path: string): string {
+function pathFromTest(testFile: string, path: string): string {
   return path === '-' || isAbsolute(path) ? path : join(dirname(testFile), path);
 }

@@ -13,13 +13,13 @@ import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { outputFlag } from './flags.ts';
 import { messageFlags } from './messages.ts';
-import { clusterFlags, nameInputs, openScenes, type InputOptions } from './open-input.ts';
+import { clusterFlags, nameInputs, openScenes, type InputFlags } from './open-input.ts';
 
-interface TraceOptions extends InputOptions, Omit<TraceQuestion, 'namespace' | 'node' | 'allNodes'> {
+interface TraceFlags extends InputFlags, Omit<TraceQuestion, 'namespace' | 'node' | 'allNodes'> {
   readonly output: (typeof traceOutputs)[number];
 }
 
-export const addTraceCommand = defineCommand<TraceOptions>({
+export const addTraceCommand = defineCommand<TraceFlags>({
   name: 'trace',
   summary: 'Show what a node does with a packet, rule by rule.',
   description:

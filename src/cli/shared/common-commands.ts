@@ -60,14 +60,14 @@ async function answer(program: Command, shell: Shell, typed: string, findValues:
   if (shell === 'bash') {
     const end = typed.lastIndexOf('\n');
     const words = splitShellLine(typed.slice(0, end));
-    const found = await complete(program, words.slice(1), findValues);
+    const found = await completeWords(program, words.slice(1), findValues);
     // In bash a word also begins after = and :, so complete only that part.
     const [word = '', part] = [words.at(-1), typed.slice(end + 1)];
     const known = word.endsWith(part) ? word.length - part.length : 0;
     return found.map(({ value }) => `${value.slice(known)}\n`).join('');
   }
   const lines = (shell === 'fish' ? typed.replace(/\n$/, '') : typed).split('\n');
-  const found = await complete(program, lines.slice(1), findValues);
+  const found = await completeWords(program, lines.slice(1), findValues);
   return found.map(({ value, help }) => `${value}${help ? `\t${help.replaceAll(/\s+/g, ' ')}` : ''}\n`).join('');
 }
 
@@ -124,13 +124,13 @@ complete -c ${program} -f -a '(_${name})'
   }
 }
 
-export interface Candidate {
+export interface Completion {
   readonly value: string;
   readonly help?: string | undefined;
 }
 
 /** Without candidates, the shell completes file names. */
-export type FindValues = (request: ValueRequest) => Promise<readonly Candidate[]>;
+export type FindValues = (request: ValueRequest) => Promise<readonly Completion[]>;
 
 export interface ValueRequest {
   readonly program: Command;
@@ -145,29 +145,30 @@ export interface ValueRequest {
 const plain = /^[\w.,:/@%+=-]+$/;
 
 /** Candidates for the last word; the words follow the program's name. */
-export async function complete(
+export async function completeWords(
   program: Command,
   words: readonly string[],
   findValues: FindValues,
-): Promise<readonly Candidate[]> {
+): Promise<readonly Completion[]> {
   const typed = words.at(-1) ?? '';
-  const found = await findCandidates(program, words.slice(0, -1), typed, findValues);
+  const found = await findCompletions(program, words.slice(0, -1), typed, findValues);
   return found.filter(({ value }) => value.startsWith(typed) && plain.test(value));
 }
 
-async function findCandidates(
+async function findCompletions(
   program: Command,
   [first, ...before]: readonly string[],
   typed: string,
   findValues: FindValues,
-): Promise<readonly Candidate[]> {
-  if (first === undefined || first === 'help') return typed.startsWith('-') ? flagsOf(program) : commandsOf(program);
+): Promise<readonly Completion[]> {
+  if (first === undefined || first === 'help')
+    return typed.startsWith('-') ? flagCompletions(program) : commandsOf(program);
   const called = program.commands.find((command) => command.name() === first);
   if (!called) return [];
   const valuesOf = async (
     of: Option | Argument,
     request: Pick<ValueRequest, 'before' | 'of' | 'typed'>,
-  ): Promise<readonly Candidate[]> =>
+  ): Promise<readonly Completion[]> =>
     of.argChoices?.map((value) => ({ value })) ?? findValues({ program, called, ...request });
   const flag = findOption(called, before.at(-1));
   const isOver = before.includes('--');
@@ -179,21 +180,21 @@ async function findCandidates(
     const values = await valuesOf(option, { before, of: option.attributeName(), typed: start });
     return values.map(({ value, help }) => ({ value: `${name}${value}`, help }));
   }
-  if (typed.startsWith('-') && !isOver) return flagsOf(called);
+  if (typed.startsWith('-') && !isOver) return flagCompletions(called);
   const { registeredArguments } = called;
   const last = registeredArguments.at(-1);
   const argument = registeredArguments[countOperands(called, before)] ?? (last?.variadic ? last : undefined);
   return argument ? valuesOf(argument, { before, of: `${called.name()} ${argument.name()}`, typed }) : [];
 }
 
-function commandsOf(program: Command): readonly Candidate[] {
+function commandsOf(program: Command): readonly Completion[] {
   return program
     .createHelp()
     .visibleCommands(program)
     .map((command) => ({ value: command.name(), help: command.summary() || command.description() }));
 }
 
-function flagsOf(command: Command): readonly Candidate[] {
+function flagCompletions(command: Command): readonly Completion[] {
   return command
     .createHelp()
     .visibleOptions(command)

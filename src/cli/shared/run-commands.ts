@@ -195,14 +195,14 @@ const notes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   },
 };
 
-export function notesOf(program: string, command: string): readonly string[] {
+export function notesOfCommand(program: string, command: string): readonly string[] {
   return notes[program]?.[command] ?? [];
 }
 
 /** Also appends the first examples to the program's help; in short help, only how to see the rest. */
 function addHelpTexts(program: Command, isShort: boolean): void {
   for (const command of program.commands) {
-    const paragraphs = isShort ? [] : notesOf(program.name(), command.name());
+    const paragraphs = isShort ? [] : notesOfCommand(program.name(), command.name());
     if (paragraphs.length > 0) {
       command.addHelpText('after', () => {
         const width = helpWidth(command.configureOutput().getOutHelpWidth?.());

@@ -71,10 +71,10 @@ export function processTerminal(): Terminal {
   let stdin: Promise<Uint8Array> | undefined;
   return {
     // A terminal gets nothing that it would act on; a file or another program gets every byte.
-    out: (chunk) => write(process.stdout, process.stdout.isTTY ? makeHarmless(chunk) : chunk),
+    out: (chunk) => writeChunk(process.stdout, process.stdout.isTTY ? makeHarmless(chunk) : chunk),
     // Nothing here is for programs, and a CI service shows it and acts on it.
-    err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
-    status: (text) => write(process.stderr, `\r${text}\u001b[K`),
+    err: (chunk) => writeChunk(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
+    status: (text) => writeChunk(process.stderr, `\r${text}\u001b[K`),
     readStdin: () => (stdin ??= readToEnd(process.stdin)),
     colour: { out: hasColour(process.stdout), err: hasColour(process.stderr) },
     interactive: process.stderr.isTTY === true,
@@ -105,9 +105,9 @@ function makeHarmless(text: string): string {
 }
 
 /** Resolves when the text is written, because a pipe takes it in pieces. A reader that left early (head) is no error. */
-function write(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
+function writeChunk(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
   // The stream reports an error twice: here, and by a later event that would end the process without a listener.
-  if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore);
+  if (!stream.listeners('error').includes(ignoreError)) stream.on('error', ignoreError);
   return new Promise((resolve, reject) => {
     stream.write(chunk, (error) => {
       if (!error || hasCode(error, 'EPIPE')) resolve();
@@ -116,4 +116,4 @@ function write(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
   });
 }
 
-function ignore(): void {}
+function ignoreError(): void {}

@@ -22,18 +22,18 @@ export interface UsageCall {
   readonly output: string | undefined;
 }
 
-interface Usage {
+interface CommandUsage {
   readonly program: Command;
   readonly argv: readonly string[];
   readonly slips: Slips | undefined;
 }
 
 /** Adds advice to the parser's error. */
-export function describeUsageError(error: CommanderError, usage: Usage): UsageFault {
+export function describeUsageError(error: CommanderError, usage: CommandUsage): UsageFault {
   return { reason: error.message.replace(/^error: /, ''), help: adviseUsage(error, usage) };
 }
 
-export function readCall({ program, argv }: Pick<Usage, 'program' | 'argv'>): UsageCall {
+export function readCall({ program, argv }: Pick<CommandUsage, 'program' | 'argv'>): UsageCall {
   const named = program.commands.find((each) => each.name() === argv[0]);
   const words = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
   const output = words.flatMap((word, i) => {
@@ -43,7 +43,7 @@ export function readCall({ program, argv }: Pick<Usage, 'program' | 'argv'>): Us
   return { command: named ? `${program.name()} ${named.name()}` : program.name(), output: output.at(-1) };
 }
 
-function adviseUsage({ code }: CommanderError, { program, argv, slips }: Usage): string | undefined {
+function adviseUsage({ code }: CommanderError, { program, argv, slips }: CommandUsage): string | undefined {
   const command = program.commands.find((each) => each.name() === argv[0]) ?? program;
   switch (code) {
     case 'commander.missingArgument':

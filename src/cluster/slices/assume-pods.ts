@@ -25,8 +25,8 @@ import {
   suitsPods,
   choosePodAddresses,
   claimKey,
-  roomFor,
-  type Claim,
+  roomForReplicas,
+  type AddressClaim,
 } from './place-pods.ts';
 import { hasEndpoints, selectPods } from './select-pods.ts';
 
@@ -122,7 +122,7 @@ export function assumePods(assumption: Assumption): AssumedPods {
     pods: [...real, ...placed.map(({ pod }) => pod)],
     hasIdle: pending.length > 0 || workloads.some(({ object }) => object.replicas === 0),
     scaledDown: uncontrolled.workloads.filter(({ object }) => isScaledDown(object)).flatMap(asPods),
-    pending: pending.map((podSet) => describePending(podSet, nodes, assumption)),
+    pending: pending.map((podSet) => describePendingPods(podSet, nodes, assumption)),
     unplaced: areGiven ? [] : unplaced.map(({ key }) => key),
     diagnostics: describeLacks(placed, assumption),
   };
@@ -232,7 +232,7 @@ function lacksNode(spec: PodSpec, nodes: readonly Node[]): boolean {
   return nodes.length > 0 && spec.nodeName === '' && !nodes.some((node) => suitsPods(node, spec));
 }
 
-function describePending(podSet: PodSet, nodes: readonly Node[], assumption: Assumption): Pending {
+function describePendingPods(podSet: PodSet, nodes: readonly Node[], assumption: Assumption): Pending {
   const { owner, template, source } = podSet;
   const { namespace } = template.metadata;
   const spec = owner.kind === 'Pod' ? ['spec'] : ['spec', 'template', 'spec'];
@@ -279,17 +279,17 @@ function chooseNetworks(node: Node | undefined, { networks, clusterCIDRs }: Assu
     const ofFamily = (list: readonly Network[]): Network | undefined => list.find((each) => each.family === family);
     const named = ofFamily(networks);
     const ofNode = ofFamily(own);
-    if (named) return ofNode && isInside(ofNode, named) ? ofNode : named;
+    if (named) return ofNode && isSubnet(ofNode, named) ? ofNode : named;
     return ofNode ?? ofFamily(clusterCIDRs) ?? [];
   });
 }
 
-function isInside(inner: Network, outer: Network): boolean {
+function isSubnet(inner: Network, outer: Network): boolean {
   return inner.prefixLength >= outer.prefixLength && contains(outer, inner.address);
 }
 
 /** A Pod's place and networks, with the workload and number that claim its address. */
-interface Seat extends PodSlot, Pick<Claim, 'workload' | 'index'> {
+interface Seat extends PodSlot, Pick<AddressClaim, 'workload' | 'index'> {
   readonly networks: readonly Network[];
 }
 
@@ -302,10 +302,10 @@ function seatsOf({ key, scales, place }: PodSet, count: number, assumption: Assu
   });
 }
 
-function claimsOf(podSet: PodSet, least: number, assumption: Assumption): readonly Claim[] {
+function claimsOf(podSet: PodSet, least: number, assumption: Assumption): readonly AddressClaim[] {
   const { template, scales, replicas } = podSet;
   if (template.spec.hostNetwork) return [];
-  return seatsOf(podSet, scales ? roomFor(replicas, least) : replicas, assumption).flatMap(
+  return seatsOf(podSet, scales ? roomForReplicas(replicas, least) : replicas, assumption).flatMap(
     ({ networks, workload, index }, at) =>
       networks.map((network) => ({ workload, index, network, wanted: at < replicas })),
   );

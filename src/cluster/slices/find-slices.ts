@@ -18,10 +18,10 @@ import { assumePods, ownerKey } from './assume-pods.ts';
 import type { AssumedWorkload } from '../model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
-import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
-import { compareNames, hasEndpoints, selectPods, type Selecting } from './select-pods.ts';
+import { makeKnownNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
+import { compareNaturally, hasEndpoints, selectPods, type Selecting } from './select-pods.ts';
 import { causeFinder, findPrinted, type MakerSources } from './selector-causes.ts';
-import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type Idle } from './slice-warnings.ts';
+import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type IdleWorkloads } from './slice-warnings.ts';
 
 interface SliceSources extends MakerSources {
   readonly services: readonly Sourced<Service>[];
@@ -65,7 +65,7 @@ export function findSlices(
         networks: assumed.networks,
         clusterCIDRs: assumed.clusterCIDRs.flatMap((text) => parseNetwork(text) ?? []),
         given: served,
-        taken: addressesOf(sources),
+        taken: addressesInSlices(sources),
       })
     : { pods: sources.pods, hasIdle: false, scaledDown: none, pending: none, unplaced: none, diagnostics: [] };
   const made = podsToSlices({ ...sources, ...found, pods, likelyOf: likelyCauses(sources, written) }, served);
@@ -92,13 +92,13 @@ export function findSlices(
   };
 }
 
-function likelyCauses(sources: SliceSources, written: SliceSources['services']): Idle['likelyOf'] {
+function likelyCauses(sources: SliceSources, written: SliceSources['services']): IdleWorkloads['likelyOf'] {
   const isPrinted = findPrinted(sources.pods, written);
   const findCause = causeFinder(sources);
   return (service) => findCause(service, isPrinted(service)).likely;
 }
 
-function addressesOf({ slices, endpoints }: SliceSources): ReadonlySet<string> {
+function addressesInSlices({ slices, endpoints }: SliceSources): ReadonlySet<string> {
   return new Set([
     ...slices.flatMap(({ object }) => object.endpoints.flatMap(writtenAddresses)),
     ...endpoints.flatMap(({ object }) =>
@@ -107,7 +107,7 @@ function addressesOf({ slices, endpoints }: SliceSources): ReadonlySet<string> {
   ]);
 }
 
-interface PodInputs extends Idle {
+interface PodInputs extends IdleWorkloads {
   readonly services: readonly Sourced<Service>[];
   readonly pods: readonly Sourced<Pod>[];
   readonly nodes: readonly Sourced<Node>[];
@@ -159,7 +159,7 @@ function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
     return { ...nothing, findUndeclared, diagnostics: wrongPorts };
   }
   const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
-  const known = describeNodes(nodes);
+  const known = makeKnownNodes(nodes);
   const assumed = listAssumed(made);
   const unplaced = inputs.unplaced.filter((owner) => assumed.some(({ workload }) => workload === owner));
   return {
@@ -170,8 +170,8 @@ function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
     findUndeclared,
     diagnostics: [
       ...describeOrigin(made, selecting.length - open.length),
-      ...describeAssumed(assumed, unplaced),
-      ...describeLeftOut(made, known),
+      ...diagnoseAssumed(assumed, unplaced),
+      ...describeLeftPods(made, known),
       ...describeUnselective(made, inputs),
       ...wrongPorts,
     ],
@@ -208,7 +208,7 @@ function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
     .map(([workload, its]) => ({
       workload,
       pods: its
-        .toSorted((a, b) => compareNames(a.metadata.name, b.metadata.name))
+        .toSorted((a, b) => compareNaturally(a.metadata.name, b.metadata.name))
         .map(({ metadata, spec, status }) => ({
           name: metadata.name,
           node: spec.nodeName || undefined,
@@ -217,7 +217,7 @@ function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
     }));
 }
 
-function describeAssumed(assumed: readonly AssumedWorkload[], unplaced: readonly string[]): readonly Finding[] {
+function diagnoseAssumed(assumed: readonly AssumedWorkload[], unplaced: readonly string[]): readonly Finding[] {
   if (assumed.length === 0) return [];
   const workloads = assumed.map(({ workload, pods }) => `${pods.length} of ${workload}`);
   const pods = assumed.reduce((sum, each) => sum + each.pods.length, 0);
@@ -225,7 +225,7 @@ function describeAssumed(assumed: readonly AssumedWorkload[], unplaced: readonly
 }
 
 /** Reports Pods that look like endpoints but that the controller leaves out: Pods on no Node, or on unknown Nodes. */
-function describeLeftOut(made: readonly Selecting[], known: KnownNodes): readonly Finding[] {
+function describeLeftPods(made: readonly Selecting[], known: KnownNodes): readonly Finding[] {
   const left = new Set<Sourced<Pod>>();
   for (const { service, pods } of made) {
     for (const pod of pods) {

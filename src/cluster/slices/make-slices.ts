@@ -24,7 +24,7 @@ export interface KnownNodes {
   readonly zoneRatios: ZoneRatios | undefined;
 }
 
-export function describeNodes(nodes: readonly Sourced<Node>[]): KnownNodes {
+export function makeKnownNodes(nodes: readonly Sourced<Node>[]): KnownNodes {
   const objects = nodes.map(({ object }) => object);
   return {
     byName: objects.length === 0 ? undefined : new Map(objects.map((node) => [node.metadata.name, node])),
@@ -49,8 +49,8 @@ export function makeSlices(
   nodes: KnownNodes,
 ): readonly Sourced<EndpointSlice>[] {
   if (service.object.terminating) return [];
-  return familiesOf(service.object).flatMap((family) => {
-    const made = pods.flatMap((pod) => makeEndpoint(service.object, pod, family, nodes) ?? []);
+  return sliceFamilies(service.object).flatMap((family) => {
+    const made = pods.flatMap((pod) => makePodEndpoint(service.object, pod, family, nodes) ?? []);
     const groups = [...groupBy(made, ({ ports }) => describePorts(ports)).values()];
     const sorted = groups.flat();
     const hinted = addHints(
@@ -81,14 +81,19 @@ export function isOnUnknownNode(
 }
 
 /** The Service's families; both if it has no address (getAddressTypesForService). */
-function familiesOf({ spec }: Service): readonly Family[] {
+function sliceFamilies({ spec }: Service): readonly Family[] {
   if (spec.ipFamilies.length > 0) return families.filter((family) => spec.ipFamilies.includes(familyNames[family]));
   const own = parseAddress(spec.clusterIP);
   return own ? [own.family] : families;
 }
 
 /** Follows podToEndpoint; undefined if the controller leaves the Pod out, or if the Pod has no address of the family. */
-function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes: KnownNodes): PodEndpoint | undefined {
+function makePodEndpoint(
+  service: Service,
+  pod: Sourced<Pod>,
+  family: Family,
+  nodes: KnownNodes,
+): PodEndpoint | undefined {
   const { metadata, spec, status, terminating, assumed } = pod.object;
   if (status === undefined || !isEndpoint(pod.object) || isOnUnknownNode(pod.object, service, nodes)) return undefined;
   // If there are two, the controller sorts them and kube-proxy takes the first.
@@ -114,19 +119,19 @@ function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes
       ...(assumed ? { assumed } : {}),
     },
   };
-  return { pod, ports: findPorts(service, pod.object), endpoint };
+  return { pod, ports: endpointPortsOf(service, pod.object), endpoint };
 }
 
 /** The numbers of the Service's ports in the Pod, without ports whose name no container has (FindPort). */
-function findPorts(service: Service, { spec }: Pod): readonly EndpointPort[] {
+function endpointPortsOf(service: Service, { spec }: Pod): readonly EndpointPort[] {
   return service.spec.ports.flatMap((own) => {
-    const port = targetOf(own, spec);
+    const port = resolveTargetPort(own, spec);
     return port === undefined ? [] : [{ name: own.name, protocol: own.protocol, port }];
   });
 }
 
 /** Undefined if no container has a port with its name. */
-export function targetOf(
+export function resolveTargetPort(
   { targetPort, protocol }: Pick<ServicePortSpec, 'targetPort' | 'protocol'>,
   { ports }: Pick<Pod['spec'], 'ports'>,
 ): number | undefined {

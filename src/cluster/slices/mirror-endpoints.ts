@@ -12,7 +12,7 @@ import type {
   FieldPath,
   Service,
   SliceEndpoint,
-  Source,
+  ObjectSource,
   Sourced,
 } from '../objects.ts';
 
@@ -72,7 +72,7 @@ export function mirrorEndpoints({ services, endpoints, slices }: MirrorSources):
     .map((each) => ({ each, ports: repack(each.object) }));
   return {
     slices: mirrored.flatMap(({ each, ports }) => families.flatMap((family) => mirrorFamily(each, family, ports))),
-    diagnostics: mirrored.flatMap(({ each, ports }) => describeLeftOut(each, ports)),
+    diagnostics: mirrored.flatMap(({ each, ports }) => describeUnmirrored(each, ports)),
   };
 }
 
@@ -113,7 +113,7 @@ function chooseMirrored({ addresses }: MirroredPort): readonly Mirrored[] {
   return [...addresses.values()].sort(order).slice(0, maxAddresses);
 }
 
-function describeLeftOut({ source }: Sourced<Endpoints>, ports: readonly MirroredPort[]): readonly Finding[] {
+function describeUnmirrored({ source }: Sourced<Endpoints>, ports: readonly MirroredPort[]): readonly Finding[] {
   const largest = ports.toSorted((a, b) => b.addresses.size - a.addresses.size)[0];
   if (!largest || largest.addresses.size <= maxAddresses) return [];
   const details = {
@@ -132,22 +132,22 @@ function mirrorFamily(
 ): readonly Sourced<EndpointSlice>[] {
   return ports.flatMap((port, i) => {
     const endpoints = chooseMirrored(port).flatMap((mirrored) => {
-      const endpoint = makeEndpoint(mirrored);
+      const endpoint = mirrorEndpoint(mirrored);
       return endpoint.address?.family === family ? [{ endpoint, path: mirrored.path }] : [];
     });
-    return endpoints.length === 0 ? [] : [makeSlice(object, source, `${family}-${i}`, family, port, endpoints)];
+    return endpoints.length === 0 ? [] : [mirrorSlice(object, source, `${family}-${i}`, family, port, endpoints)];
   });
 }
 
 /** The control plane only sets `ready`; the other conditions keep their defaults: serving, not terminating. */
-function makeEndpoint({ address: { ip, hostname, nodeName }, isReady: ready }: Mirrored): SliceEndpoint {
+function mirrorEndpoint({ address: { ip, hostname, nodeName }, isReady: ready }: Mirrored): SliceEndpoint {
   const other = { zone: undefined, serving: true, terminating: false, zoneHints: [], nodeHints: [] };
   return { address: parseAddress(ip), hostname, status: { nodeName, ready, ...other } };
 }
 
-function makeSlice(
+function mirrorSlice(
   { metadata }: Endpoints,
-  source: Source,
+  source: ObjectSource,
   suffix: string,
   family: Family,
   { port, path: portPath }: MirroredPort,
@@ -164,7 +164,7 @@ function makeSlice(
     endpoints: mirrored.map(({ endpoint }) => endpoint),
   };
   /** Maps an endpoint's fields to its address in the Endpoints object, and a port's fields to that port. */
-  const place = (path: FieldPath): ReturnType<Source['place']> => {
+  const place = (path: FieldPath): ReturnType<ObjectSource['place']> => {
     const [first, at, ...below] = path;
     if (first === 'ports') return source.place([...portPath, ...below]);
     const origin = first === 'endpoints' && typeof at === 'number' ? mirrored[at]?.path : undefined;

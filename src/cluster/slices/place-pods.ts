@@ -55,7 +55,7 @@ function tolerates({ key, value, effect, isOfAny }: Toleration, taint: Taint): b
   return key === taint.key && (isOfAny || value === taint.value);
 }
 
-export interface Claim {
+export interface AddressClaim {
   readonly network: Network;
   /** Identifies the workload, the same in every run. */
   readonly workload: string;
@@ -68,7 +68,7 @@ export interface Claim {
 /** Smallest block size to reserve per workload, in Pods; the first that fits is used. */
 const rooms = [16, 8, 4, 2, 1] as const;
 
-export function roomFor(replicas: number, least: number): number {
+export function roomForReplicas(replicas: number, least: number): number {
   return Math.max(least, 2 ** Math.ceil(Math.log2(Math.max(1, replicas))));
 }
 
@@ -78,7 +78,7 @@ export function roomFor(replicas: number, least: number): number {
  * missing from the result.
  */
 export function choosePodAddresses(
-  claimsWithRoom: (least: number) => readonly Claim[],
+  claimsWithRoom: (least: number) => readonly AddressClaim[],
   taken: ReadonlySet<string>,
 ): ReadonlyMap<string, Address> {
   // Networks may be nested: an assigned address counts in all of them, a reserved one only in its own.
@@ -106,12 +106,12 @@ export function choosePodAddresses(
   return chosen;
 }
 
-export function claimKey({ network, workload, index }: Omit<Claim, 'wanted'>): string {
+export function claimKey({ network, workload, index }: Omit<AddressClaim, 'wanted'>): string {
   return `${workload}/${index}/${network.family}`;
 }
 
 /** Adds claims that reserve addresses for more Pods, as long as no network is more than half full. */
-function chooseRoom(claimsWithRoom: (least: number) => readonly Claim[]): readonly Claim[] {
+function chooseRoom(claimsWithRoom: (least: number) => readonly AddressClaim[]): readonly AddressClaim[] {
   for (const least of rooms) {
     const claims = claimsWithRoom(least);
     if (isHalfEmpty(claims)) return claims;
@@ -119,12 +119,12 @@ function chooseRoom(claimsWithRoom: (least: number) => readonly Claim[]): readon
   return claimsWithRoom(1).filter(({ wanted }) => wanted);
 }
 
-function isHalfEmpty(claims: readonly Claim[]): boolean {
+function isHalfEmpty(claims: readonly AddressClaim[]): boolean {
   const counts = new Map<string, number>();
   for (const { network } of claims) counts.set(network.text, (counts.get(network.text) ?? 0) + 1);
   return claims.every(({ network }) => (counts.get(network.text) ?? 0) <= poolSize(network) / 2);
 }
 
-function compareClaims(a: Claim, b: Claim): number {
+function compareClaims(a: AddressClaim, b: AddressClaim): number {
   return a.index - b.index || compareText(a.workload, b.workload);
 }

@@ -65,18 +65,18 @@ function labelKey(namespace: string, key: string, value: string): string {
 function comparePods({ object: a }: Sourced<Pod>, { object: b }: Sourced<Pod>): number {
   return (
     compareText(a.metadata.namespace, b.metadata.namespace) ||
-    compareNames(a.metadata.name, b.metadata.name) ||
-    compareText(addressesOf(a), addressesOf(b))
+    compareNaturally(a.metadata.name, b.metadata.name) ||
+    compareText(joinPodAddresses(a), joinPodAddresses(b))
   );
 }
 
 /** Distinguishes two Pods whose names the API server will generate. */
-function addressesOf({ status }: Pod): string {
+function joinPodAddresses({ status }: Pod): string {
   return status?.addresses.map(({ text }) => text).join() ?? '';
 }
 
 /** Orders names naturally: web-2 before web-10. */
-export function compareNames(a: string, b: string): number {
+export function compareNaturally(a: string, b: string): number {
   const theirs = b.match(pieces) ?? [];
   for (const [i, piece] of (a.match(pieces) ?? []).entries()) {
     const other = theirs[i] ?? '';

@@ -155,7 +155,7 @@ export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
 }
 
 /** Workloads without Pods, and what else a Service may be meant for. */
-export interface Idle {
+export interface IdleWorkloads {
   /** Templates of scaled-down workloads. */
   readonly scaledDown: readonly Sourced<Pod>[];
   readonly pending: readonly Pending[];
@@ -166,7 +166,7 @@ export interface Idle {
 /** Services that select no Pod, or only scaled-down or Pending ones. */
 export function describeUnselective(
   services: readonly Selecting[],
-  { scaledDown, pending, likelyOf }: Idle,
+  { scaledDown, pending, likelyOf }: IdleWorkloads,
 ): readonly Finding[] {
   // The endpointslice controller lets an empty selector select all Pods, but no API server passes it one.
   const empty = services
@@ -190,11 +190,11 @@ export function describeUnselective(
   // Services with the same cause are one finding, at the first.
   const causes = lost.map((each) => ({ ...each, likely: likelyOf(each.service.object) }));
   const unmatched = [...groupBy(causes, ({ likely }) => JSON.stringify(likely)).values()].flatMap(describeUnmatched);
-  return [...unmatched, ...scaled, ...pending.flatMap((each) => describePending(each, unfit)), ...empty];
+  return [...unmatched, ...scaled, ...pending.flatMap((each) => warnOfPending(each, unfit)), ...empty];
 }
 
 /** Includes Services that have other endpoints. */
-function describePending({ owner, pods, wanted, place }: Pending, unfit: readonly Selecting[]): readonly Finding[] {
+function warnOfPending({ owner, pods, wanted, place }: Pending, unfit: readonly Selecting[]): readonly Finding[] {
   const own = new Set(pods);
   const services = unfit.flatMap(({ label, pods: its }) => (its.some((pod) => own.has(pod)) ? label : []));
   return services.length === 0 ? [] : [diagnose('no-node-fits', { services, owner, wanted }, place)];

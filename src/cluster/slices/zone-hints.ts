@@ -118,22 +118,22 @@ function countByZone(zones: readonly string[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-type Counts = Map<string, number>;
+type ZoneCounts = Map<string, number>;
 
 /** How many endpoints each zone gives away or receives (getGivingAndReceivingZones). */
 function findMoves(
   desired: ReadonlyMap<string, number>,
   allocated: ReadonlyMap<string, number>,
-): { readonly giving: Counts; readonly receiving: Counts } {
-  const toGive: Counts = new Map();
-  const toReceive: Counts = new Map();
+): { readonly giving: ZoneCounts; readonly receiving: ZoneCounts } {
+  const toGive: ZoneCounts = new Map();
+  const toReceive: ZoneCounts = new Map();
   for (const [zone, target] of desired) {
     const has = allocated.get(zone) ?? 0;
     if (has > target) toGive.set(zone, has - target);
     else if (has < target) toReceive.set(zone, target - has);
   }
-  const giving: Counts = new Map();
-  const receiving: Counts = new Map();
+  const giving: ZoneCounts = new Map();
+  const receiving: ZoneCounts = new Map();
   for (;;) {
     const [giver, give] = findMost(toGive);
     const [receiver, receive] = findMost(toReceive);
@@ -149,13 +149,13 @@ function findMost(zones: ReadonlyMap<string, number>): readonly [zone: string, n
   return most;
 }
 
-function move(from: Counts, to: Counts, zone: string): void {
+function move(from: ZoneCounts, to: ZoneCounts, zone: string): void {
   from.set(zone, (from.get(zone) ?? 0) - 1);
   to.set(zone, (to.get(zone) ?? 0) + 1);
 }
 
 /** False if none is left. */
-function takeOne(counts: Counts, zone: string): boolean {
+function takeOne(counts: ZoneCounts, zone: string): boolean {
   const left = counts.get(zone) ?? 0;
   if (left > 1) counts.set(zone, left - 1);
   else counts.delete(zone);

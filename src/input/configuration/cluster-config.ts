@@ -52,18 +52,18 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
   const read = (clusterIPs: string, nodePorts: string | undefined, proxy: ProxyFlags): ClusterFacts => {
     return { ranges: rangesOf(clusterIPs, nodePorts), proxy, configures: true, isObject: false, place };
   };
-  const networking = fieldsOf(value['networking']);
-  const [services, pods] = [textOf(networking['serviceSubnet']), textOf(networking['podSubnet'])];
+  const networking = asMapping(value['networking']);
+  const [services, pods] = [textOfScalar(networking['serviceSubnet']), textOfScalar(networking['podSubnet'])];
   if (kind === 'ClusterConfiguration' && String(apiVersion).startsWith('kubeadm.k8s.io/')) {
-    const nodePorts = argumentsOf(fieldsOf(value['apiServer'])['extraArgs']).get('service-node-port-range');
+    const nodePorts = argumentsOf(asMapping(value['apiServer'])['extraArgs']).get('service-node-port-range');
     return read(services ?? '10.96.0.0/12', nodePorts, { proxyMode: 'iptables', clusterCidr: pods });
   }
   if (kind === 'Cluster' && String(apiVersion).startsWith('kind.x-k8s.io/')) {
     const pick = (v4: string, v6: string): string => {
-      const family = textOf(networking['ipFamily']);
+      const family = textOfScalar(networking['ipFamily']);
       return family === 'dual' ? `${v4},${v6}` : family === 'ipv6' ? v6 : v4;
     };
-    const proxyMode = textOf(networking['kubeProxyMode']) ?? 'iptables';
+    const proxyMode = textOfScalar(networking['kubeProxyMode']) ?? 'iptables';
     return read(services ?? pick('10.96.0.0/16', 'fd00:10:96::/112'), undefined, {
       ...(proxyMode === 'none' ? {} : { proxyMode }),
       clusterCidr: pods ?? pick('10.244.0.0/16', 'fd00:10:244::/56'),
@@ -72,11 +72,12 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
   const isBare = kind === undefined && apiVersion === undefined;
   if (!isBare || !k3sNames.some((name) => Object.hasOwn(value, name))) return undefined;
   const nodePorts =
-    textOf(value['service-node-port-range']) ?? argumentsOf(value['kube-apiserver-arg']).get('service-node-port-range');
+    textOfScalar(value['service-node-port-range']) ??
+    argumentsOf(value['kube-apiserver-arg']).get('service-node-port-range');
   const flags = [...argumentsOf(value['kube-proxy-arg'])].map(([name, text]) => [flagKey(name), text] as const);
-  return read(listOf(value['service-cidr']) ?? '10.43.0.0/16', nodePorts, {
+  return read(joinScalars(value['service-cidr']) ?? '10.43.0.0/16', nodePorts, {
     proxyMode: 'iptables',
-    clusterCidr: listOf(value['cluster-cidr']) ?? '10.42.0.0/16',
+    clusterCidr: joinScalars(value['cluster-cidr']) ?? '10.42.0.0/16',
     ...(Object.fromEntries(flags) as ProxyFlags),
   });
 }
@@ -107,10 +108,10 @@ function rangesOf(serviceClusterIpRange: string, nodePorts: string | undefined):
 }
 
 function readPrograms(object: JsonObject, place: ClusterFacts['place']): ClusterFacts | undefined {
-  const spec = fieldsOf(object['spec']);
-  const { containers } = object['kind'] === 'Pod' ? spec : fieldsOf(fieldsOf(spec['template'])['spec']);
+  const spec = asMapping(object['spec']);
+  const { containers } = object['kind'] === 'Pod' ? spec : asMapping(asMapping(spec['template'])['spec']);
   const programs = (Array.isArray(containers) ? containers : []).map((container) => {
-    const { command, args } = fieldsOf(container);
+    const { command, args } = asMapping(container);
     const words = [command, args].flatMap((list): readonly unknown[] => (Array.isArray(list) ? list : []));
     return words.flatMap((word) => (typeof word === 'string' ? word.split(/\s+/) : []));
   });
@@ -149,12 +150,12 @@ function argumentsOf(value: unknown): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const items: readonly unknown[] = Array.isArray(value)
     ? value
-    : Object.entries(fieldsOf(value))
-        .filter(([, each]) => textOf(each) !== undefined)
+    : Object.entries(asMapping(value))
+        .filter(([, each]) => textOfScalar(each) !== undefined)
         .map(([name, each]) => ({ name, value: each }));
   for (const [i, item] of items.entries()) {
-    const { name, value: given } = fieldsOf(item);
-    if (typeof name === 'string') found.set(name, textOf(given) ?? '');
+    const { name, value: given } = asMapping(item);
+    if (typeof name === 'string') found.set(name, textOfScalar(given) ?? '');
     if (typeof item !== 'string') continue;
     const [, flag, text] = /^(?:--)?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(item) ?? [];
     const next = items[i + 1];
@@ -165,17 +166,17 @@ function argumentsOf(value: unknown): ReadonlyMap<string, string> {
   return found;
 }
 
-function fieldsOf(value: unknown): JsonObject {
+function asMapping(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-function textOf(value: unknown): string | undefined {
+function textOfScalar(value: unknown): string | undefined {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-function listOf(value: unknown): string | undefined {
-  return Array.isArray(value) ? value.map((item) => textOf(item) ?? '').join(',') : textOf(value);
+function joinScalars(value: unknown): string | undefined {
+  return Array.isArray(value) ? value.map((item) => textOfScalar(item) ?? '').join(',') : textOfScalar(value);
 }
 
 /** The key that kubeadm uses in kube-proxy's ConfigMap. */
@@ -183,7 +184,7 @@ const usualKey = 'config.conf';
 
 /** The key is config.conf with kubeadm, config on EKS, others elsewhere. The kubeconfig beside it never names the kind. */
 function findConfigKeys(data: unknown): readonly string[] {
-  return Object.entries(fieldsOf(data)).flatMap(([key, text]) => {
+  return Object.entries(asMapping(data)).flatMap(([key, text]) => {
     if (typeof text !== 'string') return [];
     return key === usualKey || /KubeProxyConfiguration|kind: ClusterConfiguration/.test(text) ? [key] : [];
   });
@@ -196,12 +197,12 @@ interface Unpacked {
 
 /** The documents in a ConfigMap that kpc reads settings from, with their places in the file. */
 export function unpackConfigMap(document: InputDocument): Unpacked {
-  const { data } = fieldsOf(document.value);
-  const unpacked = findConfigKeys(data).map((key) => unpackKey(document, key, String(fieldsOf(data)[key])));
+  const { data } = asMapping(document.value);
+  const unpacked = findConfigKeys(data).map((key) => unpackKey(document, key, String(asMapping(data)[key])));
   const documents = unpacked.flatMap((each) => each.documents);
   return {
     documents: documents.filter(({ value }) =>
-      /^(?:KubeProxy|Cluster)Configuration$/.test(String(fieldsOf(value)['kind'])),
+      /^(?:KubeProxy|Cluster)Configuration$/.test(String(asMapping(value)['kind'])),
     ),
     diagnostics: unpacked.flatMap((each) => each.diagnostics),
   };

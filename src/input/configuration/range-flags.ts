@@ -40,7 +40,7 @@ export function parseAssignmentRanges(flags: RangeFlags): ParsedRanges {
     return parsed;
   };
   const clusterIPs = read('--service-cluster-ip-range', flags.serviceClusterIpRange, parseOneOfEachFamily) ?? [];
-  const nodePorts = read('--service-node-port-range', flags.serviceNodePortRange, parsePortRange);
+  const nodePorts = read('--service-node-port-range', flags.serviceNodePortRange, parseNodePortRange);
   const loadBalancerIPs = read('--load-balancer-ip-range', flags.loadBalancerIpRange, parseNetworks);
   return { ranges: { clusterIPs, nodePorts, ...(loadBalancerIPs && { loadBalancerIPs }) }, diagnostics };
 }
@@ -56,7 +56,7 @@ function parseOneOfEachFamily(text: string): readonly Network[] | undefined {
 }
 
 /** "30000-32767", or "30000+2767" with the size less one, as kube-apiserver takes it. */
-function parsePortRange(text: string): PortRange | undefined {
+function parseNodePortRange(text: string): PortRange | undefined {
   const match = /^\s*(\d{1,5})\s*([-+])\s*(\d{1,5})\s*$/.exec(text);
   if (!match) return undefined;
   const first = Number(match[1]);

@@ -21,7 +21,7 @@ import {
 import { featureGatesField, featureGatesFlag } from '../../settings/feature-gates.ts';
 import {
   onCommandLine,
-  refuse,
+  refuseSetting,
   refuseValue,
   readSwitch,
   splitList,
@@ -74,14 +74,14 @@ type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
 /** The configuration's gates, overridden by the flag's. Reports or leaves out those with which the release's kube-proxy does not start. */
 function readFeatureGates(source: GatesSource, release: Release, refused: 'reported' | 'left-out'): FeatureGates {
   const configured = Object.entries(source.field(featureGatesField) ?? {});
-  const flagged = new Map((source.flag(featureGatesFlag) ?? []).flatMap((text) => readGate(source, text)));
+  const flagged = new Map((source.flag(featureGatesFlag) ?? []).flatMap((text) => parseGateSetting(source, text)));
   const gates = new Map([...configured.map(([name, isOn]) => [name, isOn ?? false] as const), ...flagged]);
   const faults = findGateFaults(gates, release);
   if (refused === 'left-out') return withoutFaults(gates, faults);
   for (const fault of faults) {
     const gate = culpritsOf(fault).find((name) => gates.has(name)) ?? '';
     const place = flagged.has(gate) ? onCommandLine : { path: [...featureGatesField.path, gate] };
-    refuse(source, place, 'bad-feature-gate', fault);
+    refuseSetting(source, place, 'bad-feature-gate', fault);
   }
   return gates;
 }
@@ -98,7 +98,7 @@ function withoutFaults(gates: FeatureGates, faults: readonly GateFault[]): Featu
 }
 
 /** Parses "Name=true", blanks allowed around both; empty if blank or wrong. */
-function readGate(source: GatesSource, text: string): readonly (readonly [name: string, isOn: boolean])[] {
+function parseGateSetting(source: GatesSource, text: string): readonly (readonly [name: string, isOn: boolean])[] {
   if (text.trim() === '') return [];
   const [name = '', ...values] = text.split('=');
   const isOn = readSwitch(values.join('=').trim());
@@ -151,8 +151,8 @@ export function resolveSettings(
       const value = (flags as Readonly<Record<string, unknown>>)[key] ?? undefined;
       return (kind === 'list' && value !== undefined ? splitList(value as string) : value) as never;
     },
-    field: ({ path }) => findField(config?.object, path) as never,
-    hasSection: (name) => findField(config?.object, [name]) !== undefined,
+    field: ({ path }) => valueAtPath(config?.object, path) as never,
+    hasSection: (name) => valueAtPath(config?.object, [name]) !== undefined,
     report: (fault) => {
       if (fault.path && config?.source.isDoubtful?.(fault.path)) return;
       // Flags are few, as a command line is short.
@@ -172,7 +172,7 @@ export function resolveSettings(
 }
 
 /** Undefined if unset or null. */
-function findField(config: unknown, path: readonly string[]): unknown {
+function valueAtPath(config: unknown, path: readonly string[]): unknown {
   let value = config;
   for (const name of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;

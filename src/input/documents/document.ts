@@ -1,4 +1,4 @@
-import type { FieldPath, Source } from '../../cluster/objects.ts';
+import type { FieldPath, ObjectSource } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
 import { locateInJson, type FieldLocator, type PositionOf } from '../../base/json/locate.ts';
 import type { Span, TextFile } from './text-file.ts';
@@ -6,7 +6,7 @@ import { findList } from '../yaml/long-list.ts';
 import { locateInYaml } from '../yaml/fast-reader.ts';
 
 /** A Source that can also point at a field's name: for fields that should not be there. */
-export interface InputSource extends Source {
+export interface InputSource extends ObjectSource {
   keyPlace(path: FieldPath): Place;
   /** A number exactly as written; undefined if it is not written at that field. */
   written(path: FieldPath): string | undefined;

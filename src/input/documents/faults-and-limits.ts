@@ -33,7 +33,7 @@ export function oddYaml(offset: number, what: string): SyntaxFault {
 }
 
 /** Stops parsing because of what is at the offset. */
-export function refuse(offset: number, what: string): never {
+export function refuseYaml(offset: number, what: string): never {
   throw new Refusal(oddYaml(offset, what));
 }
 

@@ -1,7 +1,7 @@
 // Splits files into YAML and JSON documents and parses them.
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 import { findRepeatedKeys, skipValue } from '../../base/json/locate.ts';
-import { describeConflict, type Span, type TextFile } from './text-file.ts';
+import { diagnoseMergeConflict, type Span, type TextFile } from './text-file.ts';
 import { tooDeep, mostJsonValues, tooLong, type SyntaxFault } from './faults-and-limits.ts';
 import { diagnoseFault, Tally, type Finding } from '../../base/findings/finding.ts';
 import { DocumentSource, placeAt, type InputDocument } from './document.ts';
@@ -118,14 +118,14 @@ export function takeDocuments(
     const parsed = readYaml(file.text, span);
     if (parsed.faults && isOfNoUse(file.text.slice(span.start, span.end))) return;
     if (parsed.kind === 'faults' || (parsed.faults && parsed.isUncertain)) {
-      if (broken.length <= mostBroken) broken.push([span.start, faultsOf(file, span, parsed.faults ?? [])]);
+      if (broken.length <= mostBroken) broken.push([span.start, faultsInSpan(file, span, parsed.faults ?? [])]);
       return;
     }
     if (parsed.faults) faulty.push([span.start, parsed.faults]);
     if (parsed.value !== null && !(parsed.faults && leavesOut))
       take({ file, value: parsed.value, source: new DocumentSource(file, span, 'yaml') });
   });
-  const conflict = broken.length > 0 ? describeConflict(file.name, file.text) : undefined;
+  const conflict = broken.length > 0 ? diagnoseMergeConflict(file.name, file.text) : undefined;
   if (conflict) return { diagnostics: [...diagnostics, conflict], areApart: false };
   const areApart =
     diagnostics.length === 0 && json.broken === undefined && !json.isTooLong && broken.length <= mostBroken;
@@ -138,7 +138,7 @@ export function takeDocuments(
 }
 
 /** Reports in terms of JSON if the document is meant as JSON. */
-function faultsOf(file: TextFile, span: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
+function faultsInSpan(file: TextFile, span: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
   const text = file.text.slice(span.start, span.end);
   const isMeantAsJson = !file.hasByteOrderMark && (file.name.endsWith('.json') || /^[^\S\uFEFF]*\{\s*"/.test(text));
   if (faults.some(({ code }) => code === tooDeep.code || code === 'too-long')) return faults;

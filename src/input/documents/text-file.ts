@@ -89,7 +89,7 @@ export class TextFile {
 }
 
 /** A finding if Git marks a merge conflict in the text. `file`: its name. */
-export function describeConflict(file: string, text: string): Finding | undefined {
+export function diagnoseMergeConflict(file: string, text: string): Finding | undefined {
   const line = findConflict(text);
   return line === undefined ? undefined : diagnose('merge-conflict', {}, placeAtLine(file, line));
 }

@@ -30,7 +30,7 @@ export class IgnorePatterns {
   /** The last matching pattern wins. */
   #judge(path: readonly string[], isFolder: boolean): IgnoreDecision {
     const found = this.#patterns.findLast(
-      ({ isForFolders, names }) => (isFolder || !isForFolders) && fits(names, path),
+      ({ isForFolders, names }) => (isFolder || !isForFolders) && fitsGlob(names, path),
     );
     return found && (found.isNegated ? 'unignored' : 'ignored');
   }
@@ -49,11 +49,11 @@ function readPattern(line: string): Pattern | undefined {
   // A pattern without a slash matches at any depth; "a/**" matches what is in the folder, not the folder.
   const deep = path.includes('/') ? parts : ['**', ...parts];
   const whole = deep.at(-1) === '**' ? [...deep, '*'] : deep;
-  return { isNegated, isForFolders, names: whole.map((part) => (part === '**' ? undefined : readName(part))) };
+  return { isNegated, isForFolders, names: whole.map((part) => (part === '**' ? undefined : readNamePattern(part))) };
 }
 
 /** Parses one name's pattern: characters, perhaps escaped, "?", "*", and classes such as "[!a-z_]". */
-function readName(pattern: string): (name: string) => boolean {
+function readNamePattern(pattern: string): (name: string) => boolean {
   const tokens = pattern.matchAll(/\[([!^]?)(\]?[^\]]*)\]|\\?(.)/gs);
   const glob = Array.from(tokens, ([token, negated = '', members, char]) => {
     if (token === '*') return undefined;
@@ -63,11 +63,11 @@ function readName(pattern: string): (name: string) => boolean {
     return (other: string) =>
       ranges.some(([, first = '', last = first]) => first <= other && other <= last) === (negated === '');
   });
-  return (name) => fits(glob, [...name]);
+  return (name) => fitsGlob(glob, [...name]);
 }
 
 /** Greedy with backtracking to the last wildcard only, which is enough. */
-function fits<Item>(glob: Glob<Item>, items: readonly Item[]): boolean {
+function fitsGlob<Item>(glob: Glob<Item>, items: readonly Item[]): boolean {
   let [at, item, wildcard, resume] = [0, 0, -1, 0];
   while (item < items.length) {
     const part = glob[at];

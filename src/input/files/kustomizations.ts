@@ -2,7 +2,7 @@ import { baseName, folderOf, resolvePath } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';
-import { isPlain } from './not-manifests.ts';
+import { isPlainWord } from './not-manifests.ts';
 
 /** In a file of kustomize's own name, a document needs no kind. */
 export function isKustomization({ file, value }: InputDocument): boolean {
@@ -45,7 +45,7 @@ export function findPatchFiles(kustomizations: readonly InputDocument[]): Readon
 }
 
 /** Files and all their parent folders. */
-function placesOf(files: readonly string[]): ReadonlySet<string> {
+function foldersAbove(files: readonly string[]): ReadonlySet<string> {
   const places = new Set<string>();
   for (const file of files) {
     for (let place = resolvePath('.', file); !places.has(place); place = folderOf(place)) places.add(place);
@@ -70,37 +70,37 @@ export function describeKustomizations(
   kustomizations: readonly InputDocument[],
   { files, ofServices, isShown, into }: ReadTree,
 ): readonly Finding[] {
-  const known = placesOf(files);
+  const known = foldersAbove(files);
   const inFolders = kustomizations.filter(({ file }) => file.origin !== undefined);
   const missing = inFolders.flatMap((each) => {
     const lacks = resourcesOf(each).filter(({ place }) => !known.has(place));
     return lacks.length > 0 ? [{ kustomization: each, lacks: lacks.map(({ written }) => written) }] : [];
   });
-  const serving = placesOf(ofServices);
+  const serving = foldersAbove(ofServices);
   const changing = kustomizations.filter((each) => {
     const { kind } = each.value as Readonly<Record<string, unknown>>;
     const takes = pathsIn(each, ['resources', 'bases']).some(({ place }) => serving.has(place));
-    return kind !== 'Component' && takes && changesOf(each.value).length > 0;
+    return kind !== 'Component' && takes && changingFieldsOf(each.value).length > 0;
   });
-  return [...describeMissing(missing, isShown, into), ...describeChanging(changing, into)];
+  return [...diagnoseIncomplete(missing, isShown, into), ...describeChanging(changing, into)];
 }
 
-function describeMissing(
+function diagnoseIncomplete(
   [first, ...others]: readonly { readonly kustomization: InputDocument; readonly lacks: readonly string[] }[],
   isShown: boolean,
   into: string,
 ): readonly Finding[] {
   if (!first) return [];
   const { kustomization, lacks } = first;
-  const folderWord = wordOf(folderOf(kustomization.file.name));
+  const folderWord = printFolder(folderOf(kustomization.file.name));
   const details = { lacks, more: others.length, folderWord, into, isShown };
   return [diagnose('incomplete-kustomization', details, kustomization.source.place(['resources']))];
 }
 
 function describeChanging([first, ...others]: readonly InputDocument[], into: string): readonly Finding[] {
   if (!first) return [];
-  const fields = changesOf(first.value);
-  const details = { fields, more: others.length, folderWord: wordOf(folderOf(first.file.name)), into };
+  const fields = changingFieldsOf(first.value);
+  const details = { fields, more: others.length, folderWord: printFolder(folderOf(first.file.name)), into };
   return [diagnose('kustomized', details, first.source.keyPlace(fields.slice(0, 1)))];
 }
 
@@ -118,7 +118,7 @@ export function findBuilder(kustomizations: readonly InputDocument[], file: stri
   const [root, ...others] = [...reaching]
     .map((each) => folderOf(each.file.name))
     .filter((folder) => !taken.has(resolvePath('.', folder)));
-  return root === undefined || others.length > 0 ? undefined : wordOf(root);
+  return root === undefined || others.length > 0 ? undefined : printFolder(root);
 }
 
 /** The folder of the least deep kustomization.yaml; undefined if there is none. */
@@ -127,11 +127,11 @@ export function findOutermost(files: readonly string[]): string | undefined {
   const [outermost] = files
     .filter((name) => /^kustomization\.ya?ml$/.test(baseName(name)))
     .toSorted((a, b) => depth(a) - depth(b) || (a < b ? -1 : 1));
-  return outermost === undefined ? undefined : wordOf(folderOf(outermost));
+  return outermost === undefined ? undefined : printFolder(folderOf(outermost));
 }
 
-function wordOf(folder: string): string {
-  return isPlain(folder) ? folder : 'FOLDER';
+function printFolder(folder: string): string {
+  return isPlainWord(folder) ? folder : 'FOLDER';
 }
 
 /** Fields that change a Service's name, namespace or Pods. */
@@ -150,7 +150,7 @@ const changingFields = [
   'transformers',
 ] as const;
 
-function changesOf(value: unknown): readonly string[] {
+function changingFieldsOf(value: unknown): readonly string[] {
   if (!isObject(value)) return [];
   return changingFields.filter((name) => {
     const set = value[name];

@@ -35,10 +35,15 @@ export function listFolder(folder: string, exclude: readonly string[], tree: Fil
   const ignored: string[] = [];
   const isExcluded = excludedBy(exclude, tree.locate(folder));
   /** `own`: the chart whose templates these are. `parent`: the chart that has this one in charts/, and renders it too. */
-  const visit = (path: string, own: Chart | undefined, parent: Chart | undefined, inherited: readonly Rule[]): void => {
+  const visit = (
+    path: string,
+    own: Chart | undefined,
+    parent: Chart | undefined,
+    inherited: readonly IgnoreRule[],
+  ): void => {
     const entries = tree.list(path);
     const names = entries.map(({ name }) => name);
-    const rules = [...inherited, ...rulesOf(path, names, tree)];
+    const rules = [...inherited, ...ignoreRulesOf(path, names, tree)];
     if (path !== folder && isCompiled(path, entries, tree)) return;
     const chart = names.includes('Chart.yaml') ? (parent ?? { path, name: nameOfChart(path, tree) }) : undefined;
     for (const entry of entries) {
@@ -47,7 +52,7 @@ export function listFolder(folder: string, exclude: readonly string[], tree: Fil
       const isFolder = entry.isDirectory();
       if (!isFolder && (!manifestName.test(entry.name) || entry.name === kpcYaml)) continue;
       if (isExcluded(located, isFolder)) continue;
-      if (matches(rules, located, isFolder)) ignored.push(isFolder ? child + sep : child);
+      if (isIgnored(rules, located, isFolder)) ignored.push(isFolder ? child + sep : child);
       else if (isFolder) {
         const isPart = (name: string): boolean => chart !== undefined && entry.name === name;
         visit(child, isPart('templates') ? chart : own, isPart('charts') ? chart : parent, rules);
@@ -56,7 +61,7 @@ export function listFolder(folder: string, exclude: readonly string[], tree: Fil
   };
   const rulesAbove = above(tree.locate(folder)).flatMap((located) => {
     const path = tree.pathAt(located);
-    return rulesOf(
+    return ignoreRulesOf(
       path,
       tree.list(path).map(({ name }) => name),
       tree,
@@ -69,8 +74,8 @@ export function listFolder(folder: string, exclude: readonly string[], tree: Fil
 /** Tests absolute paths below a folder against patterns relative to the working folder or to that folder. */
 export function excludedBy(patterns: readonly string[], folder: string): (path: string, isFolder: boolean) => boolean {
   const bases = patterns.length === 0 ? [] : [resolve('.'), folder];
-  const rules = bases.map((base) => rule(base, patterns, () => '--exclude'));
-  return (path, isFolder) => matches(rules, path, isFolder);
+  const rules = bases.map((base) => ignoreRule(base, patterns, () => '--exclude'));
+  return (path, isFolder) => isIgnored(rules, path, isFolder);
 }
 
 interface Chart {
@@ -98,7 +103,7 @@ function above(folder: string): readonly string[] {
 }
 
 /** Patterns, and the folder they are relative to. */
-interface Rule {
+interface IgnoreRule {
   readonly base: string;
   readonly patterns: IgnorePatterns;
 }
@@ -109,13 +114,13 @@ const mostPatterns = 1000;
 /** Too many patterns to compare names with. */
 export class BadPattern extends Error {}
 
-function rule(base: string, patterns: readonly string[], place: (index: number) => string): Rule {
+function ignoreRule(base: string, patterns: readonly string[], place: (index: number) => string): IgnoreRule {
   if (patterns.length > mostPatterns)
     throw new BadPattern(`${place(mostPatterns)}: more than ${mostPatterns} patterns`);
   return { base, patterns: new IgnorePatterns(patterns) };
 }
 
-function rulesOf(folder: string, names: readonly string[], tree: FileTree): readonly Rule[] {
+function ignoreRulesOf(folder: string, names: readonly string[], tree: FileTree): readonly IgnoreRule[] {
   if (!names.includes(ignoreFile)) return [];
   const path = tree.join(folder, ignoreFile);
   // A folder of that name holds no patterns.
@@ -123,11 +128,11 @@ function rulesOf(folder: string, names: readonly string[], tree: FileTree): read
   if (tree.isForeignLink(path))
     throw new UnreadableFile(path, `its ${ignoreFile} is a link to something outside the repository`);
   const lines = tree.read(path, largestIgnoreFile).toString('utf8').split(/\r?\n/);
-  return [rule(tree.locate(folder), lines, (index) => `${path}:${index + 1}`)];
+  return [ignoreRule(tree.locate(folder), lines, (index) => `${path}:${index + 1}`)];
 }
 
 /** `path` is absolute. As in git, deeper files override those further up. */
-function matches(rules: readonly Rule[], path: string, isFolder: boolean): boolean {
+function isIgnored(rules: readonly IgnoreRule[], path: string, isFolder: boolean): boolean {
   let isMatch = false;
   for (const { base, patterns } of rules) {
     const below = relative(base, path).split(sep).join('/');

@@ -8,7 +8,7 @@ import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding
 import type { FileProblem } from '../../base/findings/files.ts';
 import { isLink, disk, type FileTree, type Trees } from './file-tree.ts';
 import { BadPattern, ignoreFile, isInside, type ListedFile, listFolder } from './list-files.ts';
-import { describeConflict, TextFile, type FolderOrigin, type LoadedFiles } from '../documents/text-file.ts';
+import { diagnoseMergeConflict, TextFile, type FolderOrigin, type LoadedFiles } from '../documents/text-file.ts';
 
 export type Stdin = string | Uint8Array;
 
@@ -60,14 +60,14 @@ export function loadFile(path: string, stdin?: Stdin, tree: FileTree = disk): Te
 function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFile | Finding {
   try {
     const file = decodeFile(path, read(), origin);
-    return (file instanceof TextFile ? describeConflict(path, file.text) : undefined) ?? file;
+    return (file instanceof TextFile ? diagnoseMergeConflict(path, file.text) : undefined) ?? file;
   } catch (error) {
-    return fileError(path, findMistake(path) ?? explainSystemError(path, error));
+    return fileError(path, findPathMistake(path) ?? explainSystemError(path, error));
   }
 }
 
 /** Recognises a URL or pattern in place of a file: kpc never opens a connection, and leaves patterns to the shell. */
-function findMistake(path: string): FileProblem | undefined {
+function findPathMistake(path: string): FileProblem | undefined {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return { problem: 'url', path };
   return /[*?[\]{}]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }
@@ -97,7 +97,7 @@ function listFiles(
     }
     return inside;
   } catch (error) {
-    diagnostics.push(fileError(source, findMistake(source) ?? explainSystemError(source, error)));
+    diagnostics.push(fileError(source, findPathMistake(source) ?? explainSystemError(source, error)));
     return [];
   }
 }

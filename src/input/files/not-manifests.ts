@@ -12,7 +12,7 @@ const otherFiles = /^(?:Chart\.(?:ya?ml|lock)|values[^/]*\.ya?ml|kustomization\.
  * Whether a document in a folder's file is clearly another program's: not a mapping, or nothing in it marks a Kubernetes object. A marked
  * object without a kind is an error.
  */
-export function isForeign({ file, value }: InputDocument): boolean {
+export function isForeignDocument({ file, value }: InputDocument): boolean {
   if (!file.origin) return false;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return true;
   const { apiVersion, kind } = value as Readonly<Record<string, unknown>>;
@@ -102,22 +102,26 @@ export function describeTemplates(
 ): readonly { readonly diagnostic: Finding; readonly files: number }[] {
   const groups = groupBy(templates, ({ file: { origin, name } }) => origin?.chart ?? origin?.folder ?? name);
   return [...groups.values()].map((group) => {
-    return { diagnostic: describe(group[0], group.length, isLeftOut, into), files: group.length };
+    return { diagnostic: diagnoseTemplate(group[0], group.length, isLeftOut, into), files: group.length };
   });
 }
 
-function describe({ file, offset, mark }: Template, count: number, isLeftOut: boolean, into: string): Finding {
+function diagnoseTemplate({ file, offset, mark }: Template, count: number, isLeftOut: boolean, into: string): Finding {
   const { chart, chartName, folder } = file.origin ?? {};
   const place = placeAt(file, offset);
   const common = { count, folder, isLeftOut, into };
   if (chart === undefined) return diagnose('unrendered-template', { ...common, mark }, place);
   const below = folder === undefined ? '' : pathBelow(folder, chart);
-  const words = ['helm template', ...(chartName === undefined ? [] : [chartName]), isPlain(chart) ? chart : 'CHART'];
-  const exclude = below !== '' && isPlain(below) ? below : undefined;
+  const words = [
+    'helm template',
+    ...(chartName === undefined ? [] : [chartName]),
+    isPlainWord(chart) ? chart : 'CHART',
+  ];
+  const exclude = below !== '' && isPlainWord(below) ? below : undefined;
   return diagnose('unrendered-template', { ...common, mark, chart, render: words.join(' '), exclude }, place);
 }
 
 /** Whether a shell needs no quotes around the word. */
-export function isPlain(word: string): boolean {
+export function isPlainWord(word: string): boolean {
   return /^[\w./@%+,][\w./@%+,-]{0,199}$/.test(word);
 }

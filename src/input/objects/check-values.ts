@@ -77,20 +77,20 @@ export function readMetadata(
   return {
     name,
     namespace: namespace ?? given,
-    labels: readTexts(raw?.labels),
-    annotations: readTexts(raw?.annotations),
+    labels: textsWithoutNull(raw?.labels),
+    annotations: textsWithoutNull(raw?.annotations),
   };
 }
 
-type Texts = Readonly<Record<string, string>>;
+type StringMap = Readonly<Record<string, string>>;
 
-const noTexts: Texts = {};
+const noTexts: StringMap = {};
 
 /** Null counts as the empty text, as for Kubernetes. */
-export function readTexts(map: Readonly<Record<string, string | null>> | null | undefined): Texts {
+export function textsWithoutNull(map: Readonly<Record<string, string | null>> | null | undefined): StringMap {
   let texts: Record<string, string> | undefined;
   for (const name in map) if (map[name] === null) (texts ??= { ...map } as Record<string, string>)[name] = '';
-  return texts ?? (map as Texts | null | undefined) ?? noTexts;
+  return texts ?? (map as StringMap | null | undefined) ?? noTexts;
 }
 
 /** Parses as kube-proxy does; for anything else reports an error and returns undefined. */

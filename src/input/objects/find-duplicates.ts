@@ -7,7 +7,7 @@ import type { Location, Place } from '../../kernel/place.ts';
 import type { CollectedObjects } from './read-objects.ts';
 import type { InputDocument } from '../documents/document.ts';
 import { findBuilder } from '../files/kustomizations.ts';
-import { isPlain } from '../files/not-manifests.ts';
+import { isPlainWord } from '../files/not-manifests.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
 
 interface Duplicate {
@@ -86,7 +86,7 @@ function describeGroup(
   // Only files found in a folder can be excluded; others were named.
   const origin = otherFolder === folder ? undefined : origins.get(group[0].place.file);
   const pattern = origin && pathBelow(origin.folder, folder);
-  const leaveOut = origin && advice && { ...advice, pattern: pattern && isPlain(pattern) ? pattern : undefined };
+  const leaveOut = origin && advice && { ...advice, pattern: pattern && isPlainWord(pattern) ? pattern : undefined };
   const describe = (
     { kind, name, first: { file, line }, place }: Duplicate,
     several: Pick<DuplicateObject, 'among' | 'files'> = {},

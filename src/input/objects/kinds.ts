@@ -74,7 +74,7 @@ interface Kind {
   readonly read: (value: unknown, report: Report, readers: Readers, into: ObjectLists) => void;
 }
 
-function kindOf<Name extends keyof RawObjects, List extends keyof ObjectTypes>(
+function defineKind<Name extends keyof RawObjects, List extends keyof ObjectTypes>(
   group: Kind['group'],
   list: List,
   versions: readonly string[],
@@ -97,17 +97,19 @@ function kindOf<Name extends keyof RawObjects, List extends keyof ObjectTypes>(
 
 /** Clusters before 1.16 served the old versions. */
 function workload(kind: WorkloadKind, ...versions: readonly string[]): Kind {
-  return kindOf('workloads', 'workloads', versions, 'Workload', (raw, report, names) => {
+  return defineKind('workloads', 'workloads', versions, 'Workload', (raw, report, names) => {
     return readWorkload(kind, raw, report, names);
   });
 }
 
-function route(kind: (typeof routeKinds)[number], ...versions: readonly string[]): Kind {
-  return kindOf('traffic', 'ingresses', versions, 'Route', (raw, report, names) => readRoute(kind, raw, report, names));
+function defineRouteKind(kind: (typeof routeKinds)[number], ...versions: readonly string[]): Kind {
+  return defineKind('traffic', 'ingresses', versions, 'Route', (raw, report, names) =>
+    readRoute(kind, raw, report, names),
+  );
 }
 
 function listenerSet(version: string): Kind {
-  return kindOf('traffic', 'gateways', [version], 'Gateway', readListenerSet);
+  return defineKind('traffic', 'gateways', [version], 'Gateway', readListenerSet);
 }
 
 const [gateways, gatewaysBeta, gatewaysAlpha] = ['v1', 'v1beta1', 'v1alpha2'].map(
@@ -119,13 +121,13 @@ const apps = ['apps/v1', 'apps/v1beta2'] as const;
 const networking = 'networking.k8s.io/v1';
 
 const kinds: Readonly<Record<string, Kind>> = {
-  Service: kindOf('always', 'services', ['v1'], 'Service', readService),
-  EndpointSlice: kindOf('always', 'slices', [slice], 'EndpointSlice', readEndpointSlice),
-  Endpoints: kindOf('always', 'endpoints', ['v1'], 'Endpoints', readEndpoints),
-  Node: kindOf('always', 'nodes', ['v1'], 'Node', readNode),
-  ServiceCIDR: kindOf('always', 'serviceCidrs', [networking, `${networking}beta1`], 'ServiceCIDR', readServiceCidr),
-  Pod: kindOf('always', 'pods', ['v1'], 'Pod', readPod),
-  KubeProxyConfiguration: kindOf(
+  Service: defineKind('always', 'services', ['v1'], 'Service', readService),
+  EndpointSlice: defineKind('always', 'slices', [slice], 'EndpointSlice', readEndpointSlice),
+  Endpoints: defineKind('always', 'endpoints', ['v1'], 'Endpoints', readEndpoints),
+  Node: defineKind('always', 'nodes', ['v1'], 'Node', readNode),
+  ServiceCIDR: defineKind('always', 'serviceCidrs', [networking, `${networking}beta1`], 'ServiceCIDR', readServiceCidr),
+  Pod: defineKind('always', 'pods', ['v1'], 'Pod', readPod),
+  KubeProxyConfiguration: defineKind(
     'always',
     'configs',
     ['kubeproxy.config.k8s.io/v1alpha1'],
@@ -138,36 +140,36 @@ const kinds: Readonly<Record<string, Kind>> = {
   ReplicaSet: workload('ReplicaSet', ...apps, 'extensions/v1beta1'),
   ReplicationController: workload('ReplicationController', 'v1'),
   Job: workload('Job', 'batch/v1'),
-  HorizontalPodAutoscaler: kindOf(
+  HorizontalPodAutoscaler: defineKind(
     'workloads',
     'autoscalers',
     ['autoscaling/v2', 'autoscaling/v1', 'autoscaling/v2beta2'],
     'Autoscaler',
     readAutoscaler,
   ),
-  NetworkPolicy: kindOf('traffic', 'policies', [networking], 'NetworkPolicy', readNetworkPolicy),
-  Ingress: kindOf('traffic', 'ingresses', [networking], 'Ingress', readIngress),
-  HTTPRoute: route('HTTPRoute', gateways, gatewaysBeta, gatewaysAlpha),
-  GRPCRoute: route('GRPCRoute', gateways, gatewaysAlpha),
-  TLSRoute: route('TLSRoute', gateways, 'gateway.networking.k8s.io/v1alpha3', gatewaysAlpha),
-  TCPRoute: route('TCPRoute', gateways, gatewaysAlpha),
-  UDPRoute: route('UDPRoute', gateways, gatewaysAlpha),
-  Gateway: kindOf('traffic', 'gateways', [gateways, gatewaysBeta, gatewaysAlpha], 'Gateway', readGateway),
+  NetworkPolicy: defineKind('traffic', 'policies', [networking], 'NetworkPolicy', readNetworkPolicy),
+  Ingress: defineKind('traffic', 'ingresses', [networking], 'Ingress', readIngress),
+  HTTPRoute: defineRouteKind('HTTPRoute', gateways, gatewaysBeta, gatewaysAlpha),
+  GRPCRoute: defineRouteKind('GRPCRoute', gateways, gatewaysAlpha),
+  TLSRoute: defineRouteKind('TLSRoute', gateways, 'gateway.networking.k8s.io/v1alpha3', gatewaysAlpha),
+  TCPRoute: defineRouteKind('TCPRoute', gateways, gatewaysAlpha),
+  UDPRoute: defineRouteKind('UDPRoute', gateways, gatewaysAlpha),
+  Gateway: defineKind('traffic', 'gateways', [gateways, gatewaysBeta, gatewaysAlpha], 'Gateway', readGateway),
   ListenerSet: listenerSet(gateways),
   XListenerSet: listenerSet('gateway.networking.x-k8s.io/v1alpha1'),
-  ReferenceGrant: kindOf(
+  ReferenceGrant: defineKind(
     'traffic',
     'referenceGrants',
     [gateways, gatewaysBeta, gatewaysAlpha],
     'ReferenceGrant',
     readReferenceGrant,
   ),
-  Namespace: kindOf('traffic', 'namespaces', ['v1'], 'Namespace', (raw, report, names) => {
+  Namespace: defineKind('traffic', 'namespaces', ['v1'], 'Namespace', (raw, report, names) => {
     return readNamespace(raw, report, names);
   }),
 };
 
-export function emptyLists(): ObjectLists {
+export function emptyObjectLists(): ObjectLists {
   const lists = Object.values(kinds).map(({ list }) => [list, []] as const);
   return Object.fromEntries(lists) as unknown as ObjectLists;
 }

@@ -40,16 +40,18 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
   if (raw.ports) checkPortNumbers(raw.ports, report);
   if (ports.length > 1) checkPortNames(ports, report);
-  const endpoints = (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names));
+  const endpoints = (raw.endpoints ?? none).map((endpoint, i) =>
+    readSliceEndpoint(endpoint, addressType, i, report, names),
+  );
   // The size does not matter if there are other errors.
-  if (!report.hasErrors) checkSize(raw, report);
+  if (!report.hasErrors) checkSliceSize(raw, report);
   return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
 }
 
 /** The API server's limits for a slice: no cluster has more, though kube-proxy would accept it. */
 const most = { endpoints: 1000, ports: 20_000 };
 
-function checkSize(slice: RawEndpointSlice, report: Report): void {
+function checkSliceSize(slice: RawEndpointSlice, report: Report): void {
   for (const field of ['endpoints', 'ports'] as const) {
     const [count, limit] = [slice[field]?.length ?? 0, most[field]];
     if (count > limit) report.add([field], 'too-many', { object: 'EndpointSlice', field, count, limit });
@@ -89,7 +91,7 @@ function readEndpointPorts(raw: readonly RawEndpointPort[], path: FieldPath, rep
   });
 }
 
-function readEndpoint(
+function readSliceEndpoint(
   raw: RawSliceEndpoint,
   addressType: EndpointSlice['addressType'] | undefined,
   index: number,
@@ -191,8 +193,12 @@ export function readEndpoints(raw: RawEndpoints, report: Report, names: CommonNa
   return {
     metadata: readMetadata(raw.metadata, 'subdomain', report, names),
     subsets: (raw.subsets ?? []).map((subset, i) => ({
-      addresses: readAddresses(subset.addresses ?? [], ['subsets', i, 'addresses'], report),
-      notReadyAddresses: readAddresses(subset.notReadyAddresses ?? [], ['subsets', i, 'notReadyAddresses'], report),
+      addresses: readEndpointAddresses(subset.addresses ?? [], ['subsets', i, 'addresses'], report),
+      notReadyAddresses: readEndpointAddresses(
+        subset.notReadyAddresses ?? [],
+        ['subsets', i, 'notReadyAddresses'],
+        report,
+      ),
       ports: readSubsetPorts(subset.ports ?? [], ['subsets', i, 'ports'], report),
     })),
   };
@@ -210,7 +216,7 @@ function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, repor
   return ports;
 }
 
-function readAddresses(raw: readonly RawEndpointAddress[], path: FieldPath, report: Report): EndpointAddress[] {
+function readEndpointAddresses(raw: readonly RawEndpointAddress[], path: FieldPath, report: Report): EndpointAddress[] {
   return raw.map(({ ip, hostname, nodeName }, i) => {
     checkHostAddress(ip ?? '', [...path, i, 'ip'], report);
     if (hostname) checkName(hostname, 'label', [...path, i, 'hostname'], report);

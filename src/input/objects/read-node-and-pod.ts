@@ -28,10 +28,10 @@ import {
   checkNetwork,
   type CommonNames,
   readMetadata,
-  readTexts,
+  textsWithoutNull,
 } from './check-values.ts';
 import type { Report } from './report.ts';
-import { readSelector } from './read-traffic.ts';
+import { readLabelSelector } from './read-traffic.ts';
 import type { RawAutoscaler, RawNode, RawPod, RawPodSpec, RawPodStatus, RawWorkload } from './shapes/node.ts';
 import type { RawCondition, RawMetadata } from './shapes/shared.ts';
 import type { Address } from '../../kernel/address.ts';
@@ -65,7 +65,7 @@ export function readNode(raw: RawNode, report: Report, names: CommonNames): Node
     kernelVersion: kernelVersion || undefined,
     podCIDRs,
     addresses,
-    ready: isReady(raw.status?.conditions ?? []),
+    ready: saysReady(raw.status?.conditions ?? []),
     nanoCPUs: readCPUs(raw.status?.allocatable?.cpu ?? '', report),
     taints: readTaints(raw),
   };
@@ -78,7 +78,7 @@ function readTaints({ spec }: RawNode): readonly Taint[] {
   });
 }
 
-function isReady(conditions: readonly RawCondition[]): boolean {
+function saysReady(conditions: readonly RawCondition[]): boolean {
   return conditions.find(({ type }) => type === 'Ready')?.status === 'True';
 }
 
@@ -179,9 +179,9 @@ function readNodeTerms({ nodeSelector, affinity }: RawPodSpec): PodSpec['nodeTer
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   const written = (
     of: NodeRequirement['of'],
-    selector: Parameters<typeof readSelector>[0],
-  ): readonly NodeRequirement[] => readSelector(selector).map((each) => ({ ...each, of }));
-  const labels = written('nodeSelector', { matchLabels: readTexts(nodeSelector) });
+    selector: Parameters<typeof readLabelSelector>[0],
+  ): readonly NodeRequirement[] => readLabelSelector(selector).map((each) => ({ ...each, of }));
+  const labels = written('nodeSelector', { matchLabels: textsWithoutNull(nodeSelector) });
   if (!terms) return labels.length > 0 ? [labels] : undefined;
   return terms.flatMap(({ matchExpressions, matchFields }) => {
     const own = [...(matchExpressions ?? none), ...(matchFields ?? none)];
@@ -223,13 +223,13 @@ function readContainerPorts({ containers, initContainers }: RawPodSpec): readonl
 function readStatus(status: RawPodStatus, report: Report): PodStatus {
   return {
     ended: status.phase === 'Succeeded' || status.phase === 'Failed',
-    ready: isReady(status.conditions ?? none),
-    addresses: readAddresses(status, report),
+    ready: saysReady(status.conditions ?? none),
+    addresses: readPodAddresses(status, report),
   };
 }
 
 /** podIPs, but podIP alone if the two disagree (Convert_v1_PodStatus_To_core_PodStatus). */
-function readAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonly Address[] {
+function readPodAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonly Address[] {
   const listed = podIPs ?? none;
   const isOther = podIP && listed[0]?.ip !== podIP;
   const texts = isOther ? [podIP] : listed.map(({ ip }) => ip ?? '');
@@ -239,14 +239,14 @@ function readAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonl
   });
 }
 
-type RawSpec = NonNullable<RawWorkload['spec']>;
+type RawWorkloadSpec = NonNullable<RawWorkload['spec']>;
 
 /** Reads what its Pods are made of; checks like the API server and fills in its defaults. */
 export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Report, names: CommonNames): Workload {
   const metadata = readOwnedMetadata(raw.metadata, report, names);
   const spec = raw.spec ?? {};
   const podSpec = readPodSpec(spec.template ?? {}, ['spec', 'template'], report, names);
-  const labels = readTexts(spec.template?.metadata?.labels);
+  const labels = textsWithoutNull(spec.template?.metadata?.labels);
   if (spec.template) checkSelector(kind, spec, labels, report);
   const isStateful = kind === 'StatefulSet';
   return {
@@ -264,10 +264,13 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
 }
 
 /** The API server makes the selector of a Job; that of the others has to match their Pods. */
-function checkSelector(kind: WorkloadKind, { selector }: RawSpec, labels: Labels, report: Report): void {
+function checkSelector(kind: WorkloadKind, { selector }: RawWorkloadSpec, labels: Labels, report: Report): void {
   if (kind === 'Job' || kind === 'ReplicationController' || !selector) return;
   const { matchLabels, matchExpressions } = selector;
-  const wanted = readSelector({ matchLabels: readTexts(matchLabels), matchExpressions: matchExpressions ?? none });
+  const wanted = readLabelSelector({
+    matchLabels: textsWithoutNull(matchLabels),
+    matchExpressions: matchExpressions ?? none,
+  });
   const unmet = wanted.filter((each) => !meetsRequirement(each, labels));
   if (unmet.length === 0) return;
   const details = { kind, selector: unmet.map(requirementWords).join() };
@@ -286,7 +289,7 @@ export function readAutoscaler(raw: RawAutoscaler, report: Report, names: Common
 }
 
 /** Defaults to 1. A finished or suspended Job has none. */
-function readReplicas(kind: WorkloadKind, spec: RawSpec, status: RawWorkload['status']): number | undefined {
+function readReplicas(kind: WorkloadKind, spec: RawWorkloadSpec, status: RawWorkload['status']): number | undefined {
   switch (kind) {
     case 'DaemonSet':
       return undefined;

@@ -1,12 +1,12 @@
 import type { Finding, Tally } from '../../base/findings/finding.ts';
 import { isObject, type JsonObject } from '../../base/json/check.ts';
-import type { ObjectMeta, PodMaker, Source } from '../../cluster/objects.ts';
+import type { ObjectMeta, PodMaker, ObjectSource } from '../../cluster/objects.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { CommonNames } from './check-values.ts';
 import { readClusterFacts, unpackConfigMap, type ClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import { findMaker, holdsPlaceholder } from '../files/not-manifests.ts';
-import { emptyLists, findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
+import { emptyObjectLists, findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
 import { findPodMaker, nameSkipped } from './unread-kinds.ts';
 import { Report } from './report.ts';
 import type { TextFile } from '../documents/text-file.ts';
@@ -28,7 +28,7 @@ export interface CollectedObjects extends ObjectLists {
 export interface FaultyObject {
   readonly kind: string;
   readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'annotations'>;
-  readonly source: Source;
+  readonly source: ObjectSource;
 }
 
 export interface Checks extends AskedKinds {
@@ -47,7 +47,7 @@ export function createChecks(asked: Omit<Checks, 'names'>): Checks {
 
 export function emptyCollection(): CollectedObjects {
   return {
-    ...emptyLists(),
+    ...emptyObjectLists(),
     facts: [],
     skipped: new Map(),
     unread: new Set(),
@@ -81,7 +81,7 @@ export function removeObjects(
 /** kubectl nests one level, and joining such files adds a few. */
 const maxListDepth = 8;
 
-interface Reading {
+interface ObjectReading {
   readonly checks: Checks;
   readonly file: TextFile;
   readonly into: CollectedObjects;
@@ -99,7 +99,7 @@ export function collectDocument(
   collectValue(value, source, { checks, file, into, tally, listDepth: 0 });
 }
 
-function collectValue(value: unknown, source: InputSource, reading: Reading): void {
+function collectValue(value: unknown, source: InputSource, reading: ObjectReading): void {
   const report = new Report(source, reading.tally);
   const { facts, configs } = reading.into;
   const before = { facts: facts.length, configs: configs.length };
@@ -112,7 +112,7 @@ function collectValue(value: unknown, source: InputSource, reading: Reading): vo
   for (const diagnostic of report.diagnostics) reading.into.diagnostics.push(diagnostic);
 }
 
-function collectObject(value: JsonObject, report: Report, reading: Reading): void {
+function collectObject(value: JsonObject, report: Report, reading: ObjectReading): void {
   const { checks, file, into } = reading;
   const { apiVersion, kind, items } = value;
   const facts = readClusterFacts(value, report.source);
@@ -173,7 +173,7 @@ export function countSkipped(apiVersion: string, kind: string, { skipped, unread
 }
 
 /** Returns false if the ConfigMap holds no configuration. */
-function collectConfigMap(value: JsonObject, source: InputSource, reading: Reading): boolean {
+function collectConfigMap(value: JsonObject, source: InputSource, reading: ObjectReading): boolean {
   const { documents: configs, diagnostics } = unpackConfigMap({ file: reading.file, value, source });
   // Faults in a text without a configuration do not matter.
   if (configs.length === 0 && (diagnostics.length === 0 || !reading.checks.areConfigs)) return false;
@@ -188,7 +188,7 @@ function collectItems(
   items: readonly unknown[],
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
   report: Report,
-  reading: Reading,
+  reading: ObjectReading,
 ): void {
   const listDepth = reading.listDepth + 1;
   if (listDepth > maxListDepth) return report.add([], 'too-deep', {});

@@ -9,7 +9,7 @@ import {
   checkNetwork,
   type CommonNames,
   readMetadata,
-  readTexts,
+  textsWithoutNull,
 } from './check-values.ts';
 import { isName } from '../../base/names.ts';
 import type { Report } from './report.ts';
@@ -21,7 +21,7 @@ const defaultAffinitySeconds = 10800;
 /** Shared: most Services lack most lists. */
 const none: readonly never[] = [];
 
-type RawSpec = NonNullable<RawService['spec']>;
+type RawServiceSpec = NonNullable<RawService['spec']>;
 type Type = Service['spec']['type'];
 
 /**
@@ -57,7 +57,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
       ipFamilyPolicy: spec.ipFamilyPolicy || undefined,
       externalName: (type === 'ExternalName' && spec.externalName) || undefined,
       externalIPs,
-      ports: readPorts(spec, type, report),
+      ports: readServicePorts(spec, type, report),
       sessionAffinity: spec.sessionAffinity || 'None',
       sessionAffinityTimeout: spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? defaultAffinitySeconds,
       internalTrafficPolicy: spec.internalTrafficPolicy || 'Cluster',
@@ -67,15 +67,19 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
       loadBalancerSourceRanges: sourceRanges,
       publishNotReadyAddresses: spec.publishNotReadyAddresses ?? false,
       allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true,
-      selector: spec.selector ? readTexts(spec.selector) : undefined,
+      selector: spec.selector ? textsWithoutNull(spec.selector) : undefined,
       trafficDistribution: spec.trafficDistribution ?? '',
     },
-    ingress: readIngress(raw.status?.loadBalancer?.ingress, report),
+    ingress: readBalancerIngress(raw.status?.loadBalancer?.ingress, report),
     terminating: raw.metadata?.deletionTimestamp ? true : undefined,
   };
 }
 
-function readClusterIPs(spec: RawSpec, type: Type, report: Report): Pick<Service['spec'], 'clusterIP' | 'clusterIPs'> {
+function readClusterIPs(
+  spec: RawServiceSpec,
+  type: Type,
+  report: Report,
+): Pick<Service['spec'], 'clusterIP' | 'clusterIPs'> {
   const given = spec.clusterIPs ?? [];
   const clusterIP = spec.clusterIP || (given[0] ?? '');
   const clusterIPs = given.length > 0 || clusterIP === '' ? given : [clusterIP];
@@ -108,7 +112,7 @@ function checkClusterIP(
   text: string,
   index: number,
   path: FieldPath,
-  spec: RawSpec,
+  spec: RawServiceSpec,
   report: Report,
 ): string | undefined {
   if (text === 'None' && index === 0) return undefined;
@@ -131,7 +135,7 @@ function checkClusterIP(
   return address.family;
 }
 
-function readPorts(spec: RawSpec, type: Type, report: Report): ServicePortSpec[] {
+function readServicePorts(spec: RawServiceSpec, type: Type, report: Report): ServicePortSpec[] {
   const raw = spec.ports ?? [];
   const needsPorts = type !== 'ExternalName' && spec.clusterIP !== 'None' && !report.isDoubtful(['spec', 'type']);
   if (raw.length === 0 && needsPorts) {
@@ -171,7 +175,7 @@ function readPort(raw: RawServicePort, index: number, report: Report): ServicePo
 
 function checkTargetPort(targetPort: number | string, path: FieldPath, report: Report): void {
   const isNumber = typeof targetPort === 'number' || /^\d+$/.test(targetPort);
-  if (typeof targetPort === 'number' ? targetPort >= 0 && targetPort <= 65535 : isPortName(targetPort)) return;
+  if (typeof targetPort === 'number' ? targetPort >= 0 && targetPort <= 65535 : isIanaPortName(targetPort)) return;
   report.add(path, 'bad-value', {
     field: 'targetPort',
     found: foundOf(targetPort),
@@ -182,7 +186,7 @@ function checkTargetPort(targetPort: number | string, path: FieldPath, report: R
 }
 
 /** The API server's rule for container port names (IANA_SVC_NAME of RFC 6335); '' is none. */
-function isPortName(text: string): boolean {
+function isIanaPortName(text: string): boolean {
   return text === '' || (text.length <= 15 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && /[a-z]/.test(text));
 }
 
@@ -232,7 +236,10 @@ function findRepeated<T>(
   });
 }
 
-function readIngress(raw: readonly RawIngress[] | null | undefined, report: Report): readonly LoadBalancerIngress[] {
+function readBalancerIngress(
+  raw: readonly RawIngress[] | null | undefined,
+  report: Report,
+): readonly LoadBalancerIngress[] {
   if (!raw?.length) return none;
   return raw.map((ingress, i) => {
     if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
@@ -251,7 +258,7 @@ function readIngress(raw: readonly RawIngress[] | null | undefined, report: Repo
 const trafficDistributions = ['PreferSameZone', 'PreferSameNode', 'PreferClose'];
 
 /** Reports fields that contradict a Service's type or each other (pkg/apis/core/validation); a warning if kube-proxy ignores them. */
-function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
+function checkCombinations(spec: RawServiceSpec, type: Type, report: Report): void {
   if (type === 'ExternalName') checkExternalName(spec, report);
   else checkFamilies(spec, report);
   const isExternal = type === 'NodePort' || type === 'LoadBalancer';
@@ -261,21 +268,21 @@ function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
     const expected = 'type: ClusterIP, or no clusterIP';
     report.add(path, 'bad-value', { field: 'clusterIP', found: foundOf('None'), because, expected });
   }
-  if (spec.externalTrafficPolicy && !isExternal && !(type === 'ClusterIP' && isSet(spec.externalIPs))) {
-    ignore('externalTrafficPolicy', 'type NodePort or LoadBalancer, or externalIPs', report);
+  if (spec.externalTrafficPolicy && !isExternal && !(type === 'ClusterIP' && isNonEmpty(spec.externalIPs))) {
+    ignoreField('externalTrafficPolicy', 'type NodePort or LoadBalancer, or externalIPs', report);
   }
   if (spec.healthCheckNodePort && !(type === 'LoadBalancer' && spec.externalTrafficPolicy === 'Local')) {
-    ignore('healthCheckNodePort', 'type LoadBalancer with externalTrafficPolicy Local', report);
+    ignoreField('healthCheckNodePort', 'type LoadBalancer with externalTrafficPolicy Local', report);
   }
   if (spec.sessionAffinityConfig && spec.sessionAffinity !== 'ClientIP') {
-    ignore('sessionAffinityConfig', 'sessionAffinity: ClientIP', report);
+    ignoreField('sessionAffinityConfig', 'sessionAffinity: ClientIP', report);
   }
   if (type !== 'LoadBalancer') {
     const needed = 'type LoadBalancer';
-    if (isSet(spec.loadBalancerSourceRanges)) ignore('loadBalancerSourceRanges', needed, report);
-    if (isSet(spec.loadBalancerClass)) ignore('loadBalancerClass', needed, report);
+    if (isNonEmpty(spec.loadBalancerSourceRanges)) ignoreField('loadBalancerSourceRanges', needed, report);
+    if (isNonEmpty(spec.loadBalancerClass)) ignoreField('loadBalancerClass', needed, report);
     if (typeof spec.allocateLoadBalancerNodePorts === 'boolean')
-      ignore('allocateLoadBalancerNodePorts', needed, report);
+      ignoreField('allocateLoadBalancerNodePorts', needed, report);
   }
   const value = spec.trafficDistribution;
   if (!value || trafficDistributions.includes(value)) return;
@@ -285,11 +292,11 @@ function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
   report.add(['spec', 'trafficDistribution'], 'bad-value', details);
 }
 
-function isSet(value: string | readonly unknown[] | null | undefined): boolean {
+function isNonEmpty(value: string | readonly unknown[] | null | undefined): boolean {
   return value !== null && value !== undefined && value.length > 0;
 }
 
-function checkExternalName(spec: RawSpec, report: Report): void {
+function checkExternalName(spec: RawServiceSpec, report: Report): void {
   // A final dot is allowed.
   const name = (spec.externalName ?? '').replace(/\.$/, '');
   const path = ['spec', 'externalName'];
@@ -300,17 +307,17 @@ function checkExternalName(spec: RawSpec, report: Report): void {
     report.add(path, 'bad-value', { field: 'externalName', found: foundOf(name), because, expected, isWarning: true });
   } else checkName(name, 'subdomain', path, report);
   for (const field of ['clusterIP', 'clusterIPs'] as const) {
-    if (!isSet(spec[field])) continue;
+    if (!isNonEmpty(spec[field])) continue;
     const because = 'a Service of type ExternalName has no cluster IP';
     const details = { field, found: foundOf(spec[field]), because, expected: `no ${field}, or another type` };
     report.add(['spec', field], 'bad-value', details);
   }
   for (const field of ['ipFamilies', 'ipFamilyPolicy'] as const) {
-    if (isSet(spec[field])) ignore(field, 'another type', report);
+    if (isNonEmpty(spec[field])) ignoreField(field, 'another type', report);
   }
 }
 
-function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: RawSpec, report: Report): void {
+function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: RawServiceSpec, report: Report): void {
   const families = ipFamilies ?? [];
   const [again] = findRepeated(families, (family) => family);
   if (again) {
@@ -322,12 +329,12 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Ra
     const details = { field: 'ipFamilyPolicy', found: foundOf(ipFamilyPolicy), expected, ...leftOut };
     report.add(['spec', 'ipFamilyPolicy'], 'bad-value', details);
   }
-  if (!clusterIP && isSet(clusterIPs)) {
+  if (!clusterIP && isNonEmpty(clusterIPs)) {
     report.add(['spec', 'clusterIPs'], 'missing-cluster-ip', { first: clusterIPs?.[0] ?? '' });
   }
 }
 
 /** Warns of a field without effect, unless the Service has errors. `needs`: what would give it effect. */
-function ignore(field: string, needs: string, report: Report): void {
+function ignoreField(field: string, needs: string, report: Report): void {
   if (!report.hasErrors) report.add(['spec', field], 'ignored-field', { field, needs });
 }

@@ -11,7 +11,7 @@ import {
   type Ingress,
   type IngressBackend,
   type IngressRoute,
-  type Listener,
+  type GatewayListener,
   type ReferenceGrant,
 } from '../../cluster/objects.ts';
 import { checkNetwork, readMetadata, type CommonNames } from './check-values.ts';
@@ -40,7 +40,7 @@ export function readNetworkPolicy(raw: RawNetworkPolicy, report: Report, names: 
     (spec[direction] ?? []).map((rule, i) => readPolicyRule(rule, ['spec', direction, i], report));
   return {
     metadata: readMetadata(raw.metadata, 'subdomain', report, names),
-    subject: readSelector(spec.podSelector),
+    subject: readLabelSelector(spec.podSelector),
     ingress: types.includes('Ingress') ? rulesOf('ingress') : undefined,
     egress: types.includes('Egress') ? rulesOf('egress') : undefined,
   };
@@ -54,8 +54,8 @@ function readPolicyRule(rule: RawPolicyRule, path: FieldPath, report: Report): P
       if (!ipBlock) {
         return {
           kind: 'pods',
-          pods: readSelector(podSelector),
-          namespaces: namespaceSelector ? readSelector(namespaceSelector) : undefined,
+          pods: readLabelSelector(podSelector),
+          namespaces: namespaceSelector ? readLabelSelector(namespaceSelector) : undefined,
         };
       }
       return {
@@ -77,7 +77,7 @@ function portOf(
 }
 
 /** Without requirements, a selector matches everything. */
-export function readSelector(raw: RawSelector | null | undefined): LabelSelector {
+export function readLabelSelector(raw: RawSelector | null | undefined): LabelSelector {
   const labels = Object.entries(raw?.matchLabels ?? {});
   return [
     ...labels.map(([key, value]) => ({ key, operator: 'In', values: [value] })),
@@ -219,7 +219,7 @@ export function readGateway(raw: RawGateway, report: Report, names: CommonNames)
     created: raw.metadata?.creationTimestamp ?? '',
     of: parentRef ? ownerOf(parentRef, metadata.namespace) : undefined,
     sets: readFrom(allowedListeners?.namespaces, 'None'),
-    listeners: (listeners ?? []).map(({ name, hostname, port, protocol, allowedRoutes }): Listener => {
+    listeners: (listeners ?? []).map(({ name, hostname, port, protocol, allowedRoutes }): GatewayListener => {
       return {
         name: name ?? '',
         host: (hostname ?? '').toLowerCase(),
@@ -240,8 +240,8 @@ export function readListenerSet(raw: RawGateway, report: Report, names: CommonNa
   return readGateway(raw, report, names);
 }
 
-function readFrom(raw: RawNamespaces, usual: 'None' | 'Same'): Listener['from'] {
-  return raw?.from === 'Selector' ? readSelector(raw.selector) : raw?.from || usual;
+function readFrom(raw: RawNamespaces, usual: 'None' | 'Same'): GatewayListener['from'] {
+  return raw?.from === 'Selector' ? readLabelSelector(raw.selector) : raw?.from || usual;
 }
 
 export function readReferenceGrant(raw: RawReferenceGrant, report: Report, names: CommonNames): ReferenceGrant {

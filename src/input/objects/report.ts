@@ -1,13 +1,13 @@
 import { type ArgumentsOf, type FindingCode, severityOf } from '../../base/findings/codes.ts';
 import type { Severity } from '../../base/findings/rows.ts';
-import type { Found } from '../../base/findings/fields.ts';
+import type { FoundValue } from '../../base/findings/fields.ts';
 import { diagnose, isError, Tally, type Finding } from '../../base/findings/finding.ts';
-import type { FieldPath, Source } from '../../cluster/objects.ts';
+import type { FieldPath, ObjectSource } from '../../cluster/objects.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { InputSource } from '../documents/document.ts';
 
 /** The diagnostics of one object. */
-export class Report implements Source {
+export class Report implements ObjectSource {
   readonly source: InputSource;
   readonly diagnostics: Finding[] = [];
   /** Created when needed: most objects are right. */
@@ -51,7 +51,7 @@ export class Report implements Source {
 
   /** Gives a number as the file has it: JavaScript may round it. */
   #asWritten<Details>(path: FieldPath, details: Details): Details {
-    const { found } = details as { readonly found?: Found };
+    const { found } = details as { readonly found?: FoundValue };
     if (found?.type !== 'number' || Number.isSafeInteger(found.value)) return details;
     const written = this.source.written(path);
     return written === undefined ? details : { ...details, found: { ...found, written } };
@@ -82,7 +82,7 @@ export class Report implements Source {
   /** Records that a field is present only under a misspelled name. */
   addMisspelled(path: FieldPath, meant: FieldPath, details: ArgumentsOf<'unknown-field'>): void {
     this.#misspelled ??= new Map();
-    const name = nameOf(meant);
+    const name = joinFieldNames(meant);
     if (this.#misspelled.has(name)) return;
     const index = this.diagnostics.length;
     this.addAtKey(path, 'unknown-field', details);
@@ -112,7 +112,7 @@ export class Report implements Source {
   #findMisspelled(path: FieldPath): number | undefined {
     const misspelled = this.#misspelled;
     if (!misspelled) return undefined;
-    const name = nameOf(path);
+    const name = joinFieldNames(path);
     const near = [...misspelled].find(([meant]) => `${name}/`.startsWith(`${meant}/`) || meant.startsWith(`${name}/`));
     return near?.[1];
   }
@@ -124,6 +124,6 @@ export class Report implements Source {
   }
 }
 
-function nameOf(path: FieldPath): string {
+function joinFieldNames(path: FieldPath): string {
   return path.filter((step) => typeof step === 'string').join('/');
 }

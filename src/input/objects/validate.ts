@@ -16,7 +16,7 @@ import {
   ServiceCIDR,
   Workload,
 } from '#checks';
-import { findFaults, isObject, type Check, type Fault } from '../../base/json/check.ts';
+import { findFaults, isObject, type Check, type ValueFault } from '../../base/json/check.ts';
 import { findNearest } from '../../base/names.ts';
 import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
@@ -66,7 +66,7 @@ export function validate<Kind extends keyof RawObjects>(
 ): RawObjects[Kind] | undefined {
   const all = findFaults(checks[kind], value);
   if (all.length === 0) return value as RawObjects[Kind];
-  const isUnknown = ({ problem }: Fault): boolean => problem === 'unknown';
+  const isUnknown = ({ problem }: ValueFault): boolean => problem === 'unknown';
   const faults = all.filter((fault) => !isUnknown(fault));
   reportUnknown(kind, value, all.filter(isUnknown), report);
   for (const fault of faults) reportFault(fault, report);
@@ -83,11 +83,11 @@ const readers: {
 };
 
 /** Reports unknown fields, once per list, as kubectl's strict validation does, and where the kind has a field of that name. */
-function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly Fault[], report: Report): void {
+function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly ValueFault[], report: Report): void {
   const reported = new Set<string>();
   for (const { path, name, check, value } of faults) {
     const at = [...path, name];
-    const fields = fieldsOf(check);
+    const fields = fieldChecks(check);
     const isCounted = report.isFull('unknown-field', readers[kind]?.isNeeded ? 'error' : 'warning');
     const near = isCounted ? undefined : findNearest(name, Object.keys(fields));
     const other = readers[kind];
@@ -104,32 +104,32 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
       near !== undefined &&
       isRecord(parent[name]) &&
       fields[near] !== undefined &&
-      Object.keys(fieldsOf(fields[near])).length > 0;
+      Object.keys(fieldChecks(fields[near])).length > 0;
     const elsewhere =
       isNear || near?.toLowerCase() === name.toLowerCase() || isCounted ? undefined : findPath(name, checks[kind]);
-    const owner = nameOf(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
+    const owner = formatFieldPath(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
     const details = { owner, name, reader: 'Kubernetes', meant: elsewhere?.join('.') ?? near } as const;
     const meant = elsewhere?.map((step) => step.replace('[]', ''));
-    const isThere = meant ? holds(object, meant) : near === undefined || Object.hasOwn(parent, near);
+    const isThere = meant ? holdsField(object, meant) : near === undefined || Object.hasOwn(parent, near);
     if (isThere) report.addAtKey(at, 'unknown-field', details);
     else report.addMisspelled(at, meant ?? [...path, near ?? ''], details);
   }
 }
 
 /** The fields of an object, or of each list item. */
-function fieldsOf(check: Check): Readonly<Record<string, Check>> {
+function fieldChecks(check: Check): Readonly<Record<string, Check>> {
   return (check.items ?? check).fields ?? {};
 }
 
 /** Whether the field path exists, in at least one item of each list. */
-function holds(value: unknown, [name, ...below]: readonly string[]): boolean {
+function holdsField(value: unknown, [name, ...below]: readonly string[]): boolean {
   if (name === undefined) return true;
-  if (Array.isArray(value)) return value.some((item) => holds(item, [name, ...below]));
-  return isObject(value) && Object.hasOwn(value, name) && holds(value[name], below);
+  if (Array.isArray(value)) return value.some((item) => holdsField(item, [name, ...below]));
+  return isObject(value) && Object.hasOwn(value, name) && holdsField(value[name], below);
 }
 
 /** "spec.ports[0]". */
-function nameOf(path: FieldPath): string {
+function formatFieldPath(path: FieldPath): string {
   return path.map((step, i) => (typeof step === 'number' ? `[${step}]` : `${i === 0 ? '' : '.'}${step}`)).join('');
 }
 
@@ -138,7 +138,7 @@ function findPath(name: string, kind: Check): readonly string[] | undefined {
   let level = [{ check: kind, path: [] as readonly string[] }];
   while (level.length > 0) {
     const below = level.flatMap(({ check, path }) =>
-      Object.entries(fieldsOf(check)).map(([field, inner]) => {
+      Object.entries(fieldChecks(check)).map(([field, inner]) => {
         return { field, check: inner, path: [...path, inner.items ? `${field}[]` : field] };
       }),
     );
@@ -150,7 +150,7 @@ function findPath(name: string, kind: Check): readonly string[] | undefined {
 }
 
 /** Removes faulty fields; the report takes no more errors about them. Copies only the path to them: the rest may be deep. */
-function removeFaults(value: unknown, faults: readonly Fault[], report: Report): unknown {
+function removeFaults(value: unknown, faults: readonly ValueFault[], report: Report): unknown {
   const root: Record<string | number, unknown> = { value };
   const copies = new Set<unknown>([root]);
   for (const fault of faults) {
@@ -173,7 +173,7 @@ function removeFaults(value: unknown, faults: readonly Fault[], report: Report):
 }
 
 /** Null counts as absent, except in lists and maps, whose items may not be null. */
-function neutralValue({ check: { types }, isOptional }: Fault): unknown {
+function neutralValue({ check: { types }, isOptional }: ValueFault): unknown {
   if (isOptional || types.includes('null')) return null;
   return types[0] === 'object' ? {} : '';
 }
@@ -182,7 +182,7 @@ function isRecord(value: unknown): value is Record<string | number, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-function reportFault({ path, check, expected, value }: Fault, report: Report): void {
+function reportFault({ path, check, expected, value }: ValueFault, report: Report): void {
   if (Number.isNaN(value)) return;
   const { types, values } = check;
   const wanted = values && typeof value === 'string' ? (nearestWord(value, values) ?? expected) : expected;

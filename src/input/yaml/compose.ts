@@ -19,7 +19,7 @@ import {
   mostYamlWords,
   maxDepth,
   Refusal,
-  refuse,
+  refuseYaml,
   refuseTab,
   tooDeep,
   tooLong,
@@ -30,28 +30,28 @@ import {
 export interface Composed {
   readonly root: Node | null;
   /** Each alias refers to the last anchor of its name before it, which may contain the alias. */
-  readonly anchored: ReadonlyMap<Alias, Anchored>;
+  readonly anchored: ReadonlyMap<Alias, AnchoredNode>;
 }
 
 /** The last value with an anchor of each name: it stays in memory as long as an alias may follow. */
 export class Anchors {
-  readonly #nodes = new Map<string, Anchored>();
+  readonly #nodes = new Map<string, AnchoredNode>();
   #words = 0;
 
-  get(name: string): Anchored | undefined {
+  get(name: string): AnchoredNode | undefined {
     return this.#nodes.get(name);
   }
 
   /** Throws a Refusal if they hold too much in total. */
-  set(name: string, node: Anchored): void {
-    this.#words += wordsOf(node) - wordsOf(this.#nodes.get(name));
+  set(name: string, node: AnchoredNode): void {
+    this.#words += sizeInWords(node) - sizeInWords(this.#nodes.get(name));
     if (this.#words > mostYamlWords) throw new Refusal(tooLong('words', mostYamlWords, offsetOf(node)));
     this.#nodes.set(name, node);
   }
 }
 
 /** Upper bound for the words and signs of a value. */
-function wordsOf(node: Anchored | undefined): number {
+function sizeInWords(node: AnchoredNode | undefined): number {
   if (!node) return 0;
   const [start, end] = node.range ?? [0, 0];
   return isScalar(node) ? wordsOfScalar : wordsOfScalar + end - start;
@@ -59,7 +59,7 @@ function wordsOf(node: Anchored | undefined): number {
 
 const wordsOfScalar = 4;
 
-export type Anchored = Scalar | YAMLMap<Node, Node | null> | YAMLSeq<Node>;
+export type AnchoredNode = Scalar | YAMLMap<Node, Node | null> | YAMLSeq<Node>;
 
 /** Leaves scalars as text, repeated keys and merges alone: go-yaml has its own rules for these. */
 const options = {
@@ -89,19 +89,19 @@ export function compose(written: string, anchors = new Anchors()): Composed {
     const found = pattern.exec(written);
     if (!found) continue;
     const character = nameCharacter(found[0].codePointAt(0) ?? 0);
-    refuse(found.index, pattern === oddMarker ? 'text behind "---"' : `the character ${character}`);
+    refuseYaml(found.index, pattern === oddMarker ? 'text behind "---"' : `the character ${character}`);
   }
   // kubectl reads line by line, and ends each with a line feed.
   const lines = written.replaceAll(/\r(?!\n)|\u0085/g, '\n');
   const text = /[\r\n]$/.test(written) ? lines : `${lines}\n`;
   try {
-    return readDocument(text, new Lexer(), anchors);
+    return composeDocument(text, new Lexer(), anchors);
   } catch (error) {
     // A single line has no indentation to be lenient about.
     const isOther = !(error instanceof Refusal) || error.fault.code === 'too-long';
     if (isOther || text.indexOf('\n') === text.length - 1) throw error;
     try {
-      return readDocument(text, createLenientLexer(), anchors);
+      return composeDocument(text, createLenientLexer(), anchors);
     } catch {
       // The strict lexer's error is nearer to the mistake: it ends an unclosed quote at the next line.
       throw error;
@@ -109,11 +109,11 @@ export function compose(written: string, anchors = new Anchors()): Composed {
   }
 }
 
-function readDocument(text: string, lexer: Lexer, anchors: Anchors): Composed {
-  const [document, ...others] = readDocuments(text, lexer);
+function composeDocument(text: string, lexer: Lexer, anchors: Anchors): Composed {
+  const [document, ...others] = composeDocuments(text, lexer);
   const another = others.find(({ contents }) => !isEmpty(contents));
-  if (another) refuse(another.range[0], 'text behind the end of a document');
-  return document ? checkValues(document, text, anchors) : { root: null, anchored: new Map() };
+  if (another) refuseYaml(another.range[0], 'text behind the end of a document');
+  return document ? checkYamlNodes(document, text, anchors) : { root: null, anchored: new Map() };
 }
 
 /** What createLenientLexer overrides in the package's lexer. */
@@ -152,7 +152,7 @@ export function createLenientLexer(): Lexer {
   return lexer;
 }
 
-function readDocuments(text: string, lexer: Lexer): Document.Parsed[] {
+function composeDocuments(text: string, lexer: Lexer): Document.Parsed[] {
   const { stackTraceLimit } = Error;
   try {
     // The package may create an error for each character, and stack traces would take most of the memory.
@@ -164,7 +164,7 @@ function readDocuments(text: string, lexer: Lexer): Document.Parsed[] {
     const errors = [...documents, composer.streamInfo()].flatMap((part) => part.errors);
     const [first] = errors.toSorted((a, b) => a.pos[0] - b.pos[0]);
     if (first?.code === 'TAB_AS_INDENT') refuseTab(first.pos[0]);
-    if (first) throw new Refusal(describeError(text, first.pos[0], first.message));
+    if (first) throw new Refusal(describeYamlError(text, first.pos[0], first.message));
     return documents;
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
@@ -172,7 +172,7 @@ function readDocuments(text: string, lexer: Lexer): Document.Parsed[] {
 }
 
 /** The package's message, with its line and the one above: the cause may be an invisible character there. */
-function describeError(text: string, offset: number, message: string): SyntaxFault {
+function describeYamlError(text: string, offset: number, message: string): SyntaxFault {
   const above = text.lastIndexOf('\n', offset - 1);
   const lines = text.slice(text.lastIndexOf('\n', above - 1) + 1).split('\n', above < 0 ? 1 : 2);
   const reason = message.replace(/^[A-Z]/, (letter) => letter.toLowerCase());
@@ -210,19 +210,22 @@ export function isEmpty(node: Node | null): boolean {
 }
 
 /** Visits each value once, in text order, and refuses what go-yaml rejects. */
-function checkValues(document: Document.Parsed, text: string, anchors: Anchors): Composed {
+function checkYamlNodes(document: Document.Parsed, text: string, anchors: Anchors): Composed {
   const { contents: root, directives, range } = document;
-  if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuse(range[1], 'an end alone');
-  if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuse(offsetOf(root), 'a block of text alone');
-  const anchored = new Map<Alias, Anchored>();
+  if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuseYaml(range[1], 'an end alone');
+  if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuseYaml(offsetOf(root), 'a block of text alone');
+  const anchored = new Map<Alias, AnchoredNode>();
   visit(document, {
     Pair: (_, pair) => checkPair(pair as Pair<Node, Node | null>, text),
     Node: (_, node) => {
       if (isAlias(node)) {
-        anchored.set(node, anchors.get(node.source) ?? refuse(offsetOf(node), 'an alias without its anchor before it'));
+        anchored.set(
+          node,
+          anchors.get(node.source) ?? refuseYaml(offsetOf(node), 'an alias without its anchor before it'),
+        );
         return;
       }
-      if (node.anchor !== undefined) anchors.set(node.anchor, node as Anchored);
+      if (node.anchor !== undefined) anchors.set(node.anchor, node as AnchoredNode);
       if (isScalar(node) && node.srcToken?.type === 'block-scalar') checkBlock(node, node.srcToken, text);
     },
   });
@@ -234,10 +237,10 @@ function checkPair({ key, srcToken }: Pair<Node, Node | null>, text: string): vo
   const { start = [], sep = [] } = srcToken ?? {};
   const colon = sep.find(({ type }) => type === 'map-value-ind');
   const property = start.find(isProperty) ?? (colon ? undefined : sep.find(isProperty));
-  if (property && !colon) refuse(property.offset, 'an anchor or tag behind a word');
+  if (property && !colon) refuseYaml(property.offset, 'an anchor or tag behind a word');
   const from = property?.offset ?? offsetOf(key);
   if (colon && (colon.offset - from > 1024 || text.slice(from, colon.offset).includes('\n')))
-    refuse(from, 'a key of several lines');
+    refuseYaml(from, 'a key of several lines');
 }
 
 function isProperty({ type }: CST.SourceToken): boolean {
@@ -249,7 +252,8 @@ function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar
   const end = scalar.range?.[1] ?? 0;
   if (header && 'source' in header && /\d/.test(header.source)) {
     const isOdd = /(?:^|\n) +[\r\n]*$/.test(source) || /^ +\r?\n/.test(text.slice(end, end + 1000));
-    if (isOdd) refuse(offsetOf(scalar), 'spaces in the blank lines at the end of a block that gives its indentation');
+    if (isOdd)
+      refuseYaml(offsetOf(scalar), 'spaces in the blank lines at the end of a block that gives its indentation');
     return;
   }
   const tab = /^(?: *\r?\n)* *\t/.exec(source);
@@ -316,14 +320,14 @@ function createLexemeCheck(text: string): (source: string) => void {
     const sign = atScalar ? '' : source.charAt(0);
     if (sign === '[' || sign === '{') flows++;
     if (sign === ']' || sign === '}') flows--;
-    if (atScalar && flows > 0 && /^:|\?/.test(source)) refuse(offset, 'this word in brackets');
+    if (atScalar && flows > 0 && /^:|\?/.test(source)) refuseYaml(offset, 'this word in brackets');
     const tab = sign === ' ' || sign === '\t' ? source.indexOf('\t') : -1;
     const before = tab < 0 ? 'no tab' : text.slice(lineStart, offset + tab);
     if (flows === 0 ? beforeKey.test(before) : afterPlain && !isAllFlow && /^ *$/.test(before)) refuseTab(offset + tab);
-    if (sign === ':' && afterPlain && /[,[\]{}]/.test(after)) refuse(offset, 'this ":" in brackets');
+    if (sign === ':' && afterPlain && /[,[\]{}]/.test(after)) refuseYaml(offset, 'this ":" in brackets');
     const [what, pattern] = odd[sign] ?? [];
     const found = pattern?.exec(source + after);
-    if (what !== undefined && found) refuse(offset + found.index, what);
+    if (what !== undefined && found) refuseYaml(offset + found.index, what);
     if (atScalar || !/^[ \t\r\n]*$/.test(source)) {
       if (!/^(?:#|---)/.test(source)) isAllFlow ??= !atScalar && /^[[{]/.test(source);
       afterPlain = atScalar && flows > 0;

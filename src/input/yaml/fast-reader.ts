@@ -1,11 +1,11 @@
 import type { Span } from '../documents/text-file.ts';
 import { mostPlacedValues, mostYamlValues, Refusal } from '../documents/faults-and-limits.ts';
 import { readFlow } from './flow.ts';
-import { addPlaces, locatorOf, type Places } from './places.ts';
-import type { Entry, FieldLocator } from '../../base/json/locate.ts';
+import { addPlaces, locatorOf, type YamlPlaces } from './places.ts';
+import type { JsonEntry, FieldLocator } from '../../base/json/locate.ts';
 import { Lines, quoted, unsure, PlainText } from './lines.ts';
-import { type Counts, countValue, parseWithPlaces, type ParsedValue, parseYamlValue } from './parse.ts';
-import { keyOf, readLiteral, requireFinite, resolveFinite, unquote, Words } from './scalars.ts';
+import { type ParseCounts, countValue, parseWithPlaces, type ParsedValue, parseYamlValue } from './parse.ts';
+import { plainKey, readLiteral, requireFinite, resolveFinite, unquoteScalar, Words } from './scalars.ts';
 
 /** Deeper nesting is left to the full parser, as it may be meant to exhaust the stack. */
 const maxDepth = 64;
@@ -34,7 +34,7 @@ export function readYamlFast(
   text: string,
   { start, end }: Span = { start: 0, end: text.length },
   memory = new Memory(),
-  counts: Counts = { values: 0, copies: 0 },
+  counts: ParseCounts = { values: 0, copies: 0 },
 ): ParsedValue | undefined {
   const document = text.slice(start, end);
   // Windows line ends mean the same without the carriage return, in any kind of scalar.
@@ -62,8 +62,8 @@ function placePlain(text: string): ReturnType<typeof parseWithPlaces> {
   const memory = new Memory();
   // A trailing blank matters only in block text, and keeps the offsets.
   if (!memory.text.take(text.replaceAll('\r\n', ' \n'))) return undefined;
-  const places: Places = new Map();
-  const root: Entry = { key: 0, value: 0 };
+  const places: YamlPlaces = new Map();
+  const root: JsonEntry = { key: 0, value: 0 };
   // Starts the count so that the limit is that for placed values.
   const counts = { values: Math.max(0, mostYamlValues - mostPlacedValues), copies: 0 };
   try {
@@ -80,13 +80,13 @@ function placePlain(text: string): ReturnType<typeof parseWithPlaces> {
  */
 class FastReader extends Lines {
   readonly #memory: Memory;
-  readonly #counts: Counts;
-  readonly #places: Places | undefined;
+  readonly #counts: ParseCounts;
+  readonly #places: YamlPlaces | undefined;
   /** The entry whose value comes next. */
-  #entry: Entry | undefined;
+  #entry: JsonEntry | undefined;
   #depth = 0;
 
-  constructor(memory: Memory, counts: Counts, places?: Places, root?: Entry) {
+  constructor(memory: Memory, counts: ParseCounts, places?: YamlPlaces, root?: JsonEntry) {
     super(memory.text);
     this.#memory = memory;
     this.#counts = counts;
@@ -143,17 +143,17 @@ class FastReader extends Lines {
   }
 
   /** Call it where a value begins. Entries of a collection are made only if places are wanted. */
-  #begin(collection?: object): Map<string, Entry> | undefined {
+  #begin(collection?: object): Map<string, JsonEntry> | undefined {
     if (!this.#places) return undefined;
     if (this.#entry) this.#entry.value = this.pos;
     this.#entry = undefined;
-    const entries = new Map<string, Entry>();
+    const entries = new Map<string, JsonEntry>();
     if (collection) this.#places.set(collection, entries);
     return entries;
   }
 
   /** Notes a field or item that begins at an offset; its value comes next. */
-  #expect(entries: Map<string, Entry>, name: string, at: number): void {
+  #expect(entries: Map<string, JsonEntry>, name: string, at: number): void {
     this.#entry = { key: at, value: at };
     entries.set(name, this.#entry);
   }
@@ -173,13 +173,13 @@ class FastReader extends Lines {
     let scalar: unknown;
     if (this.atQuote()) {
       if (!this.skip(quoted)) throw unsure;
-      scalar = unquote(this.text.slice(start, this.pos));
+      scalar = unquoteScalar(this.text.slice(start, this.pos));
     } else {
       this.pos = this.passPlain(start);
       if (this.pos > this.wordEnd) throw unsure;
       scalar = this.#resolveWord(start);
     }
-    const key = keyOf(scalar, this.pos - start);
+    const key = plainKey(scalar, this.pos - start);
     if (key === undefined || !this.atColon()) throw unsure;
     this.pos++;
     return key;
@@ -216,7 +216,7 @@ class FastReader extends Lines {
     if (this.atQuote()) {
       if (this.skip(quoted)) {
         const written = this.text.slice(start, this.pos);
-        if (this.endLine()) return unquote(written);
+        if (this.endLine()) return unquoteScalar(written);
       }
     } else if (this.at(openBrace) || this.at(openBracket)) {
       const flow = readFlow(this, this.#counts, maxDepth - this.#depth, this.#places);

@@ -1,8 +1,8 @@
 import { type Lines, quoted } from './lines.ts';
-import { type Counts, countValue } from './parse.ts';
-import type { Places } from './places.ts';
-import type { Entry } from '../../base/json/locate.ts';
-import { keyOf, resolveFinite, unquote } from './scalars.ts';
+import { type ParseCounts, countValue } from './parse.ts';
+import type { YamlPlaces } from './places.ts';
+import type { JsonEntry } from '../../base/json/locate.ts';
+import { plainKey, resolveFinite, unquoteScalar } from './scalars.ts';
 
 /** A word that means the same in brackets as elsewhere. */
 const flowWord = /(?:[\w+./~]|-(?=[\d.]))[\w+./~-]*/y;
@@ -12,21 +12,21 @@ const quotedColon = /: */y;
 const spaces = / */y;
 
 /** Reads a list or mapping in brackets on one line, of words and quoted strings; undefined for anything else. Adds to `places`. */
-export function readFlow(lines: Lines, counts: Counts, levels: number, places?: Places): unknown {
+export function readFlow(lines: Lines, counts: ParseCounts, levels: number, places?: YamlPlaces): unknown {
   const open = lines.text.charAt(lines.pos);
   const isMapping = open === '{';
   if (levels === 0 || !(isMapping || open === '[')) return undefined;
   const close = isMapping ? '}' : ']';
   const mapping: Record<string, unknown> = {};
   const items: unknown[] = [];
-  const entries = places && new Map<string, Entry>();
+  const entries = places && new Map<string, JsonEntry>();
   lines.pos++;
   lines.skip(spaces);
   for (let isFirst = true; lines.text.charAt(lines.pos) !== close; isFirst = false) {
     if (!isFirst && !lines.skip(comma)) return undefined;
     countValue(counts);
     const start = lines.pos;
-    const key = isMapping ? readKey(lines) : '';
+    const key = isMapping ? readFlowKey(lines) : '';
     entries?.set(isMapping ? String(key) : String(items.length), { key: start, value: lines.pos });
     const isNested = /[[{]/.test(lines.text.charAt(lines.pos));
     const value = isNested ? readFlow(lines, counts, levels - 1, places) : readScalar(lines);
@@ -41,15 +41,15 @@ export function readFlow(lines: Lines, counts: Counts, levels: number, places?: 
   return value;
 }
 
-function readKey(lines: Lines): string | undefined {
+function readFlowKey(lines: Lines): string | undefined {
   const start = lines.pos;
   const after = lines.atQuote() ? quotedColon : wordColon;
-  const key = keyOf(readScalar(lines), lines.pos - start);
+  const key = plainKey(readScalar(lines), lines.pos - start);
   return key !== undefined && lines.skip(after) ? key : undefined;
 }
 
 function readScalar(lines: Lines): unknown {
   const start = lines.pos;
-  if (lines.skip(quoted)) return unquote(lines.text.slice(start, lines.pos));
+  if (lines.skip(quoted)) return unquoteScalar(lines.text.slice(start, lines.pos));
   return lines.skip(flowWord) ? resolveFinite(lines.text.slice(start, lines.pos)) : undefined;
 }

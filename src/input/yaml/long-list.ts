@@ -38,7 +38,7 @@ export function readLongList(document: string, memory: Memory, least = usualLeas
   if (/[&*]/.test(around)) return undefined;
   const outer = readYamlFast(around) ?? parseYamlValue(around);
   if (outer.kind === 'faults' && outer.faults.some(({ offset }) => offset < start)) return outer;
-  const items = readItems(document, list, memory);
+  const items = readListItems(document, list, memory);
   if (items.kind === 'faults') return items;
   const outerFaults = moveFaults(outer.faults, (offset) => (offset < start ? offset : offset + end - start));
   if (outer.kind === 'faults') return { ...outer, faults: outerFaults };
@@ -55,7 +55,7 @@ function withFaults(value: unknown, parts: readonly ParsedValue[]): ParsedValue 
   return { kind: 'value', value, ...(faults.length > 0 && { faults, isUncertain }) };
 }
 
-function readItems(document: string, { pieces, end }: LongList, memory: Memory): ParsedValue {
+function readListItems(document: string, { pieces, end }: LongList, memory: Memory): ParsedValue {
   const reader = new PieceReader();
   const items: unknown[] = [];
   const faulty: ParsedValue[] = [];

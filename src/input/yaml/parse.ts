@@ -15,15 +15,15 @@ import {
   mostYamlValues,
   maxDepth,
   oddYaml,
-  refuse,
+  refuseYaml,
   Refusal,
   tooDeep,
   tooLong,
   type SyntaxFault,
 } from '../documents/faults-and-limits.ts';
-import { Anchors, compose, isEmpty, offsetOf, type Composed, type Anchored } from './compose.ts';
-import type { Places } from './places.ts';
-import type { Entry } from '../../base/json/locate.ts';
+import { Anchors, compose, isEmpty, offsetOf, type Composed, type AnchoredNode } from './compose.ts';
+import type { YamlPlaces } from './places.ts';
+import type { JsonEntry } from '../../base/json/locate.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
 export type ParsedValue =
@@ -48,7 +48,7 @@ export function parseYamlValue(text: string): ParsedValue {
 /** Reads a document's list some items at a time; a piece may refer to anchors of earlier ones. */
 export class PieceReader {
   readonly #anchors = new Anchors();
-  readonly counts: Counts = { values: 0, copies: 0 };
+  readonly counts: ParseCounts = { values: 0, copies: 0 };
 
   read(text: string): ParsedValue {
     return decodeText(text, this.#anchors, { counts: this.counts, levels: 1 });
@@ -77,13 +77,13 @@ const mostCopies = 390_000;
 const mostRatio = 0.99;
 
 /** Values read, and how many of them through aliases. */
-export interface Counts {
+export interface ParseCounts {
   values: number;
   copies: number;
 }
 
 /** Throws a Refusal if a text holds too many. */
-export function countValue(counts: Counts): number {
+export function countValue(counts: ParseCounts): number {
   if (++counts.values > mostYamlValues) throw new Refusal(tooLong('values', mostYamlValues));
   return counts.values;
 }
@@ -91,16 +91,16 @@ export function countValue(counts: Counts): number {
 /** A key as Go has it, which keeps 1 and "1" apart. */
 type Key = string | number | boolean;
 
-interface RepeatedKey {
+interface RepeatedNode {
   readonly times: number;
   readonly second: Node;
 }
 
 interface DecoderOptions {
   /** Filled with the places. */
-  readonly places?: Places;
+  readonly places?: YamlPlaces;
   /** If a document is decoded in pieces: the counts so far, and the levels around the piece. */
-  readonly counts?: Counts;
+  readonly counts?: ParseCounts;
   readonly levels?: number;
 }
 
@@ -108,9 +108,9 @@ interface DecoderOptions {
 class Decoder {
   readonly #anchored: Composed['anchored'];
   readonly #places: DecoderOptions['places'];
-  readonly #counts: Counts;
+  readonly #counts: ParseCounts;
   /** Repeated keys by mapping: kubectl silently takes the last. */
-  readonly repeated = new Map<YAMLMap, Map<string, RepeatedKey>>();
+  readonly repeated = new Map<YAMLMap, Map<string, RepeatedNode>>();
   /** Nodes that JSON cannot represent. */
   readonly faults = new Map<Node, SyntaxFault>();
   /** The aliases around the current node, outermost first. */
@@ -133,21 +133,21 @@ class Decoder {
     if (isAlias(node)) return this.#throughAlias(node, (target) => this.decode(target));
     if (isSeq<Node>(node)) {
       const items = this.#within(() => node.items.map((item) => this.decode(item)));
-      this.#places?.set(items, new Map(node.items.map((item, i) => [String(i), entryAt(offsetOf(item), item)])));
+      this.#places?.set(items, new Map(node.items.map((item, i) => [String(i), makeEntry(offsetOf(item), item)])));
       return items;
     }
     if (!isMap(node)) return null;
     const entries = new Map<Key, unknown>();
-    const places = new Map<string, Entry>();
+    const places = new Map<string, JsonEntry>();
     this.#addPairs(node, entries, places);
     const value: object = Object.fromEntries(entries);
     // Go has both, and which of them ends up in the JSON is random.
-    if (Object.keys(value).length < entries.size) refuse(offsetOf(node), 'keys that are the same in JSON');
+    if (Object.keys(value).length < entries.size) refuseYaml(offsetOf(node), 'keys that are the same in JSON');
     this.#places?.set(value, places);
     return value;
   }
 
-  #addPairs(mapping: YAMLMap, entries: Map<Key, unknown>, places: Map<string, Entry>): void {
+  #addPairs(mapping: YAMLMap, entries: Map<Key, unknown>, places: Map<string, JsonEntry>): void {
     const own = new Set<string>();
     this.#within(() => {
       for (const { key: node, value } of pairsOf(mapping)) {
@@ -164,13 +164,13 @@ class Decoder {
         if (own.has(name)) this.#countRepeated(mapping, name, node);
         own.add(name);
         entries.set(key, this.decode(value));
-        if (this.#places) places.set(name, entryAt(offsetOf(node), value));
+        if (this.#places) places.set(name, makeEntry(offsetOf(node), value));
       }
     });
   }
 
   #countRepeated(mapping: YAMLMap, name: string, again: Node): void {
-    const ofMapping = this.repeated.get(mapping) ?? new Map<string, RepeatedKey>();
+    const ofMapping = this.repeated.get(mapping) ?? new Map<string, RepeatedNode>();
     this.repeated.set(mapping, ofMapping);
     const { times, second } = ofMapping.get(name) ?? { times: 1, second: again };
     ofMapping.set(name, { times: times + 1, second });
@@ -180,7 +180,7 @@ class Decoder {
   #decodeKey(key: Node): Key | undefined {
     this.#count();
     if (isAlias(key)) this.#throughAlias(key, () => this.#count());
-    const read = keyOf(key, this.#anchored);
+    const read = readMappingKey(key, this.#anchored);
     if (read === undefined) this.#refuse(key, notText);
     return read;
   }
@@ -199,12 +199,12 @@ class Decoder {
   }
 
   /** A merge overrides what precedes it in its mapping. In a list of mappings, the first wins. */
-  #merge(key: Node, source: Node | null, entries: Map<Key, unknown>, places: Map<string, Entry>): void {
+  #merge(key: Node, source: Node | null, entries: Map<Key, unknown>, places: Map<string, JsonEntry>): void {
     const sources = isSeq<Node>(source) ? source.items.toReversed() : [source];
     for (const item of sources) {
       this.#count();
       const add = (target: Node | null): void => {
-        if (!isMap(target)) refuse(offsetOf(key), '"<<" with anything but mappings');
+        if (!isMap(target)) refuseYaml(offsetOf(key), '"<<" with anything but mappings');
         this.#addPairs(target, entries, places);
       };
       if (isAlias(item)) this.#throughAlias(item, add);
@@ -212,10 +212,10 @@ class Decoder {
     }
   }
 
-  #throughAlias<Result>(alias: Alias, read: (target: Anchored) => Result): Result {
-    if (this.#open.has(alias)) refuse(offsetOf(alias), 'an alias in what it stands for');
+  #throughAlias<Result>(alias: Alias, read: (target: AnchoredNode) => Result): Result {
+    if (this.#open.has(alias)) refuseYaml(offsetOf(alias), 'an alias in what it stands for');
     this.#open.add(alias);
-    const result = read(this.#anchored.get(alias) as Anchored);
+    const result = read(this.#anchored.get(alias) as AnchoredNode);
     this.#open.delete(alias);
     return result;
   }
@@ -267,9 +267,9 @@ function isMergeKey(key: Node): boolean {
 const notText = 'a key that is no text';
 
 /** Undefined if JSON lacks the key. Throws a Refusal for a list or mapping, which may be a template. */
-function keyOf(key: Node, anchored: Composed['anchored']): Key | undefined {
+function readMappingKey(key: Node, anchored: Composed['anchored']): Key | undefined {
   const scalar = isAlias(key) ? anchored.get(key) : key;
-  if (!isScalar(scalar)) refuse(offsetOf(key), notText);
+  if (!isScalar(scalar)) refuseYaml(offsetOf(key), notText);
   const value = resolve(scalar);
   if (typeof value === 'string' || typeof value === 'boolean') return value;
   const isFloat = scalar.tag === `${tagPrefix}float`;
@@ -298,15 +298,15 @@ function resolve(scalar: Scalar): string | number | boolean | null | undefined {
   return isOfType(value, text) ? value : undefined;
 }
 
-function entryAt(key: number, value: Node | null): Entry {
+function makeEntry(key: number, value: Node | null): JsonEntry {
   return { key, value: value === null || isEmpty(value) ? key : offsetOf(value) };
 }
 
 /** The document's value, its start, and the places of its fields; undefined if it cannot be read alone or is too long. */
 export function parseWithPlaces(
   text: string,
-): { readonly value: unknown; readonly start: number; readonly places: Places } | undefined {
-  const places: Places = new Map();
+): { readonly value: unknown; readonly start: number; readonly places: YamlPlaces } | undefined {
+  const places: YamlPlaces = new Map();
   try {
     const { root, anchored } = compose(text);
     const value = new Decoder(anchored, { places }).decode(root);

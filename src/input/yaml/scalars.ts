@@ -76,13 +76,13 @@ function integerOf(sign: string | undefined, digits: string): number | bigint | 
 const maxKeyLength = 512;
 
 /** `length`: as written. '<<' may merge, and '__proto__' must not become a prototype. */
-export function keyOf(scalar: unknown, length: number): string | undefined {
+export function plainKey(scalar: unknown, length: number): string | undefined {
   const isPlain = typeof scalar === 'string' && scalar !== '__proto__' && scalar !== '<<' && length <= maxKeyLength;
   return isPlain ? scalar : undefined;
 }
 
 /** The value of a string that the pattern `quoted` matched. */
-export function unquote(written: string): string {
+export function unquoteScalar(written: string): string {
   if (written.startsWith("'")) return written.slice(1, -1).replaceAll("''", "'");
   return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);
 }

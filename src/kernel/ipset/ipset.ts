@@ -23,11 +23,11 @@ export interface IpSet {
 
 export function formatSets(sets: readonly IpSet[]): string {
   const text = new LongText();
-  for (const set of sets) addSet(text, set);
+  for (const set of sets) addIpSet(text, set);
   return text.toString();
 }
 
-function addSet(text: LongText, set: IpSet): void {
+function addIpSet(text: LongText, set: IpSet): void {
   text.add(`${formatCreate(set)}\n`);
   for (const entry of set.entries) text.add(formatAdd(set.name, entry));
 }
@@ -148,7 +148,7 @@ export type SetChange =
 export const temporarySetName = 'KPC-SWAP';
 
 /** Ignores the order of entries and the hash size, which the kernel doubles as a set grows. */
-export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
+export function diffIpSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
   const changes: SetChange[] = [];
   const leftover = from.find(({ name }) => name === temporarySetName);
   if (leftover && !to.some(({ name }) => name === temporarySetName))
@@ -156,7 +156,7 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
   // Destroy from the last to the first: ipset refuses to destroy a member of a set of sets. Test: kernel/delta.test.ts.
   for (const pair of pairUp(from.toReversed(), to, ({ name }) => name)) {
     const { from: old, to: set } = pair;
-    if (!old || !set || !isSameKind(old, set)) {
+    if (!old || !set || !isCreatedAlike(old, set)) {
       if (set || old !== leftover) changes.push({ kind: 'set', ...pair });
       continue;
     }
@@ -169,7 +169,7 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
   return changes;
 }
 
-function isSameKind(a: IpSet, b: IpSet): boolean {
+function isCreatedAlike(a: IpSet, b: IpSet): boolean {
   return (
     canSwap(a, b) &&
     a.range === b.range &&
@@ -228,10 +228,10 @@ function addChange(text: LongText, change: SetChange): void {
   }
   const { from, to } = change;
   if (from && to && canSwap(from, to)) {
-    addSet(text, { ...to, name: temporarySetName });
+    addIpSet(text, { ...to, name: temporarySetName });
     text.add(`swap ${temporarySetName} ${to.name}\ndestroy ${temporarySetName}\n`);
     return;
   }
   if (from) text.add(`destroy ${from.name}\n`);
-  if (to) addSet(text, to);
+  if (to) addIpSet(text, to);
 }

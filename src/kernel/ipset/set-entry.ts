@@ -1,7 +1,7 @@
 import type { Address, Network } from '../address.ts';
 import {
   compareAddressRanges,
-  isNetwork,
+  isNetworkRange,
   parseAddressRange,
   singleAddress,
   type AddressRange,
@@ -60,7 +60,7 @@ export function parseEntry(text: string, type: string): SetEntry {
   }
   // Addresses and networks have several spellings: ipset prints a network of a single address without a prefix length.
   const ranges = (): readonly string[] => text.split(',').map((part) => rangeText(parseAddressRange(part)) ?? part);
-  return readSocket(text, comma) ?? { other: ranges().join(',') };
+  return readEntrySocket(text, comma) ?? { other: ranges().join(',') };
 }
 
 function rangeText(range: AddressRange | undefined): string | undefined {
@@ -68,7 +68,7 @@ function rangeText(range: AddressRange | undefined): string | undefined {
 }
 
 /** "10.96.0.1,tcp:80", with or without a source after it; undefined for any other text. */
-function readSocket(text: string, comma: number): SetEntry | undefined {
+function readEntrySocket(text: string, comma: number): SetEntry | undefined {
   const second = text.indexOf(',', comma + 1);
   const end = second < 0 ? text.length : second;
   const colon = text.indexOf(':', comma + 1);
@@ -85,7 +85,7 @@ function readSocket(text: string, comma: number): SetEntry | undefined {
 
 function readFirst(text: string): Pick<SetEntry, 'address' | 'network'> | undefined {
   const range = parseAddressRange(text);
-  return range && (isNetwork(range) ? { network: range } : { address: range });
+  return range && (isNetworkRange(range) ? { network: range } : { address: range });
 }
 
 /** The same text for entries that the kernel treats as one. Ignores options. */
@@ -101,13 +101,13 @@ export function compareEntries(a: SetEntry, b: SetEntry): number {
   return (
     compareRanges(a.address ?? a.network, b.address ?? b.network) ||
     (a.port ?? 0) - (b.port ?? 0) ||
-    (a.protocol === b.protocol ? 0 : rankOf(a.protocol) - rankOf(b.protocol)) ||
+    (a.protocol === b.protocol ? 0 : rankOfProtocol(a.protocol) - rankOfProtocol(b.protocol)) ||
     compareRanges(a.source, b.source) ||
     compareText(a.other ?? '', b.other ?? '')
   );
 }
 
-function rankOf(protocol: Protocol | undefined): number {
+function rankOfProtocol(protocol: Protocol | undefined): number {
   return protocol === undefined ? -1 : protocols.indexOf(protocol);
 }
 

@@ -37,7 +37,7 @@ export interface TableDelta {
 export function diffTables(from: Tables, to: Tables): readonly TableDelta[] {
   const deltas: TableDelta[] = [];
   for (const table of tableNames) {
-    const changes = diffTable(table, from[table] ?? noChains, to[table] ?? noChains);
+    const changes = diffIptablesTable(table, from[table] ?? noChains, to[table] ?? noChains);
     if (changes.length > 0) deltas.push({ table, changes });
   }
   return deltas;
@@ -45,7 +45,7 @@ export function diffTables(from: Tables, to: Tables): readonly TableDelta[] {
 
 const noChains: ReadonlyMap<string, Chain> = new Map();
 
-function diffTable(
+function diffIptablesTable(
   table: TableName,
   from: ReadonlyMap<string, Chain>,
   to: ReadonlyMap<string, Chain>,
@@ -110,12 +110,12 @@ export function formatTablesDelta(deltas: readonly TableDelta[]): string {
       // Declare a chain before rules that jump to it. Sorted, because iptables-nft-restore searches from one end.
       const declared = changes.flatMap((change) => (change.kind === 'chain' ? [changedChain(change)] : [])).sort();
       const declarations = declared.map((name) => `${formatDeclaration(name)}\n`).join('');
-      return `*${table}\n${declarations}${changes.map(formatChange).join('')}COMMIT\n`;
+      return `*${table}\n${declarations}${changes.map(formatChainChange).join('')}COMMIT\n`;
     })
     .join('');
 }
 
-function formatChange(change: ChainChange): string {
+function formatChainChange(change: ChainChange): string {
   if (change.kind === 'chain') return change.to ? formatAppends(change.to) : `-X ${formatWord(change.from.name)}\n`;
   const { chain, rule, position } = change;
   return `${position === undefined ? formatDelete(chain, rule) : formatInsert(chain, position, rule)}\n`;

@@ -17,7 +17,7 @@ const droppedCounter = '-m nfacct --nfacct-name ct_state_invalid_dropped_pkts';
 const localhostCounter = '-m nfacct --nfacct-name localhost_nps_accepted_pkts';
 
 /** Whether an argument only counts. `-m nfacct` does, unless its counter has a quota; kube-proxy's have none. */
-export function isCounter(arg: RuleArg): boolean {
+export function isNfacctCounter(arg: RuleArg): boolean {
   if (arg.kind !== 'other') return false;
   const text = arg.words.join(' ');
   return text === droppedCounter || text === localhostCounter;
@@ -101,7 +101,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       // `+` matches every interface.
       return arg.name === '+' && !arg.negated ? undefined : arg;
     case 'other':
-      return isCounter(arg) ? undefined : arg;
+      return isNfacctCounter(arg) ? undefined : arg;
     case 'comment':
     case 'destination-port':
     case 'source-port':

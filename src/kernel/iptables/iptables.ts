@@ -88,7 +88,7 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
  * them: their rules are inserted at the head in this order, or appended, as kube-proxy does. `formatOwn` is formatAppends, or a cache of
  * it.
  */
-export function writeTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
+export function writeIptablesTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
   const text = new LongText();
   for (const table of tableNames) {
     const chains = tables[table];

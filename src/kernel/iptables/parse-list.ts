@@ -39,7 +39,7 @@ export function parseIptablesList(
       chains.set(chain.name, (current = chain));
       return undefined;
     }
-    const titles = readColumns(line);
+    const titles = readTitles(line);
     if (titles) {
       columns = titles;
       isVerbose &&= titles.verbose;
@@ -77,7 +77,7 @@ function readTitle(line: string): ListedChain | undefined {
   return { name, rules: [], policy: known, references: references === undefined ? undefined : Number(references) };
 }
 
-function readColumns(line: string): Columns | undefined {
+function readTitles(line: string): Columns | undefined {
   const titles = line.split(/ +/);
   if (!titles.includes('target') || !titles.includes('prot') || !titles.includes('source')) return undefined;
   return { numbers: titles[0] === 'num', verbose: titles.includes('in') };

@@ -68,15 +68,15 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
     let end = first + 2;
     let arg = value === undefined ? undefined : readOption(option, value, negated);
     if (!arg && value !== undefined && !negated && (option === '-m' || option === '-j' || option === '-g')) {
-      const next = findOption(words, end);
+      const next = nextOption(words, end);
       // Port options of tcp, udp and sctp may appear anywhere, also apart from their match.
       if (option === '-m' && (next === end || portMatches.has(value))) arg = { kind: 'module', name: value };
       else {
         end = next;
         const rest = words.slice(first + 1, end);
-        arg = option === '-m' ? readMatch(value, rest.slice(1)) : readJump(option, rest);
+        arg = option === '-m' ? readMatchModule(value, rest.slice(1)) : readJump(option, rest);
       }
-    } else if (!arg) end = findOption(words, first + 1);
+    } else if (!arg) end = nextOption(words, first + 1);
     // An option without its value and a stray word are kept as they are.
     args.push(arg ?? { kind: 'other', words: words.slice(at, end) });
     at = end;
@@ -86,7 +86,7 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
 
 const portMatches: ReadonlySet<string> = new Set(['tcp', 'udp', 'sctp']);
 
-function readMatch(name: string, words: readonly string[]): RuleArg | undefined {
+function readMatchModule(name: string, words: readonly string[]): RuleArg | undefined {
   const negated = words[0] === '!';
   const [option = '', value, ...more] = negated ? words.slice(1) : words;
   const short = value !== undefined && more.length === 0 ? readOption(`${name} ${option}`, value, negated) : undefined;
@@ -107,7 +107,7 @@ const textOptions: ReadonlySet<string> = new Set(
 );
 
 /** The index, from `from` on, of the next option that belongs to no match; the end if there is none. */
-function findOption(words: readonly string[], from: number): number {
+function nextOption(words: readonly string[], from: number): number {
   let value = -1;
   for (let at = from; at < words.length; at++) {
     const word = words[at] ?? '';
@@ -127,7 +127,7 @@ export function splitWords(line: string): string[] | undefined {
   const sign = /[ \t"]/g;
   let start = 0;
   const endWord = (end: number): void => {
-    if (end > start) words.push(unquote(line.slice(start, end)));
+    if (end > start) words.push(unquoteWord(line.slice(start, end)));
     start = end + 1;
   };
   for (let found = sign.exec(line); found; found = sign.exec(line)) {
@@ -142,7 +142,7 @@ export function splitWords(line: string): string[] | undefined {
   return words;
 }
 
-function unquote(word: string): string {
+function unquoteWord(word: string): string {
   if (!word.includes('"')) return word;
   if (!word.includes('\\')) return word.replaceAll('"', '');
   const parts: string[] = [];

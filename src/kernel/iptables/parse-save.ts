@@ -83,7 +83,7 @@ function readLine(
 ): string | undefined {
   const known = lines?.get(line);
   if (known) {
-    findChain(chains, known.chain).rules.push(known.rule);
+    findOrAddChain(chains, known.chain).rules.push(known.rule);
     return undefined;
   }
   if (line.length > longestLine) return 'too long a line';
@@ -97,14 +97,17 @@ function readLine(
   const name = words[at + 1];
   if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
   if (name === undefined) return 'a rule without a chain';
-  const chain = findChain(chains, name);
+  const chain = findOrAddChain(chains, name);
   // Without a number, the rule goes first.
   const isNumbered = command === '-I' && /^\d{1,9}$/.test(words[at + 2] ?? '');
   const place = command === '-A' ? chain.rules.length : isNumbered ? Number(words[at + 2]) - 1 : 0;
   if (place < 0 || place > chain.rules.length) return 'inserted beyond the end of its chain';
   const args = parseRuleWords(words, isNumbered ? at + 3 : at + 2);
   const isLast = isInput && command === '-A' && isBuiltInChain(table, name);
-  const rule = { args: args.some(isCounter) ? args.filter((arg) => !isCounter(arg)) : args, ...(isLast && { isLast }) };
+  const rule = {
+    args: args.some(isCountOption) ? args.filter((arg) => !isCountOption(arg)) : args,
+    ...(isLast && { isLast }),
+  };
   chain.rules.splice(place, 0, rule);
   if (command === '-A') lines?.set(line, { chain: name, rule });
   return undefined;
@@ -117,13 +120,13 @@ function declareChain(table: TableName, chains: Map<string, DraftChain>, words: 
   if (name === '' || policy === undefined || words.length > 3) return 'not the declaration of a chain';
   if (policy !== '-' && policy !== 'ACCEPT' && policy !== 'DROP') return 'not a policy that a chain can have';
   if (policy !== '-' && !isBuiltInChain(table, name)) return 'a policy, but not one of the chains of the kernel';
-  const chain = findChain(chains, name);
+  const chain = findOrAddChain(chains, name);
   chain.rules.length = 0;
   if (policy !== '-') chain.policy = policy;
   return undefined;
 }
 
-function findChain(chains: Map<string, DraftChain>, name: string): DraftChain {
+function findOrAddChain(chains: Map<string, DraftChain>, name: string): DraftChain {
   const chain = chains.get(name);
   if (chain) return chain;
   const made: DraftChain = { name, rules: [] };
@@ -132,7 +135,7 @@ function findChain(chains: Map<string, DraftChain>, name: string): DraftChain {
 }
 
 /** `-c PACKETS BYTES` inside a rule is also a counter. */
-function isCounter(arg: RuleArg): boolean {
+function isCountOption(arg: RuleArg): boolean {
   return arg.kind === 'other' && arg.words[0] === '-c';
 }
 

@@ -53,14 +53,14 @@ export function placeRules(from: Chain | undefined, to: Chain | undefined): Plac
   };
 }
 
-interface Anchored {
+interface AnchoredRules {
   /** By the key of a rule that stays: what to insert right before it, and right after it. */
   readonly before: ReadonlyMap<string, readonly Keyed[]>;
   readonly after: ReadonlyMap<string, readonly Keyed[]>;
   readonly free: readonly Keyed[];
 }
 
-function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): Anchored {
+function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): AnchoredRules {
   const before = new Map<string, readonly Keyed[]>();
   let pending: Keyed[] = [];
   let lastKept: string | undefined;

@@ -58,13 +58,13 @@ const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new
   string,
   (value: string) => RuleArg | undefined
 >([
-  ['-s', (text) => readRange('source', text)],
-  ['-d', (text) => readRange('destination', text)],
+  ['-s', (text) => readRangeMatch('source', text)],
+  ['-d', (text) => readRangeMatch('destination', text)],
   ['-i', (name) => ({ kind: 'in-interface', name })],
   ['-o', (name) => ({ kind: 'out-interface', name })],
   ['-p', (protocol) => ({ kind: 'protocol', protocol })],
-  ['--sport', (text) => readPorts('source-port', text)],
-  ['--dport', (text) => readPorts('destination-port', text)],
+  ['--sport', (text) => readPortMatch('source-port', text)],
+  ['--dport', (text) => readPortMatch('destination-port', text)],
   ['comment --comment', (text) => ({ kind: 'comment', text })],
   ['mark --mark', readMarkMatch],
   ['conntrack --ctstate', (text) => ({ kind: 'conntrack-state', states: text.split(',') })],
@@ -130,12 +130,12 @@ function not(arg: { readonly negated?: boolean | undefined }): string {
   return arg.negated ? '! ' : '';
 }
 
-function readRange<K extends 'source' | 'destination'>(kind: K, text: string) {
+function readRangeMatch<K extends 'source' | 'destination'>(kind: K, text: string) {
   const range = parseAddressRange(text);
   return range && !isMapped(range, text) ? { kind, range } : undefined;
 }
 
-function readPorts(kind: 'source-port' | 'destination-port', text: string): RuleArg | undefined {
+function readPortMatch(kind: 'source-port' | 'destination-port', text: string): RuleArg | undefined {
   const ports = parsePortRange(text);
   return ports && { kind, ports };
 }
@@ -172,7 +172,7 @@ export function readLongMatch(words: readonly string[]): RuleArg | undefined {
     return { kind: 'recent', name, action: sets === undefined ? check : { kind: 'set' } };
   }
   const [, to = '', protocol = '', portText = ''] = serverPattern.exec(text) ?? [];
-  const range = readRange('destination', to)?.range;
+  const range = readRangeMatch('destination', to)?.range;
   const address = range && singleAddress(range);
   const port = parsePort(portText);
   return address && port !== undefined
@@ -181,12 +181,12 @@ export function readLongMatch(words: readonly string[]): RuleArg | undefined {
 }
 
 function readMarkMatch(text: string): RuleArg | undefined {
-  const mark = readMark(text);
+  const mark = readMarkMask(text);
   return mark && { kind: 'mark', ...mark };
 }
 
 /** Reads `VALUE/MASK`; the default mask is all bits. */
-function readMark(text: string): { readonly value: number; readonly mask: number } | undefined {
+function readMarkMask(text: string): { readonly value: number; readonly mask: number } | undefined {
   const [first = '', second = '0xffffffff', ...more] = text.split('/');
   const [value, mask] = [parseNumber32(first), parseNumber32(second)];
   return value === undefined || mask === undefined || more.length > 0 ? undefined : { value, mask };
@@ -248,7 +248,7 @@ function parseDnat(text: string): Target | undefined {
 }
 
 function parseMarkTarget(option: string, text: string): Target | undefined {
-  const mark = readMark(text);
+  const mark = readMarkMask(text);
   if (!mark) return undefined;
   if (option === '--set-xmark') return { kind: 'mark', operation: 'set', ...mark };
   const { value } = mark;

@@ -31,7 +31,7 @@ export function diffVirtualServers(
   });
 }
 
-export function serviceOf(change: VirtualServerChange): VirtualServer {
+export function virtualServerOf(change: VirtualServerChange): VirtualServer {
   return change.kind === 'service' ? itemOf(change) : change.service;
 }
 
@@ -58,7 +58,7 @@ export function formatVirtualServersDelta(changes: readonly VirtualServerChange[
 }
 
 function formatServerChange(change: VirtualServerChange): string {
-  const name = formatServiceName(serviceOf(change));
+  const name = formatServiceName(virtualServerOf(change));
   if (change.kind === 'service') {
     const { from, to } = change;
     if (!from) return formatVirtualServer(to);

@@ -150,7 +150,7 @@ export class ServerDrafts {
     options,
     ...printedName
   }: PrintedServer): string | undefined {
-    const named = readName(printedName);
+    const named = readPrintedName(printedName);
     if (typeof named === 'string') return named;
     const { key, ...at } = named;
     if (this.#servers.has(key)) return 'duplicate virtual server';
@@ -163,7 +163,7 @@ export class ServerDrafts {
   }
 
   addRealServer(of: PrintedName, read: () => PrintedRealServer | string): string | undefined {
-    const named = readName(of);
+    const named = readPrintedName(of);
     if (typeof named === 'string') return named;
     const server = this.#servers.get(named.key);
     if (!server) return withoutServer;
@@ -187,7 +187,7 @@ type PrintedRealServer = Pick<RealServer, 'weight' | 'forwarding' | 'options'> &
 /** Why a real server is unread if its virtual server was. */
 export const withoutServer = 'a real server without its virtual server';
 
-function readName({ flag, name }: PrintedName) {
+function readPrintedName({ flag, name }: PrintedName) {
   if (flag === '-f') return 'a firewall-mark virtual server, which kube-proxy does not make';
   const protocol = protocolsByFlag.get(flag);
   if (protocol === undefined) return 'not an ipvsadm line';

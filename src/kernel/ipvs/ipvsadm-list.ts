@@ -43,12 +43,12 @@ export function parseIpvsadmList(text: string): {
     const key = `${server.flag} ${name}`;
     current = seen.has(key) ? undefined : server;
     seen.add(key);
-    return servers.addServer({ ...server, ...readColumns(rest) });
+    return servers.addServer({ ...server, ...readServerColumns(rest) });
   });
   return { virtualServers: servers.finish(), unread };
 }
 
-function readColumns([scheduler = '', ...words]: readonly string[]) {
+function readServerColumns([scheduler = '', ...words]: readonly string[]) {
   const columns = ` ${words.join(' ')}`;
   const flags = / \(([^ ()]+)\)/;
   const persistence = / persistent (\d{1,10})(?= |$)/;

@@ -140,23 +140,23 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     unread.add(1, () => text.slice(0, 80), reason);
   };
   for (const item of items as readonly unknown[]) {
-    const name = field(item, 'ifname');
-    if (!isPlain(name)) {
+    const name = fieldIn(item, 'ifname');
+    if (!isLinkName(name)) {
       // `ip -j addr show dev X` prints empty objects for other links.
       if (!isObject(item) || Object.keys(item).length > 0) refuse('a link without a name');
       continue;
     }
-    const kind = field(field(item, 'linkinfo'), 'info_kind');
-    const master = field(item, 'master');
-    const flags = field(item, 'flags');
+    const kind = fieldIn(fieldIn(item, 'linkinfo'), 'info_kind');
+    const master = fieldIn(item, 'master');
+    const flags = fieldIn(item, 'flags');
     const traits = traitsOf((trait, place) =>
       place === 'flags'
         ? Array.isArray(flags) && flags.length > 0
           ? flags.includes(trait)
           : undefined
-        : field(field(field(item, 'linkinfo'), place), trait),
+        : fieldIn(fieldIn(fieldIn(item, 'linkinfo'), place), trait),
     );
-    const infos = field(item, 'addr_info');
+    const infos = fieldIn(item, 'addr_info');
     const addresses: LinkAddress[] = [];
     for (const info of Array.isArray(infos) ? (infos as readonly unknown[]) : []) {
       const address = readAddressInfo(info);
@@ -165,8 +165,8 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     }
     links.push({
       name,
-      kind: isPlain(kind) ? kind : undefined,
-      ...(isPlain(master) ? { master } : {}),
+      kind: isLinkName(kind) ? kind : undefined,
+      ...(isLinkName(master) ? { master } : {}),
       traits,
       addresses,
     });
@@ -201,14 +201,18 @@ function traitsAt(place: 'info_data' | 'info_slave_data', traits: LinkTraits): L
 }
 
 /** A safe link name: Linux allows no blanks or slashes, and nothing else may get into a line for `ip`. */
-function isPlain(name: unknown): name is string {
+function isLinkName(name: unknown): name is string {
   return typeof name === 'string' && /^[^\s/]+$/.test(name);
 }
 
 function readAddressInfo(info: unknown): LinkAddress | undefined {
-  const scope = field(info, 'scope');
-  const made = makeLinkAddress(field(info, 'local'), field(info, 'prefixlen'), isPlain(scope) ? scope : undefined);
-  return made && field(info, 'deprecated') === true ? { ...made, isDeprecated: true } : made;
+  const scope = fieldIn(info, 'scope');
+  const made = makeLinkAddress(
+    fieldIn(info, 'local'),
+    fieldIn(info, 'prefixlen'),
+    isLinkName(scope) ? scope : undefined,
+  );
+  return made && fieldIn(info, 'deprecated') === true ? { ...made, isDeprecated: true } : made;
 }
 
 export function makeLinkAddress(text: unknown, length: unknown, scope: string | undefined): LinkAddress | undefined {
@@ -218,7 +222,7 @@ export function makeLinkAddress(text: unknown, length: unknown, scope: string | 
   return { family: address.family, address, prefixLength, scope: scope === 'global' ? undefined : scope };
 }
 
-function field(value: unknown, key: string): unknown {
+function fieldIn(value: unknown, key: string): unknown {
   return isObject(value) ? value[key] : undefined;
 }
 
@@ -283,11 +287,11 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
 
 /** Splits into additions and removals. What is replaced by one of the same name is removed among the additions. */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
-  const made = new Set(changes.filter(({ to }) => to).map(nameOf));
-  return partition(changes, (change) => !change.to && !made.has(nameOf(change)));
+  const made = new Set(changes.filter(({ to }) => to).map(nameOfLinkChange));
+  return partition(changes, (change) => !change.to && !made.has(nameOfLinkChange(change)));
 }
 
-function nameOf(change: LinkChange): string {
+function nameOfLinkChange(change: LinkChange): string {
   return change.kind === 'address' ? `${change.link} ${prefixOf(itemOf(change))}` : itemOf(change).name;
 }
 

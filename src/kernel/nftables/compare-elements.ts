@@ -12,7 +12,7 @@ export function sortElements(elements: readonly Element[]): Element[] {
   const isPackable = elements.length <= mostPacked && elements.every(({ key }) => key[0]?.kind === kind);
   if (!isPackable) return elements.toSorted(compareElements);
   // Sorting numbers takes a tenth of the time of comparing keys; keys are then only compared if the numbers are equal.
-  const packed = new Float64Array(elements.map(({ key }, i) => numberOf(key[0]) * mostPacked + i)).sort();
+  const packed = new Float64Array(elements.map(({ key }, i) => orderingNumber(key[0]) * mostPacked + i)).sort();
   const sorted = elements.map((_, i) => elements[(packed[i] ?? 0) % mostPacked] as Element);
   const firsts = packed.map((number) => Math.floor(number / mostPacked));
   return firsts.some((number, i) => number === firsts[i - 1]) ? sorted.sort(compareElements) : sorted;
@@ -21,7 +21,7 @@ export function sortElements(elements: readonly Element[]): Element[] {
 const aboveAll = 2 ** 32;
 
 /** The IPv4 address or port that a key begins with, as a number; a larger number for anything else. */
-function numberOf(value: Value | undefined): number {
+function orderingNumber(value: Value | undefined): number {
   if (value?.kind === 'address') return value.address.family === 'ipv4' ? ipv4Number(value.address) : aboveAll;
   return value?.kind === 'number' && value.value < aboveAll ? value.value : aboveAll;
 }
@@ -41,9 +41,9 @@ function compareValues(a: Value, b: Value): number {
   if (a.kind !== b.kind) return compareText(a.kind, b.kind);
   if (a.kind === 'address' && b.kind === 'address') return compareAddresses(a.address, b.address);
   if (a.kind === 'number' && b.kind === 'number') return a.value - b.value;
-  return compareText(textOf(a), textOf(b));
+  return compareText(valueText(a), valueText(b));
 }
 
-function textOf(value: Value): string {
+function valueText(value: Value): string {
   return value.kind === 'word' ? value.text : formatKey([value]);
 }

@@ -4,8 +4,8 @@ import type { Element, NftChain, NftCounter, NftMap, NftSet } from './table.ts';
 import {
   formatElement,
   formatKey,
-  formatRule,
-  quote,
+  formatNftRule,
+  quoteForNft,
   formatBaseChain,
   formatSetProperties,
   formatTables,
@@ -51,7 +51,7 @@ function formatChanges(table: string, changes: readonly NftChange[]): string {
     lines.get(step)?.push(`${command} ${table} ${what}\n`);
   };
   const addRules = ({ name, rules }: NftChain): void =>
-    rules.forEach((rule) => put('add rule', `${name} ${formatRule(rule)}`));
+    rules.forEach((rule) => put('add rule', `${name} ${formatNftRule(rule)}`));
   const addChain = (chain: NftChain): void => {
     put('add chain', withProperties(chain.name, [chain.base ? formatBaseChain(chain.base) : '', commentOf(chain)]));
     addRules(chain);
@@ -108,7 +108,7 @@ function withProperties(name: string, properties: readonly string[]): string {
 }
 
 function commentOf({ comment }: NftChain | NftCounter): string {
-  return comment === undefined ? '' : `comment ${quote(comment)};`;
+  return comment === undefined ? '' : `comment ${quoteForNft(comment)};`;
 }
 
 /** Most unreachable objects that one transaction makes. */

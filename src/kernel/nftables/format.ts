@@ -20,19 +20,19 @@ import type {
 import { LongText } from '../lines.ts';
 import type { Family } from '../family.ts';
 
-export function formatRule(rule: NftRule): string {
+export function formatNftRule(rule: NftRule): string {
   let text = '';
   for (let i = 0; i < rule.expressions.length; i++) {
     if (i > 0) text += ' ';
     text += formatExpression(rule.expressions[i] as Expression);
   }
-  return rule.comment === undefined ? text : `${text} comment ${quote(rule.comment)}`;
+  return rule.comment === undefined ? text : `${text} comment ${quoteForNft(rule.comment)}`;
 }
 
 /** An element as nft takes it: `KEY comment "TEXT" : VALUE`. */
 export function formatElement({ key, value, comment }: Element): string {
   let text = formatKey(key);
-  if (comment !== undefined) text += ` comment ${quote(comment)}`;
+  if (comment !== undefined) text += ` comment ${quoteForNft(comment)}`;
   return value === undefined ? text : `${text} : ${formatElementValue(value)}`;
 }
 
@@ -47,7 +47,7 @@ export function formatElementValue(value: ElementValue): string {
 }
 
 /** nft cannot write a quote or line break inside; the input checks refuse both. */
-export function quote(text: string): string {
+export function quoteForNft(text: string): string {
   if (/["\n\r\0]/.test(text)) throw new Error(`not a string for nft: ${JSON.stringify(text)}`);
   return `"${text}"`;
 }
@@ -81,7 +81,7 @@ function formatExpression(expression: Expression): string {
     case 'write-set':
       return `${expression.operation} @${expression.set} { ${formatSelector(expression.key)} }`;
     case 'counter':
-      return `counter name ${quote(expression.counter)}`;
+      return `counter name ${quoteForNft(expression.counter)}`;
     default:
       return formatVerdict(expression);
   }
@@ -127,7 +127,7 @@ function formatRight({ left, right }: Pick<Match, 'left' | 'right'>): string {
 function formatValueOf(field: Field | undefined, value: Value): string {
   if (field && bareMeta.has(field.name) && field.mask === undefined) {
     if (value.kind === 'number' && field.name === 'mark') return formatMark(value.value);
-    if (value.kind === 'word' && !isBareInterfaceName(value.text)) return quote(value.text);
+    if (value.kind === 'word' && !isBareInterfaceName(value.text)) return quoteForNft(value.text);
   }
   return formatValue(value);
 }
@@ -149,7 +149,7 @@ function formatValue(value: Value): string {
     case 'numbers':
       return `${value.first}-${value.last}`;
     case 'word':
-      return formatWord(value.text);
+      return formatNftWord(value.text);
     default:
       return value satisfies never;
   }
@@ -158,8 +158,8 @@ function formatValue(value: Value): string {
 /** What nft reads as one word: a name, optionally ending in `*`, or digits. */
 const plainWord = /^(?:[A-Za-z_.][\w./-]*\*?|\d+)$/;
 
-function formatWord(text: string): string {
-  return plainWord.test(text) ? text : quote(text);
+function formatNftWord(text: string): string {
+  return plainWord.test(text) ? text : quoteForNft(text);
 }
 
 /** Words of nft's scanner, 1.0.6 to 1.1.6, that may also be interface names. Unquoted, nft does not read most of them as names. */
@@ -206,11 +206,11 @@ export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip',
 
 /** The input of `nft -f` that replaces tables in one transaction, one line per rule and element; '' for none. */
 export function formatTables(tables: readonly NftTable[]): string {
-  return writeTables(tables, formatChain).join('');
+  return writeNftTables(tables, formatChain).join('');
 }
 
 /** formatTables in pieces, so that a long text is not joined. `formatOwn` is formatChain, or a cache of its results. */
-export function writeTables(tables: readonly NftTable[], formatOwn: (chain: NftChain) => string): readonly string[] {
+export function writeNftTables(tables: readonly NftTable[], formatOwn: (chain: NftChain) => string): readonly string[] {
   const text = new LongText();
   for (const table of tables) {
     const name = `${nftFamily[table.family]} ${table.name}`;
@@ -236,19 +236,19 @@ function addParts(
   chains: readonly string[],
 ): void {
   text.add(`table ${nftFamily[family]} ${name} {\n`);
-  if (comment !== undefined) text.add(`\tcomment ${quote(comment)}\n`);
+  if (comment !== undefined) text.add(`\tcomment ${quoteForNft(comment)}\n`);
   for (const counter of counters.values()) text.add(formatCounter(counter));
-  for (const set of sets.values()) addSet(text, set);
+  for (const set of sets.values()) addNftSet(text, set);
   chains.forEach((chain) => text.add(`\n${chain}`));
   text.add('}\n');
 }
 
 function formatCounter({ name, comment }: NftCounter): string {
-  const inside = comment === undefined ? '' : `\t\tcomment ${quote(comment)}\n`;
+  const inside = comment === undefined ? '' : `\t\tcomment ${quoteForNft(comment)}\n`;
   return `\n\tcounter ${name} {\n${inside}\t}\n`;
 }
 
-function addSet(text: LongText, set: NftSet | NftMap): void {
+function addNftSet(text: LongText, set: NftSet | NftMap): void {
   text.add(`\n\t${set.kind} ${set.name} {\n`);
   for (const property of formatSetProperties(set)) text.add(`\t\t${property}\n`);
   if (set.elements.length > 0) {
@@ -266,21 +266,21 @@ export function formatSetProperties(set: NftSet | NftMap): readonly string[] {
   if (set.flags.length > 0) properties.push(`flags ${set.flags.join(', ')}`);
   if (set.timeoutSeconds !== undefined) properties.push(`timeout ${set.timeoutSeconds}s`);
   if (set.size !== undefined) properties.push(`size ${set.size}`);
-  if (set.comment !== undefined) properties.push(`comment ${quote(set.comment)}`);
+  if (set.comment !== undefined) properties.push(`comment ${quoteForNft(set.comment)}`);
   return properties;
 }
 
 export function formatChain(chain: NftChain): string {
   let text = `\tchain ${chain.name} {\n`;
   if (chain.base) text += `\t\t${formatBaseChain(chain.base)}\n`;
-  if (chain.comment !== undefined) text += `\t\tcomment ${quote(chain.comment)}\n`;
+  if (chain.comment !== undefined) text += `\t\tcomment ${quoteForNft(chain.comment)}\n`;
   chain.rules.forEach((rule) => {
-    text += `\t\t${formatRule(rule)}\n`;
+    text += `\t\t${formatNftRule(rule)}\n`;
   });
   return `${text}\t}\n`;
 }
 
 export function formatBaseChain({ type, hook, devices, priority, policy }: BaseChain): string {
-  const at = devices ? ` devices = { ${devices.map(quote).join(', ')} }` : '';
+  const at = devices ? ` devices = { ${devices.map(quoteForNft).join(', ')} }` : '';
   return `type ${type} hook ${hook}${at} priority ${priority}; policy ${policy ?? 'accept'};`;
 }

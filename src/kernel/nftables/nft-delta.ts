@@ -1,5 +1,5 @@
 // When two things of nftables mean the same, and how the tables of two states differ.
-import { addressAt, addressBits, numberOf, parseNetwork } from '../address.ts';
+import { addressAt, addressBits, addressNumber, parseNetwork } from '../address.ts';
 import { singleAddress, spanOf, type AddressSpan } from '../address-range.ts';
 import {
   isLearned,
@@ -17,17 +17,17 @@ import {
   type NftCounter,
   type NftTable,
 } from './table.ts';
-import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatRule } from './format.ts';
+import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatNftRule } from './format.ts';
 import { diffByKey, isSameList, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
 import type { Family } from '../family.ts';
 
 /** One text for all spellings of a rule, by kube-proxy and nft. Equal ones act alike and have the same comment. */
-export function ruleMeaning(rule: NftRule): string {
-  return formatRule(canonicalRule(rule));
+export function nftRuleMeaning(rule: NftRule): string {
+  return formatNftRule(canonicalNftRule(rule));
 }
 
 /** The canonical form of a rule. Most rules have only one spelling. */
-export function canonicalRule(rule: NftRule): NftRule {
+export function canonicalNftRule(rule: NftRule): NftRule {
   if (!rule.expressions.some((expression) => expression.kind === 'match')) return rule;
   return { ...rule, expressions: rule.expressions.map(canonicalExpression) };
 }
@@ -91,7 +91,7 @@ function canonicalValue(value: Value): Value {
 /** Merges constants of an anonymous set as the kernel and nft do: sorted, unique, adjacent networks joined. */
 function mergeAddresses(values: readonly Value[]): readonly Value[] {
   const spans = values.map(spanOfValue);
-  if (!spans.every((span) => span !== undefined)) return sortedUnique(values);
+  if (!spans.every((span) => span !== undefined)) return uniqueValues(values);
   // nft merges nothing in a set of single addresses. A network of one address, such as 10.0.0.1/32, counts as a network.
   const gap = values.every(({ kind }) => kind === 'address') ? 0n : 1n;
   const merged: AddressSpan[] = [];
@@ -101,7 +101,7 @@ function mergeAddresses(values: readonly Value[]): readonly Value[] {
     if (!before || before.family !== span.family || span.first > before.last + gap) merged.push(span);
     else if (span.last > before.last) merged[merged.length - 1] = { ...before, last: span.last };
   }
-  return merged.map(valueOf);
+  return merged.map(spanValue);
 }
 
 /** Undefined if the constant is not an address, network or range of addresses. */
@@ -112,7 +112,7 @@ export function spanOfValue(value: Value): AddressSpan | undefined {
     case 'network':
       return spanOf(value.network);
     case 'range':
-      return { ...spanOf(value.first), last: numberOf(value.last) };
+      return { ...spanOf(value.first), last: addressNumber(value.last) };
     case 'number':
     case 'numbers':
     case 'word':
@@ -123,7 +123,7 @@ export function spanOfValue(value: Value): AddressSpan | undefined {
 }
 
 /** The shortest form of a range: an address, a network, or its two ends. */
-function valueOf({ family, first, last }: AddressSpan): Value {
+function spanValue({ family, first, last }: AddressSpan): Value {
   const [from, to] = [addressAt(family, first), addressAt(family, last)];
   if (first === last) return { kind: 'address', address: from };
   const network = parseNetwork(`${from.text}/${addressBits[family] - (last - first).toString(2).length}`);
@@ -132,7 +132,7 @@ function valueOf({ family, first, last }: AddressSpan): Value {
   return isNetwork && network ? { kind: 'network', network } : { kind: 'range', first: from, last: to };
 }
 
-function sortedUnique(values: readonly Value[]): readonly Value[] {
+function uniqueValues(values: readonly Value[]): readonly Value[] {
   const byText = new Map(values.map((value) => [formatKey([value]), value]));
   return [...byText].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
 }
@@ -167,12 +167,12 @@ export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]
   return pairs.flatMap((pair): readonly NftTableDelta[] => {
     const { from: old, to: table } = pair;
     if (!old || !table || strangeHeads(old) !== strangeHeads(table)) return [{ kind: 'table', ...pair }];
-    const changes = diffTable(old, table);
+    const changes = diffNftTable(old, table);
     return changes.length === 0 ? [] : [{ kind: 'change-table', family: table.family, name: table.name, changes }];
   });
 }
 
-export function familyOf(delta: NftTableDelta): Family {
+export function familyOfDelta(delta: NftTableDelta): Family {
   return delta.kind === 'table' ? itemOf(delta).family : delta.family;
 }
 
@@ -180,9 +180,9 @@ function strangeHeads({ strange }: NftTable): string {
   return (strange?.heads ?? []).toSorted().join('\n');
 }
 
-function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {
+function diffNftTable(from: NftTable, to: NftTable): readonly NftChange[] {
   if (from === to) return [];
-  const sets = diffSets(from, to);
+  const sets = diffNftSets(from, to);
   return [...diffCounters(from, to), ...sets, ...diffChains(from, to, remadeSets(sets))];
 }
 
@@ -199,7 +199,7 @@ function diffCounters(from: NftTable, to: NftTable): readonly NftChange[] {
     .map((pair) => ({ kind: 'counter', ...pair }));
 }
 
-function diffSets(from: NftTable, to: NftTable): readonly NftChange[] {
+function diffNftSets(from: NftTable, to: NftTable): readonly NftChange[] {
   const pairs = pairUp<NftSet | NftMap>(from.sets.values(), to.sets.values(), ({ name }) => name);
   return pairs.flatMap((pair): readonly NftChange[] => {
     const { from: old, to: set } = pair;
@@ -214,7 +214,7 @@ function diffChains(from: NftTable, to: NftTable, remade: ReadonlySet<string>): 
   const pairs = pairUp(from.chains.values(), to.chains.values(), ({ name }) => name);
   return pairs.flatMap((pair): readonly NftChange[] => {
     const { from: old, to: chain } = pair;
-    if (!old || !chain || !isSameBase(old.base, chain.base) || !isSameList(old.rules, chain.rules, ruleMeaning)) {
+    if (!old || !chain || !isSameBase(old.base, chain.base) || !isSameList(old.rules, chain.rules, nftRuleMeaning)) {
       return [{ kind: 'chain', ...pair }];
     }
     return remade.size > 0 && usesAny(chain, remade) ? [{ kind: 'chain', from: chain, to: chain }] : [];

@@ -27,7 +27,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['update', (words) => readSetWrite(words, 'update')],
   ['delete', (words) => readSetWrite(words, 'delete')],
   ['meta', readRandom],
-  ['tcp', (words) => (words.take('flags') ? readFlags(words) : undefined)],
+  ['tcp', (words) => (words.take('flags') ? readTcpFlags(words) : undefined)],
   ['xt', readXt],
   // How the NAT before it draws ports and addresses, which does not matter here.
   ...['random', 'fully-random', 'persistent', ','].map((option) => [option, () => idle] as const),
@@ -179,7 +179,7 @@ function changesNothing(words: Words): boolean {
 const flagWord = /^[!=&|,/()]|^(?:fin|syn|rst|psh|ack|urg|ecn|cwr)\b|^0x0$/;
 
 /** `syn / fin,syn,rst,ack`, `& (fin | syn) == syn`, `! syn`, `syn`: a connection's first packet has SYN alone. */
-function readFlags(words: Words): OtherExpression | undefined {
+function readTcpFlags(words: Words): OtherExpression | undefined {
   const kind = 'tcp-flags';
   let text = '';
   while (flagWord.test(words.peek() ?? '')) text += words.next();

@@ -64,7 +64,7 @@ export function parseNftText(text: string, wants: WantsTable = () => true): Pars
       const table: DraftTable = tables.get(key) ?? empty;
       if (deletes) tables.delete(key);
       else tables.set(key, table);
-      for (const part of parts) readPart(table, part, open.includes(part.line), note);
+      for (const part of parts) readTablePart(table, part, open.includes(part.line), note);
     }
   }
   for (const line of open) note(line, openBrace);
@@ -73,7 +73,7 @@ export function parseNftText(text: string, wants: WantsTable = () => true): Pars
 }
 
 /** A chain that is not fully shown is skipped, because its effect on packets is unknown. */
-function readPart(table: DraftTable, { line, words, items = [] }: Item, isOpen: boolean, note: Note): void {
+function readTablePart(table: DraftTable, { line, words, items = [] }: Item, isOpen: boolean, note: Note): void {
   const [kind, name = '', ...rest] = words;
   if (kind === 'comment' && isQuoted(name)) table.comment = unquote(name);
   else if (!isOfNft(kind)) note(line, notOfNft);
@@ -135,7 +135,7 @@ function readSet(kind: 'set' | 'map', name: string, items: readonly Item[], note
     else if (property === 'flags') flags = words.takeRest().filter((word) => word !== ',');
     else if (property === 'comment') comment = unquote(words.next());
     else if (property === 'size') size = parseNumber32(words.next()) ?? 0;
-    else if (property === 'timeout') timeoutSeconds = readSeconds(words.next()) ?? 0;
+    else if (property === 'timeout') timeoutSeconds = parseTimeout(words.next()) ?? 0;
     else if (property === 'elements' && words.take('=', '{')) {
       const read = readElements(words, keyType ?? [], valueType ?? []);
       elements = read.filter((element) => isWholeElement(element, kind, keyType ?? []));
@@ -238,7 +238,7 @@ function readPriority(words: readonly string[]): number | undefined {
 }
 
 /** A time in seconds, as nft prints it: `3h`, `1d2h3m4s`, `10800s`, `10800`; undefined for anything else. */
-function readSeconds(text: string): number | undefined {
+function parseTimeout(text: string): number | undefined {
   const [all, days, hours, minutes, seconds] =
     /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,10})s?)?(?:\d{1,9}ms)?$/.exec(text) ?? [];
   if (all === undefined || all === '') return undefined;

@@ -4,7 +4,7 @@ import type { Family } from '../family.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../lines.ts';
 import { parseIpJson } from '../link/link.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
-import { nameTable, routeTypes, type NextHop, type Route, type RouteAnswer, type RouteType } from './route.ts';
+import { nameRoutingTable, routeTypes, type NextHop, type Route, type RouteAnswer, type RouteType } from './route.ts';
 
 export interface ParsedRoutes {
   readonly routes: readonly Route[];
@@ -18,7 +18,7 @@ export interface RoutesAsked {
   readonly table: string | undefined;
 }
 
-interface Worded {
+interface WordedRoute {
   readonly type: RouteType;
   readonly destination: string;
   readonly values: ReadonlyMap<string, string>;
@@ -30,7 +30,7 @@ interface Worded {
 }
 
 export function parseRoutes(text: string, asked: RoutesAsked): ParsedRoutes {
-  const worded: Worded[] = [];
+  const worded: WordedRoute[] = [];
   let number = 0;
   for (const raw of linesOf(text)) {
     number++;
@@ -39,9 +39,9 @@ export function parseRoutes(text: string, asked: RoutesAsked): ParsedRoutes {
     if (words[0] === 'nexthop' && last) {
       worded[worded.length - 1] = { ...last, hops: [...last.hops, valuesOf(words.slice(1))] };
     } else if (words[0] === 'cache' && last) worded[worded.length - 1] = { ...last, isAnswer: true };
-    else if (words[0] !== '') worded.push(readWords(words, number, raw));
+    else if (words[0] !== '') worded.push(readRouteWords(words, number, raw));
   }
-  return readWorded(worded, asked);
+  return readWordedRoutes(worded, asked);
 }
 
 /** Words without a value. */
@@ -82,7 +82,7 @@ function withDown(values: Map<string, string>, set: ReadonlySet<unknown>): Reado
   return down === undefined ? values : values.set('down', down);
 }
 
-function readWords(words: readonly string[], line: number, text: string): Worded {
+function readRouteWords(words: readonly string[], line: number, text: string): WordedRoute {
   const named = routeTypes.find((type) => type === words[0]);
   const [destination = '', ...rest] = named ? words.slice(1) : words;
   const { values, flags: own } = wordsToMap(rest);
@@ -91,13 +91,13 @@ function readWords(words: readonly string[], line: number, text: string): Worded
 }
 
 export function parseRoutesJson(text: string, asked: RoutesAsked): ParsedRoutes {
-  const items = readItems(text);
+  const items = readJsonItems(text);
   if (!items) return { routes: [], answers: [], unread: [notJson(text)] };
-  const worded = items.flatMap((item): readonly Worded[] => {
+  const worded = items.flatMap((item): readonly WordedRoute[] => {
     const { dst, type, nexthops, ...others } = item;
     const own = others['flags'];
     if (typeof dst !== 'string') return [];
-    const values = textsOf(others);
+    const values = textValues(others);
     const hops = (Array.isArray(nexthops) ? (nexthops as readonly unknown[]) : []).map((hop) =>
       isObject(hop) ? renamed(hop) : new Map<string, string>(),
     );
@@ -105,7 +105,7 @@ export function parseRoutesJson(text: string, asked: RoutesAsked): ParsedRoutes 
     const named = routeTypes.find((each) => each === type) ?? 'unicast';
     return [{ type: named, destination: dst, values: renamed(others), hops, isAnswer: isCached, line: 1, text: dst }];
   });
-  return readWorded(worded, asked);
+  return readWordedRoutes(worded, asked);
 }
 
 const otherNames: ReadonlyMap<string, string> = new Map([
@@ -115,16 +115,16 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 function renamed(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
-  const values = new Map(Array.from(textsOf(item), ([name, value]) => [otherNames.get(name) ?? name, value]));
+  const values = new Map(Array.from(textValues(item), ([name, value]) => [otherNames.get(name) ?? name, value]));
   const set = item['flags'];
   if (Array.isArray(set)) withDown(values, new Set(set));
   const via = item['via'];
-  const { family, host } = isObject(via) ? Object.fromEntries(textsOf(via)) : {};
+  const { family, host } = isObject(via) ? Object.fromEntries(textValues(via)) : {};
   if (family !== undefined && host !== undefined) values.set('via', host).set(otherFamily, family);
   return values;
 }
 
-export function readItems(text: string): readonly Readonly<Record<string, unknown>>[] | undefined {
+export function readJsonItems(text: string): readonly Readonly<Record<string, unknown>>[] | undefined {
   try {
     const items = parseIpJson(text);
     return Array.isArray(items) ? items.filter(isObject) : undefined;
@@ -137,7 +137,7 @@ export function notJson(text: string): UnreadLine {
   return { line: 1, text: text.slice(0, 80), reason: 'not the JSON that ip -j prints' };
 }
 
-export function textsOf(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
+export function textValues(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(item).flatMap(([name, value]) =>
       typeof value === 'string' || typeof value === 'number' ? [[name, String(value)] as const] : [],
@@ -145,9 +145,9 @@ export function textsOf(item: Readonly<Record<string, unknown>>): ReadonlyMap<st
   );
 }
 
-function readWorded(worded: readonly Worded[], asked: RoutesAsked): ParsedRoutes {
+function readWordedRoutes(worded: readonly WordedRoute[], asked: RoutesAsked): ParsedRoutes {
   const unread = new UnreadLines();
-  const shown = worded.map(familyOf);
+  const shown = worded.map(familyOfRoute);
   // A default route that does not show its family has that of the route before it: ip lists IPv4 first.
   let family = shown.find((each) => each !== undefined) ?? asked.family ?? 'ipv4';
   const routes: Route[] = [];
@@ -158,7 +158,7 @@ function readWorded(worded: readonly Worded[], asked: RoutesAsked): ParsedRoutes
     const { type, values, hops: more, isAnswer, line: _ } = each;
     const own = more.length > 0 ? more : [values];
     const hops = own.map(hopOf);
-    const to = each.destination === 'default' ? defaultOf(family) : networkOf(each.destination);
+    const to = each.destination === 'default' ? defaultOf(family) : parsePrefix(each.destination);
     const source = parseAddress(values.get('src') ?? '');
     if (!to) {
       refuse('not a route');
@@ -171,10 +171,10 @@ function readWorded(worded: readonly Worded[], asked: RoutesAsked): ParsedRoutes
       answers.push({ family, to: to.address, from, mark, input, type, source, hop: hops[0] ?? {} });
       continue;
     }
-    const table = nameTable(values.get('table') ?? asked.table ?? 'main');
+    const table = nameRoutingTable(values.get('table') ?? asked.table ?? 'main');
     // Without a metric, IPv4 has 0; IPv6 has 1024, which ip prints.
     const metric = Number(values.get('metric') ?? 0);
-    const from = networkOf(values.get('from') ?? '');
+    const from = parsePrefix(values.get('from') ?? '');
     routes.push({ family, table, type, destination: to, from, metric, source, hops });
   }
   return { routes, answers, unread: unread.all };
@@ -187,7 +187,7 @@ function hopOf(values: ReadonlyMap<string, string>): NextHop {
 }
 
 /** Undefined for a `default` with only a link. */
-function familyOf({ destination, values, hops }: Worded): Family | undefined {
+function familyOfRoute({ destination, values, hops }: WordedRoute): Family | undefined {
   const own = familyOfTexts([destination, values.get('src'), values.get('from')]);
   if (own) return own;
   // Only IPv6 has preferences and router advertisements.
@@ -197,7 +197,7 @@ function familyOf({ destination, values, hops }: Worded): Family | undefined {
   return familyOfTexts(ways.map((each) => each.get('via')));
 }
 
-function networkOf(text: string): Network | undefined {
+function parsePrefix(text: string): Network | undefined {
   if (text.includes('/')) return parseNetwork(text.includes(':') ? text : padded(text));
   const address = parseAddress(text);
   return address && parseNetwork(`${text}/${address.family === 'ipv4' ? 32 : 128}`);
@@ -219,4 +219,4 @@ export function familyOfTexts(texts: readonly (string | undefined)[]): Family | 
   return found.find((each) => each !== undefined)?.family;
 }
 
-export { networkOf as parseRouteNetwork };
+export { parsePrefix as parseRouteNetwork };

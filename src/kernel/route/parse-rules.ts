@@ -1,8 +1,8 @@
 import type { Family } from '../family.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../lines.ts';
 import { parseNumber32, type PortRange } from '../ports-and-marks.ts';
-import { familyOfTexts, notJson, parseRouteNetwork, readItems, textsOf } from './parse-routes.ts';
-import { nameTable, type RoutingAction, type RoutingRule } from './route.ts';
+import { familyOfTexts, notJson, parseRouteNetwork, readJsonItems, textValues } from './parse-routes.ts';
+import { nameRoutingTable, type RoutingAction, type RoutingRule } from './route.ts';
 
 interface ParsedRules {
   readonly rules: readonly RoutingRule[];
@@ -10,7 +10,7 @@ interface ParsedRules {
 }
 
 /** A rule in ip's words. `set`: words without a value. */
-interface Worded {
+interface WordedRule {
   readonly priority: number;
   readonly values: ReadonlyMap<string, string>;
   readonly set: ReadonlySet<string>;
@@ -26,7 +26,7 @@ const idle: ReadonlySet<string> = new Set(['proto', 'protocol', 'realms', 'suppr
 /** Reads `ip rule`. A rule that cannot be read gets an unknown condition. */
 export function parseRoutingRules(text: string, asked: Family | undefined): ParsedRules {
   const unread = new UnreadLines();
-  const worded: Worded[] = [];
+  const worded: WordedRule[] = [];
   let number = 0;
   for (const raw of linesOf(text)) {
     number++;
@@ -45,13 +45,13 @@ export function parseRoutingRules(text: string, asked: Family | undefined): Pars
     }
     worded.push({ priority: Number(priority), values, set });
   }
-  return { rules: readWorded(worded, asked), unread: unread.all };
+  return { rules: readWordedRules(worded, asked), unread: unread.all };
 }
 
 export function parseRoutingRulesJson(text: string, asked: Family | undefined): ParsedRules {
-  const items = readItems(text);
+  const items = readJsonItems(text);
   if (!items) return { rules: [], unread: [notJson(text)] };
-  const worded = items.map((item): Worded => {
+  const worded = items.map((item): WordedRule => {
     const { priority, src, srclen, dst, dstlen, table, fwmark, fwmask, goto, action, ...others } = textsAsObject(item);
     const set = new Set(Object.keys(item).filter((name) => alone.has(name)));
     if (action !== undefined && alone.has(action)) set.add(action);
@@ -72,16 +72,16 @@ export function parseRoutingRulesJson(text: string, asked: Family | undefined): 
       if (!/_(?:start|end)$/.test(name)) put(longNames.get(name) ?? name, value);
     return { priority: Number(priority ?? 0), values, set };
   });
-  return { rules: readWorded(worded, asked), unread: [] };
+  return { rules: readWordedRules(worded, asked), unread: [] };
 }
 
 const longNames: ReadonlyMap<string, string> = new Map([['suppress_prefixlen', 'suppress_prefixlength']]);
 
 function textsAsObject(item: Readonly<Record<string, unknown>>): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(textsOf(item));
+  return Object.fromEntries(textValues(item));
 }
 
-function readWorded(worded: readonly Worded[], asked: Family | undefined): readonly RoutingRule[] {
+function readWordedRules(worded: readonly WordedRule[], asked: Family | undefined): readonly RoutingRule[] {
   // Only IPv4 has the table `default`.
   const isIPv4 = worded.some(({ values }) => values.get('lookup') === 'default');
   const addresses = worded.flatMap(({ values }) => [values.get('from'), values.get('to')]);
@@ -92,7 +92,7 @@ function readWorded(worded: readonly Worded[], asked: Family | undefined): reado
       family,
       priority,
       negated: set.has('not'),
-      action: actionOf(values, set),
+      action: readRoutingAction(values, set),
     };
     for (const [name, value] of values) {
       switch (name) {
@@ -105,7 +105,7 @@ function readWorded(worded: readonly Worded[], asked: Family | undefined): reado
           break;
         }
         case 'fwmark':
-          rule.mark = markOf(value);
+          rule.mark = readRuleMark(value);
           if (!rule.mark) other.push(`${name} ${value}`);
           break;
         case 'iif':
@@ -119,7 +119,7 @@ function readWorded(worded: readonly Worded[], asked: Family | undefined): reado
           break;
         case 'dport':
         case 'sport': {
-          const range = rangeOf(value);
+          const range = readPortRange(value);
           if (range) rule[name === 'dport' ? 'port' : 'sourcePort'] = range;
           else other.push(`${name} ${value}`);
           break;
@@ -151,21 +151,21 @@ const protocols: ReadonlyMap<string, string> = new Map([
   ['ipv6-icmp', 'icmp'],
 ]);
 
-function markOf(text: string): RoutingRule['mark'] {
+function readRuleMark(text: string): RoutingRule['mark'] {
   const [mark, mask = 0xffffffff, ...more] = text.split('/').map(parseNumber32);
   return mark === undefined || more.length > 0 ? undefined : { value: mark, mask };
 }
 
 /** Undefined for a port with a mask, and for anything else. */
-function rangeOf(text: string): PortRange | undefined {
+function readPortRange(text: string): PortRange | undefined {
   const [, first, last] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? [];
   return first === undefined ? undefined : { first: Number(first), last: Number(last ?? first) };
 }
 
-function actionOf(values: ReadonlyMap<string, string>, set: ReadonlySet<string>): RoutingAction {
+function readRoutingAction(values: ReadonlyMap<string, string>, set: ReadonlySet<string>): RoutingAction {
   const goto = values.get('goto');
   if (goto !== undefined) return { kind: 'goto', priority: Number(goto) };
   const kind = (['nop', 'blackhole', 'unreachable', 'prohibit'] as const).find((each) => set.has(each));
   if (kind) return { kind };
-  return { kind: 'lookup', table: nameTable(values.get('lookup') ?? 'main') };
+  return { kind: 'lookup', table: nameRoutingTable(values.get('lookup') ?? 'main') };
 }

@@ -97,7 +97,7 @@ const tableNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The name of a routing table; ip may print its number. */
-export function nameTable(text: string): string {
+export function nameRoutingTable(text: string): string {
   return tableNames.get(text) ?? text;
 }
 
@@ -141,20 +141,20 @@ export interface Transport {
   readonly sourcePort: PortRange | undefined;
 }
 
-export type Found =
+export type RouteResult =
   | { readonly kind: 'route'; readonly route: Pick<Route, 'type' | 'source' | 'hops'> }
   /** No route, or a rule or route that forbids it. */
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
   /** The rules or a table are unknown. */
   | { readonly kind: 'open'; readonly lacks: 'rules' | 'table'; readonly table?: string }
   /** Both results, if the question does not say whether a rule takes the packet. */
-  | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: Found; readonly passed: Found };
+  | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: RouteResult; readonly passed: RouteResult };
 
 /**
  * As the kernel (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in each table the longest prefix, then the
  * lowest metric. A throw route, or one too short for the rule, passes to the next rule.
  */
-export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): Found {
+export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): RouteResult {
   const found = followRules(family, known, question);
   if (found.kind !== 'open' && found.kind !== 'either') return found;
   const answer = known.answers.find((each) => isAnswerTo(each, question));
@@ -166,14 +166,14 @@ function isAnswerTo(answer: RouteAnswer, { to, from, mark, input }: RouteQuestio
   return answer.to.text === to.text && isFrom && (answer.mark ?? 0) === mark && (answer.input ?? input) === input;
 }
 
-function followRules(family: Family, known: Routes, question: RouteQuestion): Found {
+function followRules(family: Family, known: Routes, question: RouteQuestion): RouteResult {
   const { routes, tables, rules: given } = known;
   // A rule can only lead to a table with routes.
   const isUsual = !given && tables === undefined && routes.every(({ table }) => usualTables.has(table));
   if (!given && tables === undefined && !isUsual) return { kind: 'open', lacks: 'rules' };
   const rules = (given ?? usualRules(family)).toSorted((a, b) => a.priority - b.priority);
   /** What the rules from `start` on find. `forks`: undecided rules before it. */
-  const follow = (start: number, forks: number): Found => {
+  const follow = (start: number, forks: number): RouteResult => {
     if (forks > mostForks) return { kind: 'open', lacks: 'rules' };
     for (let at = start; at < rules.length; at++) {
       const rule = rules[at];
@@ -182,11 +182,11 @@ function followRules(family: Family, known: Routes, question: RouteQuestion): Fo
       const { action } = rule;
       const next = action.kind === 'goto' ? rules.findIndex(({ priority }) => priority >= action.priority) : at + 1;
       const after = next > at ? next : rules.length;
-      const taken = action.kind === 'goto' ? undefined : take(rule, known, question);
+      const taken = action.kind === 'goto' ? undefined : applyRoutingRule(rule, known, question);
       if (isMatch === undefined) {
         const passed = follow(at + 1, forks + 1);
         const either = taken ?? (after === at + 1 ? passed : follow(after, forks + 1));
-        return isSame(either, passed) ? passed : { kind: 'either', rule, taken: either, passed };
+        return isSameRoute(either, passed) ? passed : { kind: 'either', rule, taken: either, passed };
       }
       if (taken) return taken;
       at = after - 1;
@@ -199,13 +199,13 @@ function followRules(family: Family, known: Routes, question: RouteQuestion): Fo
 /** After this many undecided rules, kpc gives up. */
 const mostForks = 8;
 
-function isSame(a: Found, b: Found): boolean {
+function isSameRoute(a: RouteResult, b: RouteResult): boolean {
   if (a.kind === 'route') return b.kind === 'route' && a.route === b.route;
   if (a.kind === 'none') return b.kind === 'none' && a.why === b.why;
   return a === b;
 }
 
-function take({ action, suppressed }: RoutingRule, { routes, tables }: Routes, question: RouteQuestion) {
+function applyRoutingRule({ action, suppressed }: RoutingRule, { routes, tables }: Routes, question: RouteQuestion) {
   if (action.kind === 'nop' || action.kind === 'goto') return undefined;
   if (action.kind !== 'lookup') return { kind: 'none', why: action.kind } as const;
   const route = findRoute(routes, action.table, question);
@@ -234,8 +234,8 @@ function matchesRule(rule: RoutingRule, question: RouteQuestion): boolean | unde
     rule.output === undefined || rule.output === output,
     rule.input === undefined || (input === undefined ? undefined : rule.input === input),
     rule.protocol === undefined || rule.protocol === transport?.protocol,
-    isAmong(rule.port, transport?.port),
-    isAmong(rule.sourcePort, transport?.sourcePort),
+    coversPorts(rule.port, transport?.port),
+    coversPorts(rule.sourcePort, transport?.sourcePort),
     rule.users === undefined || isOfUsers(rule.users, input),
     rule.other === undefined ? true : undefined,
   ]);
@@ -243,7 +243,7 @@ function matchesRule(rule: RoutingRule, question: RouteQuestion): boolean | unde
   return parts.has(undefined) ? undefined : !rule.negated;
 }
 
-function isAmong(asked: PortRange | undefined, port: PortRange | undefined): boolean | undefined {
+function coversPorts(asked: PortRange | undefined, port: PortRange | undefined): boolean | undefined {
   if (!asked) return true;
   if (!port || port.last < asked.first || port.first > asked.last) return false;
   return asked.first <= port.first && port.last <= asked.last ? true : undefined;

@@ -1,5 +1,5 @@
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import { Cluster, type Answer, type ClusterUse, type UnreadResource } from '../../programs/ask-cluster.ts';
+import { Cluster, type KubectlAnswer, type ClusterUse, type UnreadResource } from '../../programs/ask-cluster.ts';
 import { callWords, longestRun, type ProgramCall } from '../../programs/run-program.ts';
 import type { FileOptions } from '../../snapshot/files/read-texts.ts';
 import { sayFinding } from '../../say/words/said.ts';
@@ -11,7 +11,7 @@ import { Refusal, refuse } from '../refusal.ts';
  */
 export async function readCluster(
   context: string | undefined,
-  ask: ClusterUse | ((cluster: Cluster) => Promise<Answer>),
+  ask: ClusterUse | ((cluster: Cluster) => Promise<KubectlAnswer>),
   options: FileOptions & { readonly strict?: boolean },
   onCall: (call: ProgramCall) => Promise<void>,
 ) {
@@ -35,7 +35,7 @@ export async function readCluster(
 }
 
 export { callWords };
-export type { Answer, Cluster, ClusterUse };
+export type { KubectlAnswer, Cluster, ClusterUse };
 
 /** Without these, nothing is known about a Service on a node. */
 const needed: ReadonlySet<UnreadResource['list']> = new Set(['services', 'slices', 'nodes']);

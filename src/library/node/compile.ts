@@ -8,7 +8,7 @@ import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
 import type { CheckWords, FolderForm } from '../../say/check-report.ts';
 import { isHostFolder, loadInputs, readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
-import { compileLoaded, isFleet, type Compilation, type FleetOptions } from '../../snapshot/open/compile.ts';
+import { compileLoaded, isFleet, type Compilation, type FleetChoice } from '../../snapshot/open/compile.ts';
 import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.ts';
 import { checkNodeName } from '../../snapshot/open/chosen-nodes.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
@@ -20,7 +20,7 @@ export { isFleet, printNames };
 /** The words of a report on a folder; `adds` are flags for the command that writes it. */
 export type WordsOfForm = (form: FolderForm, adds: readonly string[]) => CheckWords;
 
-export interface CompileOptions extends Omit<FileOptions, 'node'>, FleetOptions {
+export interface CompileRequest extends Omit<FileOptions, 'node'>, FleetChoice {
   /** Where to write a bundle or golden, or the folder to compare. */
   readonly out?: string | undefined;
   readonly golden?: string | undefined;
@@ -37,7 +37,7 @@ export interface OpenedToCompile {
 }
 
 /** For a result that is written, printed or compared. */
-export async function openToCompile(options: CompileOptions): Promise<OpenedToCompile> {
+export async function openToCompile(options: CompileRequest): Promise<OpenedToCompile> {
   const { check, print, hostAddresses } = options;
   const hasMany = isFleet(options);
   const asked = await loadInputs({
@@ -69,7 +69,7 @@ export async function findCheckProblem(checked: string, hasMany: boolean): Promi
 }
 
 /** A whole cluster may have an empty result, but that must not replace a bundle or golden that may program Services. */
-function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean {
+function replacesFiles({ out, golden, check: checked }: CompileRequest): boolean {
   const folder = out ?? golden ?? checked;
   try {
     return folder !== undefined && existsSync(folder) && readdirSync(folder).length > 0;
@@ -80,9 +80,9 @@ function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean
 }
 
 /** What an empty input is meant to be: a bundle or a dump. */
-export async function findMistake(
+export async function findEmptyInput(
   { loaded: { diagnostics, services, nodes } }: OpenedToCompile,
-  { file = [], readStdin }: CompileOptions,
+  { file = [], readStdin }: CompileRequest,
 ): Promise<Finding | undefined> {
   const isEmpty = services.length === 0 && (nodes.size === 0 || diagnostics.some(isError));
   if (!isEmpty) return undefined;
@@ -92,7 +92,7 @@ export async function findMistake(
 
 export function compileOne(
   { loaded, refusals }: OpenedToCompile,
-  { file, node: nodes = [], ipFamily, hostAddresses: path }: CompileOptions,
+  { file, node: nodes = [], ipFamily, hostAddresses: path }: CompileRequest,
 ): Compilation {
   const [node] = nodes;
   const nodeName = chooseNodeName(node, loaded);
@@ -105,7 +105,7 @@ export function compileOne(
 /** Writes to the folder in the options, if any. Refuses what cannot be written. */
 export async function writeSnapshot(
   snapshot: CompiledSnapshot,
-  { out, golden, assume }: Pick<CompileOptions, 'out' | 'golden' | 'assume'>,
+  { out, golden, assume }: Pick<CompileRequest, 'out' | 'golden' | 'assume'>,
 ) {
   const bundle = makeLongBundle(snapshot);
   const { manifest } = bundle;
@@ -124,7 +124,7 @@ export async function writeGolden(folder: string, snapshot: CompiledSnapshot): P
 }
 
 /** Refuses what can be written nowhere, whatever the input holds: a file that the mode lacks, or several nodes without a folder. */
-export function expectTarget(options: CompileOptions): void {
+export function expectTarget(options: CompileRequest): void {
   const { print, out, golden, check } = options;
   if (isFleet(options) && (print ?? out ?? golden ?? check) === print) refuse({ problem: 'no-folder' });
   const mode = proxyModes.find((each) => each === options.proxyMode);
@@ -142,11 +142,11 @@ export function formatOne(name: string, snapshot: CompiledSnapshot): string {
 
 /** `folder` may be in a revision. */
 export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, wordsFor: WordsOfForm) {
-  const { checkBundle, lookInto } = await import('../../snapshot/files/check-folder.ts');
+  const { checkBundleFolder, lookInto } = await import('../../snapshot/files/check-folder.ts');
   const tree = (await openTrees([folder])).trees.get(folder);
   const form = lookInto(folder, tree).kind === 'golden' ? 'golden' : 'bundle';
   const fresh = form === 'golden' ? makeGolden(snapshot, compileState) : makeBundle(snapshot).files;
-  const result = await checkBundle(folder, fresh, tree);
+  const result = await checkBundleFolder(folder, fresh, tree);
   if (result.kind === 'unreadable') return refuse({ problem: 'unreadable', path: folder, reason: result.reason });
   const isSame = result.kind === 'same';
   const { reportCheck } = await import('../../say/check-report.ts');

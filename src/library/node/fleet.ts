@@ -15,19 +15,19 @@ import type { FolderProblem } from '../../base/findings/calls.ts';
 import { readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import {
   chooseFleet,
-  compileFleet,
+  compileFleetNodes,
   type Fleet,
   type FleetNode,
-  type FleetOptions,
+  type FleetChoice,
 } from '../../snapshot/open/compile.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
-import { loadTexts, type InputOptions, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import { loadTexts, type LoadOptions, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { Progress } from '../progress.ts';
 import { refuse } from '../refusal.ts';
 import type { OpenedToCompile, WordsOfForm } from './compile.ts';
 
-interface RunOptions extends Omit<FileOptions, 'node'>, FleetOptions {
+interface RunOptions extends Omit<FileOptions, 'node'>, FleetChoice {
   readonly jobs: number;
   /** Where options come from: no other thread needs it. */
   readonly flagPlaces?: unknown;
@@ -44,12 +44,12 @@ export interface FleetRun extends Pick<OpenedToCompile, 'loaded'> {
 export function openFleet({ loaded, refusals }: OpenedToCompile, options: RunOptions) {
   const chosen = chooseFleet(options, loaded, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const fleet = { ...chosen, diagnostics: [...refusals, ...chosen.diagnostics] };
-  const { nodes, diagnostics } = compileFleet(loaded, fleet, options.ipFamily);
+  const { nodes, diagnostics } = compileFleetNodes(loaded, fleet, options.ipFamily);
   return { diagnostics, run: { loaded, fleet, nodes, options } satisfies FleetRun };
 }
 
 /** Stops at the first folder that cannot be written. `said` is for people. */
-export async function writeFleet(path: string, run: FleetRun, form: FolderForm, progress: Progress) {
+export async function writeFleetFolder(path: string, run: FleetRun, form: FolderForm, progress: Progress) {
   const folder = new FleetFolder(path);
   if (await isFile(path)) refuse({ problem: 'folder', wrong: { kind: 'is-a-file', folder: path } });
   // A shard without nodes has a folder too, for the program that collects them.
@@ -72,7 +72,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm, 
 }
 
 /** With `withExample`, reports the first folder that differs in detail. `said` is for people. */
-export async function checkFleet(
+export async function checkFleetFolder(
   path: string,
   run: FleetRun,
   withExample: boolean,
@@ -89,7 +89,7 @@ export async function checkFleet(
   for (const { node, texts, snapshot } of run.nodes ?? []) {
     snapshots.push(write(snapshot));
     const own = join(path, node);
-    const form = await formOf(own);
+    const form = await formOfFolder(own);
     isGolden ||= form === 'golden';
     const difference = await folder.compare(node, filesOf(snapshot, texts, form));
     if (difference.kind === 'unreadable') {
@@ -144,7 +144,7 @@ async function writeNodes(
       snapshots.push(write(each.snapshot));
       const thread = index++ % jobs;
       if (thread > 0) continue;
-      const result = await writeNode(folder, each, form);
+      const result = await writeFleetNode(folder, each, form);
       if (typeof result === 'object') return result;
       await done(result);
       // By now a file holds what the first node shares with the others: all threads link to it.
@@ -163,7 +163,7 @@ interface ThreadJob {
   readonly form: FolderForm;
   readonly links: ReadonlyMap<string, string>;
   readonly texts: Pick<LoadedInputs['texts'], 'config'> & { readonly manifests: readonly TextFile[] };
-  readonly options: InputOptions;
+  readonly options: LoadOptions;
   readonly fleet: Fleet;
 }
 
@@ -226,10 +226,10 @@ export async function runThread(): Promise<void> {
     },
     options,
   );
-  const { nodes = [] } = compileFleet(loaded, fleet, options.ipFamily);
+  const { nodes = [] } = compileFleetNodes(loaded, fleet, options.ipFamily);
   const folder = new FleetFolder(path, links);
   for (const node of nodes) {
-    const result = await writeNode(folder, node, form);
+    const result = await writeFleetNode(folder, node, form);
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window
     parentPort?.postMessage(result);
     if (typeof result === 'object') break;
@@ -242,7 +242,11 @@ function copyFile({ name, text, hasByteOrderMark, origin }: TextFile): TextFile 
 }
 
 /** People may have edited a golden, so it is always compared with what the input compiles to. */
-async function writeNode(folder: FleetFolder, each: FleetNode, form: FolderForm): Promise<WrittenNode | FolderProblem> {
+async function writeFleetNode(
+  folder: FleetFolder,
+  each: FleetNode,
+  form: FolderForm,
+): Promise<WrittenNode | FolderProblem> {
   const hash = form === 'golden' ? undefined : hashInputs(each.snapshot, each.gates, each.texts);
   return folder.write(each.node, () => filesOf(each.snapshot, each.texts, form), hash);
 }
@@ -254,7 +258,7 @@ function filesOf(snapshot: CompiledSnapshot, texts: BundleTexts, form: FolderFor
 }
 
 /** A missing folder has no form: it differs in either. */
-async function formOf(folder: string): Promise<FolderForm> {
+async function formOfFolder(folder: string): Promise<FolderForm> {
   return (await holdsGolden(folder).catch(() => false)) ? 'golden' : 'bundle';
 }
 

@@ -16,7 +16,7 @@ import {
 } from '../../base/json/schema.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { Ignore } from '../../ask/lint/ignores.ts';
-import { keyOf, type Flag, type FlagKind } from '../../settings/flag.ts';
+import { kpcYamlKey, type Flag, type FlagKind } from '../../settings/flag.ts';
 
 export const onOrOff = named('onOrOff', oneOf(true, false, 'true', 'false'));
 
@@ -84,7 +84,7 @@ const closed = { expected: 'a mapping of flags', additionalProperties: false } a
 function schemasOf(commands: readonly ConfiguredCommand[]): Readonly<Record<string, Schema>> {
   const byName = groupBy(
     commands.flatMap(({ flags }) => flags),
-    keyOf,
+    kpcYamlKey,
   );
   const found = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(

@@ -5,7 +5,7 @@ import type { Shaped } from '../../base/json/schema.ts';
 import { findFaults } from '../../base/json/check.ts';
 import { findNearest } from '../../base/names.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
-import { keyOf, type Flag, type FlagKind } from '../../settings/flag.ts';
+import { kpcYamlKey, type Flag, type FlagKind } from '../../settings/flag.ts';
 import type { acceptedCodes as acceptedCodesSchema } from './kpc-yaml-schema.ts';
 
 /** The commands that a kpc.yaml configures. */
@@ -40,7 +40,7 @@ export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refus
     const entryAt = (steps: FieldPath) =>
       steps.reduce(
         (entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`,
-        keyOf(row),
+        kpcYamlKey(row),
       );
     const { expected } = valuesOf[row.kind !== 'codes' && path.length > 0 ? 'text' : row.kind];
     if (problem === 'wrong')

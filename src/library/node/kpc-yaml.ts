@@ -19,7 +19,7 @@ import {
 } from '../../input/files/file-tree.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../ask/lint/ignores.ts';
-import { keyOf, type Flag } from '../../settings/flag.ts';
+import { kpcYamlKey, type Flag } from '../../settings/flag.ts';
 import { knownNetworks } from '../options.ts';
 import { Refusal, refuse as refuseCall } from '../refusal.ts';
 import type { ConfiguredCommand } from './kpc-yaml-schema.ts';
@@ -103,7 +103,7 @@ export function readFlags(
       if (flag.row.kind === 'codes') ignores.push(...readIgnores(flag, (at) => source.place(at), refuse));
       else {
         const written = asWritten(flag.value, flag.path, textAt);
-        const given = valueOf({ ...flag, value: written }, { call, values, home }, refuse);
+        const given = valueOfFlag({ ...flag, value: written }, { call, values, home }, refuse);
         if (given === undefined) continue;
         values.set(flag.row.key, given);
         places.set(flag.row.name, source.place(flag.path));
@@ -165,34 +165,34 @@ function findFlags(
         return [];
       }
       const path = section === undefined ? [name] : [section, name];
-      const names = rows.map(keyOf);
+      const names = rows.map(kpcYamlKey);
       if (!names.includes(name)) {
         const meant = findNearest(name, names);
         refuse(path, { problem: 'unknown-flag', name, command: section, meant }, true);
       }
       if (section === undefined ? isOfOthers(name, call) : section !== call.name) return [];
-      return call.flags.flatMap((row) => (keyOf(row) === name ? [{ row, value: inside, path }] : []));
+      return call.flags.flatMap((row) => (kpcYamlKey(row) === name ? [{ row, value: inside, path }] : []));
     });
   return read(value, [...known.values()].flat()).toSorted((a, b) => b.path.length - a.path.length);
 }
 
 /** Undefined if refused, or if the command line or the file has the flag or a conflicting one. */
-function valueOf(
+function valueOfFlag(
   { row, value, path }: GivenFlag,
   { call, values, home }: { readonly call: ConfiguredCall; readonly values: KpcYaml['values']; readonly home: Home },
   refuse: Refuse,
 ): unknown {
   const { key, rivals = [] } = row;
-  const flag = keyOf(row);
+  const flag = kpcYamlKey(row);
   const others = call.all.filter((each) => rivals.includes(each.key) || each.rivals?.includes(key));
   if (values.has(key) || [row, ...others].some(call.has)) return undefined;
   const rival = others.find((each) => values.has(each.key));
   if (rival) {
-    refuse(path, { problem: 'rivals', flag, other: keyOf(rival) }, true);
+    refuse(path, { problem: 'rivals', flag, other: kpcYamlKey(rival) }, true);
     return undefined;
   }
   const words = [value].flat().map(String);
-  const located = row.path === undefined ? words : words.map((word) => locate(word, home));
+  const located = row.path === undefined ? words : words.map((word) => pathFromHome(word, home));
   const stray = row.path === undefined ? undefined : located.map((word) => findStray(word, row, home)).find(Boolean);
   if (stray !== undefined) {
     refuse(path, { problem: stray, flag });
@@ -248,7 +248,7 @@ function asWritten(value: unknown, path: FieldPath, textAt: (path: FieldPath) =>
   return Number(written) === value ? written : value;
 }
 
-function locate(path: string, { folder, tree }: Home): string {
+function pathFromHome(path: string, { folder, tree }: Home): string {
   return path === '-' || isAbsolute(path) ? path : tree.join(folder, path);
 }
 

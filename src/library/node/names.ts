@@ -21,11 +21,11 @@ export async function proposeValues(
     case 'from':
       return senders;
     case 'to':
-      return servicesOf(await read(manifests), typed.replace('svc/', '')).map((name) => `svc/${name}`);
+      return completeServices(await read(manifests), typed.replace('svc/', '')).map((name) => `svc/${name}`);
     case 'all':
     case 'describe what':
     case 'describe input':
-      return servicesOf(await read(manifests), typed);
+      return completeServices(await read(manifests), typed);
     case 'node':
       return [...((await read(manifests))?.nodes.keys() ?? [])].filter((name) => isName(name, 'subdomain'));
     case 'namespace':
@@ -46,7 +46,7 @@ function servicesIn(
 }
 
 /** With namespaces as soon as anything is typed. */
-function servicesOf(loaded: LoadedInputs | undefined, typed: string): readonly string[] {
+function completeServices(loaded: LoadedInputs | undefined, typed: string): readonly string[] {
   const services = servicesIn(loaded);
   const full = typed === '' ? [] : services.map(({ namespace, name }) => `${namespace}/${name}`);
   return [...new Set([...services.map(({ name }) => name), ...full])];

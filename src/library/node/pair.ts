@@ -28,7 +28,7 @@ import { refuse } from '../refusal.ts';
 
 export type { AskedChange };
 
-export type Pair<T> = readonly [from: T, to: T];
+export type FromTo<T> = readonly [from: T, to: T];
 
 /** A path, or manifests with options of their own. */
 export interface NamedSide {
@@ -73,7 +73,7 @@ export function nearestMode(name: string): string | undefined {
   return proxyModes.find((each) => each.startsWith(name.toLowerCase())) ?? findNearest(name, proxyModes);
 }
 
-export async function recognisePair([from, to]: Pair<NamedSide>, options: SideOptions): Promise<Pair<FoundSide>> {
+export async function recognisePair([from, to]: FromTo<NamedSide>, options: SideOptions): Promise<FromTo<FoundSide>> {
   if (from.name === '-' && to.name === '-') refuse({ problem: 'stdin-of-two-sides' });
   const recognise = async (side: NamedSide) => {
     return { ...side, found: side.adds ? manifests : await readStoredSide(side.name, options) };
@@ -82,12 +82,12 @@ export async function recognisePair([from, to]: Pair<NamedSide>, options: SideOp
 }
 
 /** Whether neither side needs compiling. */
-export function areStored(sides: Pair<FoundSide>): boolean {
+export function areStored(sides: FromTo<FoundSide>): boolean {
   return sides.every(({ found: { kind } }) => kind === 'bundle' || kind === 'dump');
 }
 
 /** Whether a flag affects sides without manifests: it gives a dump names, or selects a node of a fleet. */
-export function isUsefulForStored({ key, needs }: Flag, sides: Pair<FoundSide>): boolean {
+export function isUsefulForStored({ key, needs }: Flag, sides: FromTo<FoundSide>): boolean {
   if (key === 'file') return sides.some(({ found }) => found.kind === 'dump');
   // The bundle of a node was found inside the named folder.
   if (needs === 'nodes') return sides.some(({ found, name }) => found.kind === 'bundle' && found.side.name !== name);
@@ -118,11 +118,11 @@ interface PairOptions extends SideOptions {
  * Refuses what cannot be compared.
  */
 export async function openPair(
-  [from, to]: Pair<FoundSide>,
+  [from, to]: FromTo<FoundSide>,
   options: PairOptions,
   beside: readonly string[] = [],
   optionsOf: OptionsOfRevision = async () => undefined,
-): Promise<Pair<Opened>> {
+): Promise<FromTo<Opened>> {
   if ((from.adds || to.adds) && (options.file ?? []).length === 0) refuse({ problem: 'no-input', takes: 'both-sides' });
   if (options.allNodes && !(from.adds && to.adds))
     refuse({
@@ -158,7 +158,7 @@ function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide
   return openReading(side.compile(isDual ? name : undefined));
 }
 
-export function readPair([from, to]: Pair<Opened>, [{ name }, { name: other }]: Pair<NamedSide>) {
+export function readPair([from, to]: FromTo<Opened>, [{ name }, { name: other }]: FromTo<NamedSide>) {
   const readings = ofSides([withoutNode(from.at('')), withoutNode(to.at(''))], [name, other]);
   const [old, fresh] = readings;
   const isKept = keptBeside(name, fresh.diagnostics);
@@ -180,7 +180,7 @@ function withoutNode(reading: Reading): Reading {
 }
 
 /** Names the side in notes without a file, unless both sides have the same note, which is kept once. */
-export function ofSides([from, to]: Pair<Reading>, [name, other]: Pair<string>): Pair<Reading> {
+export function ofSides([from, to]: FromTo<Reading>, [name, other]: FromTo<string>): FromTo<Reading> {
   const [old, fresh] = [from, to].map(({ diagnostics }) => new Set(diagnostics.filter(isPlaceless).map(keyOfFault)));
   const named = (reading: Reading, side: string, beside: Set<string> | undefined, isSecond: boolean): Reading => ({
     ...reading,
@@ -208,7 +208,7 @@ function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) =>
 }
 
 /** Names what dumps show by the Services of manifests. */
-export async function nameSides(sides: Pair<Snapshot>, options: SideOptions) {
+export async function nameSides(sides: FromTo<Snapshot>, options: SideOptions) {
   const { cluster, release, ...read } = await readNames(options);
   const name = (side: Snapshot): Snapshot => (side.kind === 'dump' && cluster ? side.namedBy(cluster, release) : side);
   return { ...read, sides: [name(sides[0]), name(sides[1])] as const };

@@ -172,7 +172,7 @@ function endpointRules(
   const send =
     affinitySeconds === undefined
       ? endpointArgs(context, port.label, module, protocol, rewrite)
-      : endpointArgs(context, port.label, remember(chain), module, protocol, rewrite);
+      : endpointArgs(context, port.label, rememberClient(chain), module, protocol, rewrite);
   return [
     // Otherwise an endpoint that reaches itself would get a packet from its own address.
     { args: endpointArgs(context, port.label, source, markForMasquerade), origin },
@@ -180,7 +180,7 @@ function endpointRules(
   ];
 }
 
-function remember(chain: string): RuleArg {
+function rememberClient(chain: string): RuleArg {
   return { kind: 'recent', name: chain, action: { kind: 'set' } };
 }
 

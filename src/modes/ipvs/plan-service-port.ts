@@ -83,18 +83,18 @@ function clusterIPMembers(traffic: TrafficPlan): SetMember[] {
   return [...hairpinMembers(traffic), ['clusterIP', clusterIP], bindingOf(clusterIP)];
 }
 
-interface Portal {
+interface ServedAddress {
   readonly at: ServiceAddress;
   readonly members: readonly SetMember[];
   readonly closedToNode: boolean;
 }
 
-function planExternalIPs({ externalIPs, external }: TrafficPlan): readonly Portal[] {
+function planExternalIPs({ externalIPs, external }: TrafficPlan): readonly ServedAddress[] {
   const set = external.policy === 'Local' ? 'externalIPLocal' : 'externalIP';
   return externalIPs.map((at) => ({ at, members: [[set, at]], closedToNode: false }));
 }
 
-function planLoadBalancerIPs(traffic: TrafficPlan, on: FamilyNode): readonly Portal[] {
+function planLoadBalancerIPs(traffic: TrafficPlan, on: FamilyNode): readonly ServedAddress[] {
   const { loadBalancerIPs, external, firewall } = traffic;
   const nodeIsAdmitted = firewall !== undefined && admitsNode(firewall, on.nodeIP);
   return loadBalancerIPs.map((at) => {
@@ -189,7 +189,7 @@ function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePor
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
   const merged = new Map<string, VirtualServer>();
   for (const virtualServers of ports) {
-    for (const server of lastOfEach(virtualServers)) {
+    for (const server of latestServers(virtualServers)) {
       const key = virtualServerKey(server);
       if (!merged.has(key)) merged.set(key, server);
     }
@@ -197,7 +197,7 @@ export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]
   return [...merged.values()].sort(compareVirtualServers);
 }
 
-function lastOfEach(virtualServers: readonly VirtualServer[]): Iterable<VirtualServer> {
+function latestServers(virtualServers: readonly VirtualServer[]): Iterable<VirtualServer> {
   if (virtualServers.length < 2) return virtualServers;
   return new Map(virtualServers.map((server) => [virtualServerKey(server), server])).values();
 }

@@ -18,7 +18,7 @@ import {
 import {
   accessFilterRules,
   openSets,
-  destinationOf,
+  setDirections,
   setMatch,
   type SetId,
   setIds,
@@ -179,7 +179,7 @@ function rule(...args: readonly RuleArg[]): Rule {
 
 /** Matches the destination with a set, after the set's comment; with `and`, also the source. */
 function matchSet(id: SetId, family: Family, and?: 'src'): readonly RuleArg[] {
-  const destination = destinationOf(id);
+  const destination = setDirections(id);
   return [comment(setComments[id]), setMatch(id, family, and ? [...destination, and] : destination)];
 }
 

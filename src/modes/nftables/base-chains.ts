@@ -17,14 +17,14 @@ import {
   markForMasquerade,
   amongAll,
   masqueradedClients,
-  matches,
+  matchField,
   nodePortKey,
   reject,
   returnToCaller,
-  rule,
+  nftRule,
   setMasqueradeMark,
   toNode,
-  word,
+  wordValue,
   type FamilyFields,
 } from './rule-parts.ts';
 
@@ -46,17 +46,17 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
     { name: nftChains.services, rules: servicesRules(input, fields) },
     {
       name: nftChains.serviceEndpointsCheck,
-      rules: [rule([{ kind: 'verdict-map', left: fields.service, right: inSet(nftSets.noEndpointServices) }])],
+      rules: [nftRule([{ kind: 'verdict-map', left: fields.service, right: inSet(nftSets.noEndpointServices) }])],
     },
     {
       name: nftChains.nodePortEndpointsCheck,
       rules: [
-        rule([...toNodePortAddresses(input, fields, []), nodePortMap(nftSets.noEndpointNodePorts)]),
+        nftRule([...toNodePortAddresses(input, fields, []), nodePortMap(nftSets.noEndpointNodePorts)]),
         ...(input.rejectedOnLocalhost.length === 0
           ? []
           : [
-              rule([
-                matches(fields.destination, loopback[input.family]),
+              nftRule([
+                matchField(fields.destination, loopback[input.family]),
                 nodePortMap(nftSets.localhostNodePortRejects),
               ]),
             ]),
@@ -65,17 +65,17 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
     {
       name: nftChains.reject,
       comment: 'helper for @no-endpoint-services / @no-endpoint-nodeports',
-      rules: [rule([reject])],
+      rules: [nftRule([reject])],
     },
     { name: nftChains.clusterIPsCheck, rules: clusterIPsCheckRules(input, fields) },
     {
       name: nftChains.firewallCheck,
-      rules: [rule([{ kind: 'verdict-map', left: fields.service, right: inSet(nftSets.firewallIPs) }])],
+      rules: [nftRule([{ kind: 'verdict-map', left: fields.service, right: inSet(nftSets.firewallIPs) }])],
     },
     { name: nftChains.masquerading, rules: masqueradingRules(input, fields) },
     ...(input.behaviours.has('inline-masquerade')
       ? []
-      : [{ name: nftChains.markForMasquerade, rules: [rule([setMasqueradeMark(input.masquerade)])] }]),
+      : [{ name: nftChains.markForMasquerade, rules: [nftRule([setMasqueradeMark(input.masquerade)])] }]),
     ...localhostChains(input.rejectedOnLocalhost),
   ];
 }
@@ -84,20 +84,20 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
 function servicesRules(input: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
   return [
     ...(input.behaviours.has('shared-masquerade') ? masqueradeClusterIPs(input, fields) : []),
-    rule([{ kind: 'verdict-map', left: fields.service, right: inSet(nftSets.serviceIPs) }]),
-    rule([...toNodePortAddresses(input, fields, [toNode]), nodePortMap(nftSets.serviceNodePorts)]),
+    nftRule([{ kind: 'verdict-map', left: fields.service, right: inSet(nftSets.serviceIPs) }]),
+    nftRule([...toNodePortAddresses(input, fields, [toNode]), nodePortMap(nftSets.serviceNodePorts)]),
   ];
 }
 
 function masqueradeClusterIPs({ masquerade, behaviours }: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
   const clients = masqueradedClients(masquerade, fields);
   if (!clients) return [];
-  const toCluster = matches(fields.destination, inSet(nftSets.clusterIPs));
+  const toCluster = matchField(fields.destination, inSet(nftSets.clusterIPs));
   const comment =
     masquerade.toClusterIPs.kind === 'all'
       ? 'masquerade all clusterIP traffic'
       : 'masquerade clusterIP traffic from outside cluster';
-  return [rule([toCluster, ...clients, markForMasquerade(masquerade, behaviours)], comment)];
+  return [nftRule([toCluster, ...clients, markForMasquerade(masquerade, behaviours)], comment)];
 }
 
 function nodePortMap(map: string): Expression {
@@ -111,7 +111,7 @@ function toNodePortAddresses(
   unlisted: readonly Expression[],
 ): readonly Expression[] {
   return nodePorts.addresses
-    ? [matches(destination, inSet(nftSets.nodePortIPs))]
+    ? [matchField(destination, inSet(nftSets.nodePortIPs))]
     : [...unlisted, excludes(destination, loopback[family])];
 }
 
@@ -122,14 +122,14 @@ const loopback: { readonly [F in Family]: Right } = {
 
 /** Refuses packets to cluster IPs that no Service took: the Service lacks the port, or no Service has the IP. */
 function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination }: FamilyFields): readonly NftRule[] {
-  const refused = rule(
-    [matches(destination, inSet(nftSets.clusterIPs)), reject],
+  const refused = nftRule(
+    [matchField(destination, inSet(nftSets.clusterIPs)), reject],
     'Reject traffic to invalid ports of ClusterIPs',
   );
   if (serviceNetworks.length === 0) return [refused];
   const values = serviceNetworks.map((network) => ({ kind: 'network', network }) as const);
-  const unallocated = matches(destination, amongAll(values));
-  return [refused, rule([unallocated, drop], 'Drop traffic to unallocated ClusterIPs')];
+  const unallocated = matchField(destination, amongAll(values));
+  return [refused, nftRule([unallocated, drop], 'Drop traffic to unallocated ClusterIPs')];
 }
 
 /** Gives marked packets the node's address as source, and clears the mark, because the packet may pass here again. */
@@ -142,8 +142,8 @@ function masqueradingRules(
   const none = equalTo({ kind: 'number', value: 0 });
   const hairpin = behaviours.has('hairpin-set') ? [hairpinRule(fields)] : [];
   return behaviours.has('inline-masquerade')
-    ? [rule([excludes(marked, none), clear, masquerade]), ...hairpin]
-    : [...hairpin, rule([matches(marked, none), returnToCaller]), rule([clear]), rule([masquerade])];
+    ? [nftRule([excludes(marked, none), clear, masquerade]), ...hairpin]
+    : [...hairpin, nftRule([matchField(marked, none), returnToCaller]), nftRule([clear]), nftRule([masquerade])];
 }
 
 const masquerade: Expression = { kind: 'masquerade', fullyRandom: true };
@@ -152,7 +152,7 @@ const masquerade: Expression = { kind: 'masquerade', fullyRandom: true };
 function hairpinRule({ source, destination }: FamilyFields): NftRule {
   const key = [source, destination, l4proto, destinationPort];
   const toItself: Expression = { kind: 'match', left: key, right: inSet(nftSets.hairpinConnections) };
-  return rule([matches({ name: 'ct status' }, equalTo(word('dnat'))), toItself, masquerade]);
+  return nftRule([matchField({ name: 'ct status' }, equalTo(wordValue('dnat'))), toItself, masquerade]);
 }
 
 /** Protocols rejected on localhost (localhostNodePortRejectProtocols): not TCP if kube-proxy listens there. */
@@ -164,7 +164,7 @@ export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behavio
 function localhostChains(rejected: readonly Protocol[]): readonly NftChain[] {
   return rejected.map((protocol) => {
     const { chain, counter } = localhostRejection(protocol);
-    return { name: chain, rules: [rule([{ kind: 'counter', counter }, reject])] };
+    return { name: chain, rules: [nftRule([{ kind: 'counter', counter }, reject])] };
   });
 }
 

@@ -72,8 +72,8 @@ function compileTable({ cluster, node, settings, family, memo, behaviours }: Tab
     name: nftTableName,
     comment: nftTableComment,
     counters: localhostCounters(rejected),
-    chains: byName<NftChain>(baseChains(base), objects, (some) => some.chains),
-    sets: byName<NftSet | NftMap>(
+    chains: collectByName<NftChain>(baseChains(base), objects, (some) => some.chains),
+    sets: collectByName<NftSet | NftMap>(
       sharedSets(family, elements, behaviours, rejected.length > 0),
       objects,
       (some) => some.sets,
@@ -81,7 +81,7 @@ function compileTable({ cluster, node, settings, family, memo, behaviours }: Tab
   };
 }
 
-function byName<T extends { readonly name: string }>(
+function collectByName<T extends { readonly name: string }>(
   shared: readonly T[],
   objects: readonly ServiceObjects[],
   own: (objects: ServiceObjects) => readonly T[],

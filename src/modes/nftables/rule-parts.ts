@@ -16,9 +16,12 @@ export const l4proto: Field = { name: 'meta l4proto' };
 
 export const destinationPort: Field = { name: 'th dport' };
 
-export const familyFields: { readonly [F in Family]: FamilyFields } = { ipv4: fieldsOf('ip'), ipv6: fieldsOf('ip6') };
+export const familyFields: { readonly [F in Family]: FamilyFields } = {
+  ipv4: fieldsOfProtocol('ip'),
+  ipv6: fieldsOfProtocol('ip6'),
+};
 
-function fieldsOf(protocol: 'ip' | 'ip6'): FamilyFields {
+function fieldsOfProtocol(protocol: 'ip' | 'ip6'): FamilyFields {
   const destination: Field = { name: `${protocol} daddr` };
   return {
     source: { name: `${protocol} saddr` },
@@ -32,7 +35,7 @@ export const nodePortKey: Selector = [l4proto, destinationPort];
 
 export const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
 
-export function rule(expressions: readonly Expression[], comment?: string): NftRule {
+export function nftRule(expressions: readonly Expression[], comment?: string): NftRule {
   return comment === undefined ? { expressions } : { expressions, comment };
 }
 
@@ -46,7 +49,7 @@ export const returnToCaller: Expression = { kind: 'return' };
 
 export const reject: Expression = { kind: 'reject' };
 
-export function matches(field: Field, right: Right): Match {
+export function matchField(field: Field, right: Right): Match {
   return { kind: 'match', left: [field], right };
 }
 
@@ -66,7 +69,7 @@ export function amongAll(values: readonly Value[]): Right {
   return { elements: values.map((value) => ({ key: [value] })), isBraced: true };
 }
 
-export function word(text: string): Value {
+export function wordValue(text: string): Value {
   return { kind: 'word', text };
 }
 
@@ -80,9 +83,9 @@ export function portValue(port: number): Value {
 
 /** Shared by all keys and rules. */
 export const protocolValues: { readonly [P in Protocol]: Value } = {
-  TCP: word('tcp'),
-  UDP: word('udp'),
-  SCTP: word('sctp'),
+  TCP: wordValue('tcp'),
+  UDP: wordValue('udp'),
+  SCTP: wordValue('sctp'),
 };
 
 export function setMasqueradeMark({ mark }: MasqueradePlan): Expression {
@@ -111,16 +114,16 @@ export function masqueradedClients(
 export function fromPods(pods: LocalTraffic, { source }: FamilyFields): Match {
   switch (pods.kind) {
     case 'from-network':
-      return matches(source, equalTo({ kind: 'network', network: pods.network }));
+      return matchField(source, equalTo({ kind: 'network', network: pods.network }));
     case 'from-interface':
-      return matches(inputInterface, equalTo(word(pods.name)));
+      return matchField(inputInterface, equalTo(wordValue(pods.name)));
     case 'from-interfaces':
-      return matches(inputInterface, equalTo(word(`${pods.prefix}*`)));
+      return matchField(inputInterface, equalTo(wordValue(`${pods.prefix}*`)));
   }
 }
 
 const inputInterface: Field = { name: 'iifname' };
 
-export const fromNode: Expression = matches({ name: 'fib saddr type' }, equalTo(word('local')));
+export const fromNode: Expression = matchField({ name: 'fib saddr type' }, equalTo(wordValue('local')));
 
-export const toNode: Expression = matches({ name: 'fib daddr type' }, equalTo(word('local')));
+export const toNode: Expression = matchField({ name: 'fib daddr type' }, equalTo(wordValue('local')));

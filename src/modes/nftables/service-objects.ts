@@ -30,10 +30,10 @@ import {
   markForMasquerade,
   amongAll,
   masqueradedClients,
-  matches,
+  matchField,
   portValue,
   protocolValues,
-  rule,
+  nftRule,
 } from './rule-parts.ts';
 import { localhostRejection, maxNftComment, nftChains, nftPrefixes, nftSets } from '../../kube-proxy/nft-table.ts';
 
@@ -98,7 +98,7 @@ function serviceChains(
   const { port, firewall, clusterEndpoints, localEndpoints } = plan;
   const origin = originOf(port, port.places?.port);
   const spread = (name: string, endpoints: readonly Endpoint[]): NftChain => {
-    const first = name === names[plan.internal.policy] ? masqueradeRules(plan, context) : none;
+    const first = name === names[plan.internal.policy] ? clusterMasqueradeRules(plan, context) : none;
     const last = spreadingRules(plan, endpoints, chained, context.behaviours);
     return { name, rules: first.length === 0 ? last : [...first, ...last], origin };
   };
@@ -123,14 +123,16 @@ function externalChain(
   if (external.policy === 'Local') {
     const pods = masquerade.localTraffic;
     if (pods)
-      rules.push(rule([fromPods(pods, familyFields[port.family]), goto(names.Cluster)], 'short-circuit pod traffic'));
+      rules.push(
+        nftRule([fromPods(pods, familyFields[port.family]), goto(names.Cluster)], 'short-circuit pod traffic'),
+      );
     // A load balancer address is often the node's too, and would be the source of the node's own packets.
-    rules.push(rule([fromNode, mark], 'masquerade local traffic'));
-    rules.push(rule([fromNode, goto(names.Cluster)], 'short-circuit local traffic'));
+    rules.push(nftRule([fromNode, mark], 'masquerade local traffic'));
+    rules.push(nftRule([fromNode, goto(names.Cluster)], 'short-circuit local traffic'));
   } else {
-    rules.push(behaviours.has('inline-masquerade') ? rule([mark], 'masquerade') : rule([mark]));
+    rules.push(behaviours.has('inline-masquerade') ? nftRule([mark], 'masquerade') : nftRule([mark]));
   }
-  if (!external.refusal) rules.push(rule([goto(names[external.policy])]));
+  if (!external.refusal) rules.push(nftRule([goto(names[external.policy])]));
   return { name: names.external, rules, origin };
 }
 
@@ -146,11 +148,11 @@ function firewallChain(
     'prefixLength' in source ? { kind: 'network', network: source } : addressValue(source),
   );
   const others = excludes(familyFields[port.family].source, amongAll(values));
-  return { name: names.firewall, rules: [rule([others, drop])], origin };
+  return { name: names.firewall, rules: [nftRule([others, drop])], origin };
 }
 
 /** Masquerades packets to the cluster IP from outside the cluster, at the start of their chain. */
-function masqueradeRules(
+function clusterMasqueradeRules(
   { port, clusterIP }: TrafficPlan,
   { masquerade, behaviours }: ServiceContext,
 ): readonly NftRule[] {
@@ -158,13 +160,13 @@ function masqueradeRules(
   const fields = familyFields[port.family];
   const clients = masqueradedClients(masquerade, fields);
   if (!clients) return [];
-  const toAddress = matches(fields.destination, equalTo(addressValue(clusterIP.address)));
+  const toAddress = matchField(fields.destination, equalTo(addressValue(clusterIP.address)));
   const toPort = behaviours.has('masquerade-by-address') ? [] : [matchPort(clusterIP)];
-  return [rule([toAddress, ...toPort, ...clients, markForMasquerade(masquerade, behaviours)])];
+  return [nftRule([toAddress, ...toPort, ...clients, markForMasquerade(masquerade, behaviours)])];
 }
 
 function matchPort({ protocol, port }: ServiceAddress): Expression {
-  return matches({ name: `${protocol.toLowerCase()} dport` }, equalTo(portValue(port)));
+  return matchField({ name: `${protocol.toLowerCase()} dport` }, equalTo(portValue(port)));
 }
 
 /** service- or local-: spreads packets over the endpoints of one policy with equal probability. */
@@ -177,7 +179,7 @@ function spreadingRules(
   if (!chained) return [rewriteRule(plan.port, dnatToAny(endpoints, behaviours))];
   const wanted = endpoints.length === chained.length ? undefined : new Set(endpoints);
   const targets = wanted ? chained.filter(({ endpoint }) => wanted.has(endpoint)) : chained;
-  return [...stickyRules(plan, targets), rule([{ kind: 'goto-random', chains: targets.map(({ chain }) => chain) }])];
+  return [...stickyRules(plan, targets), nftRule([{ kind: 'goto-random', chains: targets.map(({ chain }) => chain) }])];
 }
 
 function dnatToAny(endpoints: readonly Endpoint[], behaviours: Behaviours): Expression {
@@ -191,7 +193,7 @@ function dnatToAny(endpoints: readonly Endpoint[], behaviours: Behaviours): Expr
 function stickyRules({ port, affinitySeconds }: TrafficPlan, targets: readonly ChainedEndpoint[]): readonly NftRule[] {
   if (affinitySeconds === undefined) return [];
   const { source } = familyFields[port.family];
-  return targets.map(({ chain, affinitySet: set }) => rule([matches(source, inSet(set)), goto(chain)]));
+  return targets.map(({ chain, affinitySet: set }) => nftRule([matchField(source, inSet(set)), goto(chain)]));
 }
 
 /** endpoint-: with session affinity remembers the client, then sends the packet to the endpoint. */
@@ -204,11 +206,11 @@ function endpointChain(
   const rules: NftRule[] = [];
   if (!behaviours.has('hairpin-set')) {
     // Otherwise an endpoint that reaches itself would get a packet from its own address.
-    const fromItself = matches(source, equalTo(addressValue(endpoint.address)));
-    rules.push(rule([fromItself, markForMasquerade(masquerade, behaviours)]));
+    const fromItself = matchField(source, equalTo(addressValue(endpoint.address)));
+    rules.push(nftRule([fromItself, markForMasquerade(masquerade, behaviours)]));
   }
   if (affinitySeconds !== undefined) {
-    rules.push(rule([{ kind: 'write-set', operation: 'update', set, key: [source] }]));
+    rules.push(nftRule([{ kind: 'write-set', operation: 'update', set, key: [source] }]));
   }
   rules.push(rewriteRule(port, { kind: 'dnat', target: endpoint }));
   return { name: chain, rules, origin: originOf(port, endpoint.place) };
@@ -216,13 +218,13 @@ function endpointChain(
 
 /** nft accepts a port rewrite only after a match on the protocol. */
 function rewriteRule(port: ServicePort, rewrite: Expression): NftRule {
-  return rule([protocolMatches[port.protocol], rewrite]);
+  return nftRule([protocolMatches[port.protocol], rewrite]);
 }
 
 const protocolMatches = {
-  TCP: matches(l4proto, equalTo(protocolValues.TCP)),
-  UDP: matches(l4proto, equalTo(protocolValues.UDP)),
-  SCTP: matches(l4proto, equalTo(protocolValues.SCTP)),
+  TCP: matchField(l4proto, equalTo(protocolValues.TCP)),
+  UDP: matchField(l4proto, equalTo(protocolValues.UDP)),
+  SCTP: matchField(l4proto, equalTo(protocolValues.SCTP)),
 };
 
 /** affinity-: the clients that an endpoint remembers, and for how long. */
@@ -258,7 +260,7 @@ function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
   return hairpin.map((endpoint) => {
     const address = addressValue(endpoint.address);
     const key = [address, address, protocolValues[port.protocol], portValue(endpoint.port)];
-    return place(nftSets.hairpinConnections, { key, origin: originOf(port, endpoint.place) });
+    return placeElement(nftSets.hairpinConnections, { key, origin: originOf(port, endpoint.place) });
   });
 }
 
@@ -266,9 +268,9 @@ function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context:
   const { internal, clusterIP } = plan;
   const key = serviceKey(clusterIP);
   return [
-    place(nftSets.clusterIPs, { key: key.slice(0, 1), origin: clusterIP.origin }),
+    placeElement(nftSets.clusterIPs, { key: key.slice(0, 1), origin: clusterIP.origin }),
     internal.refusal
-      ? refuse(nftSets.noEndpointServices, plan, internal, key, clusterIP, context)
+      ? placeRefusal(nftSets.noEndpointServices, plan, internal, key, clusterIP, context)
       : send(nftSets.serviceIPs, names[internal.policy], key, clusterIP),
   ];
 }
@@ -286,7 +288,7 @@ function addExternal(
   const add = (address: ServiceAddress): void => {
     const key = serviceKey(address);
     if (hasEndpoints) into.push(send(nftSets.serviceIPs, names.external, key, address));
-    if (external.refusal) into.push(refuse(nftSets.noEndpointServices, plan, external, key, address, context));
+    if (external.refusal) into.push(placeRefusal(nftSets.noEndpointServices, plan, external, key, address, context));
   };
   externalIPs.forEach(add);
   loadBalancerIPs.forEach(add);
@@ -306,7 +308,7 @@ function addNodePort(
   if (!nodePort) return;
   const key = [protocolValues[nodePort.protocol], portValue(nodePort.port)];
   if (hasEndpoints) into.push(send(nftSets.serviceNodePorts, names.external, key, nodePort));
-  if (external.refusal) into.push(refuse(nftSets.noEndpointNodePorts, plan, external, key, nodePort, context));
+  if (external.refusal) into.push(placeRefusal(nftSets.noEndpointNodePorts, plan, external, key, nodePort, context));
   if (context.rejectedOnLocalhost.includes(nodePort.protocol)) {
     into.push(send(nftSets.localhostNodePortRejects, localhostRejection(nodePort.protocol).chain, key, nodePort));
   }
@@ -322,11 +324,11 @@ function send(
   key: ElementKey,
   { origin }: Pick<ServiceAddress, 'origin'>,
 ): PlacedElement {
-  return place(set, { key, value: { kind: 'goto', chain }, origin });
+  return placeElement(set, { key, value: { kind: 'goto', chain }, origin });
 }
 
 /** The element's comment names the Service port. */
-function refuse(
+function placeRefusal(
   set: ElementSet,
   { port }: TrafficPlan,
   { refusal }: TrafficPath,
@@ -335,13 +337,13 @@ function refuse(
   { behaviours }: ServiceContext,
 ): PlacedElement {
   const value = refusal?.answer === 'drop' ? dropped : rejected;
-  return place(set, { key, value, comment: fitComment(port.label, behaviours), origin });
+  return placeElement(set, { key, value, comment: fitComment(port.label, behaviours), origin });
 }
 
 const dropped: Verdict = { kind: 'drop' };
 const rejected: Verdict = { kind: 'goto', chain: nftChains.reject };
 
-function place(set: ElementSet, element: Element): PlacedElement {
+function placeElement(set: ElementSet, element: Element): PlacedElement {
   return { set, element };
 }
 
@@ -353,7 +355,7 @@ function fitComment(label: string, behaviours: Behaviours): string {
 
 /** A prefix, a hash, and the Service port's namespace, name, protocol and port name (servicePortChainNameBase). */
 export function serviceChainNames(port: ServicePort): ServiceChainNames {
-  const base = hashAndTruncate(describePort(port));
+  const base = hashAndTruncate(servicePortPath(port));
   return {
     Cluster: nftPrefixes.cluster + base,
     Local: nftPrefixes.local + base,
@@ -364,11 +366,11 @@ export function serviceChainNames(port: ServicePort): ServiceChainNames {
 
 /** Names of an endpoint's chain and set: a Service port's, address, port (servicePortEndpointChainNameBase). */
 export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
-  const base = hashAndTruncate(`${describePort(port)}__${address.text.replaceAll(':', '.')}/${number}`);
+  const base = hashAndTruncate(`${servicePortPath(port)}__${address.text.replaceAll(':', '.')}/${number}`);
   return { chain: nftPrefixes.endpoint + base, affinitySet: nftPrefixes.affinity + base };
 }
 
-function describePort({ namespace, service, protocol, portName }: ServicePort): string {
+function servicePortPath({ namespace, service, protocol, portName }: ServicePort): string {
   return `${namespace}/${service}/${protocol.toLowerCase()}/${portName}`;
 }
 

@@ -21,7 +21,7 @@ import { accept, chainsByName, comment, destinationPort, protocolArgs, toNode } 
 const usualRange: PortRange = { first: 61000, last: 65535 };
 
 /** Only IPv4 with TCP or UDP. */
-function isServed({ family, protocol }: Pick<ServicePort, 'family' | 'protocol'>): boolean {
+function isSupportedPort({ family, protocol }: Pick<ServicePort, 'family' | 'protocol'>): boolean {
   const { families, protocols } = modeFacts.userspace;
   return families.includes(family) && protocols.includes(protocol);
 }
@@ -31,7 +31,7 @@ export function assignProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { first, last }: PortRange = usualRange,
 ): ReadonlyMap<string, number> {
-  const labels = [...new Set(servicePorts.filter(isServed).map(({ label }) => label))].sort(compareText);
+  const labels = [...new Set(servicePorts.filter(isSupportedPort).map(({ label }) => label))].sort(compareText);
   const size = last - first + 1;
   // By taken offset, one that may be free, so that crowded ranges are not searched from the start.
   const next = new Map<number, number>();
@@ -56,8 +56,8 @@ export function checkProxyPorts(
   { portRange: { first, last } = usualRange, bindAddress }: ProxySettings,
 ): readonly Finding[] {
   const bind = parseAddress(bindAddress);
-  const served = new Set(servicePorts.filter(isServed).map(({ label }) => label)).size;
-  const left = servicePorts.filter((port) => !isServed(port));
+  const served = new Set(servicePorts.filter(isSupportedPort).map(({ label }) => label)).size;
+  const left = servicePorts.filter((port) => !isSupportedPort(port));
   const labels = [
     ...new Set(
       left.map(({ label, protocol, family }) => `${label} (${family === 'ipv4' ? protocol : familyNames[family]})`),
@@ -96,7 +96,7 @@ export function compileUserspace(cluster: Cluster, node: NodeContext, settings: 
   const proxyPorts = assignProxyPorts(cluster, settings.portRange);
   const proxy = { address: parseAddress(settings.bindAddress), hostAddress: node.nodeIPs.ipv4 };
   const portals = cluster.servicePorts.flatMap((port): readonly Portal[] => {
-    const proxyPort = isServed(port) ? proxyPorts.get(port.label) : undefined;
+    const proxyPort = isSupportedPort(port) ? proxyPorts.get(port.label) : undefined;
     return proxyPort === undefined ? [] : [{ traffic: planTraffic(port, node), proxyPort, proxy }];
   });
   const tables = makeTables(portals);

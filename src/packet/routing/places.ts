@@ -5,7 +5,7 @@ import {
   contains,
   isLinkLocal,
   isLoopback,
-  numberOf,
+  addressNumber,
   parseNetwork,
   type Address,
   type Network,
@@ -60,7 +60,7 @@ export function selectIPv6(own: readonly OwnAddress[], link: string, to: Address
     each.address.text === to.text ? 1 : 0,
     each.isDeprecated === true ? 0 : 1,
     each.link === link ? 1 : 0,
-    labelOf(each.address) === labelOf(to) ? 1 : 0,
+    labelOfNetwork(each.address) === labelOfNetwork(to) ? 1 : 0,
     commonBits(each, to),
   ];
   return able.toSorted((a, b) => compareRanks(rank(b), rank(a)))[0]?.address;
@@ -76,12 +76,12 @@ const labels: readonly Network[] = ['fc00::/7', '2002::/16', '2001::/32', '2001:
   (text) => parseNetwork(text) ?? [],
 );
 
-function labelOf(address: Address): string {
+function labelOfNetwork(address: Address): string {
   return labels.find((network) => contains(network, address))?.text ?? '';
 }
 
 function commonBits({ address, prefixLength }: LinkAddress, to: Address): number {
-  const different = (numberOf(address) ^ numberOf(to)).toString(2);
+  const different = (addressNumber(address) ^ addressNumber(to)).toString(2);
   const bits = addressBits[address.family];
   return Math.min(prefixLength, different === '0' ? bits : bits - different.length);
 }

@@ -10,7 +10,7 @@ import type { Family } from '../../kernel/family.ts';
 import type { Link, LinkTraits } from '../../kernel/link/link.ts';
 import {
   lookupRoute,
-  type Found,
+  type RouteResult,
   type RouteQuestion,
   type NextHop,
   type Routes,
@@ -173,7 +173,7 @@ function finderOf({
   readonly isRouted: (address: Address) => boolean;
   readonly findLink: (address: Address) => string | undefined;
 }): Routing['find'] {
-  const wayOf = (found: Found, question: RouteQuestion): RouteFound => {
+  const wayOf = (found: RouteResult, question: RouteQuestion): RouteFound => {
     if (found.kind === 'either') {
       const [taken, passed] = [wayOf(found.taken, question), wayOf(found.passed, question)];
       return { kind: 'either', reason: reasonOfRule(found.rule, question), taken, passed };
@@ -203,7 +203,7 @@ function reasonOfRule(rule: RoutingRule, { input, transport }: RouteQuestion): R
   return { ...circumstance('source-port', first === last ? String(first) : `${first}-${last}`), ...fact };
 }
 
-function wayOfRoute(found: Extract<Found, { readonly kind: 'route' | 'none' }>): RouteFound {
+function wayOfRoute(found: Extract<RouteResult, { readonly kind: 'route' | 'none' }>): RouteFound {
   if (found.kind === 'none') return found;
   const { type, source, hops } = found.route;
   const live = hops.filter(({ down }) => down !== 'dead');

@@ -7,7 +7,7 @@ import { unknownWords } from '../words/answers.ts';
 import { helpWithTrace, identify, sayFindings, type SaidFinding } from '../words/said.ts';
 import { formatGithub, type PathOf } from './github.ts';
 import { formatGitlab } from './gitlab.ts';
-import { formatErrorsJson, type Said } from './json.ts';
+import { formatErrorsJson, type SaidByCommand } from './json.ts';
 import { formatTestSuite, type TestCase } from './junit.ts';
 import { escapeMarkdown, inlineCode, listItems } from './markdown.ts';
 import { formatSarif } from './sarif.ts';
@@ -88,7 +88,7 @@ function formatForCi(
 const saysAssumed: ReadonlySet<string> = new Set(['assumed', 'default-mode']);
 
 /** The findings that keep a command from an answer. People have been told. */
-export function refusalOf(said: Said): Answered {
+export function refusalOf(said: SaidByCommand): Answered {
   const { command: suite, findings } = said;
   return {
     text: () => '',

@@ -5,30 +5,30 @@ import type { SnapshotJson, finding } from '../outputs/envelope.ts';
 import type { SaidFinding } from '../words/said.ts';
 
 /** What a command says beside its result. */
-export interface Said {
+export interface SaidByCommand {
   /** "kpc trace". */
   readonly command: string;
   readonly findings: readonly SaidFinding[];
 }
 
 /** An answer for programs. `result` is undefined where findings keep kpc from one. */
-export interface Answer<T> extends Pick<Said, 'command'> {
+export interface CommandAnswer<T> extends Pick<SaidByCommand, 'command'> {
   readonly findings: readonly Shaped<typeof finding>[];
   readonly snapshots: readonly SnapshotJson[];
   readonly result?: T | undefined;
 }
 
 /** The one envelope of all answers. The type makes each command print its published shape (src/say/outputs, schemas/). */
-export function makeEnvelope<S extends Schema>({ command, snapshots, findings, result }: Answer<Shaped<S>>) {
+export function makeEnvelope<S extends Schema>({ command, snapshots, findings, result }: CommandAnswer<Shaped<S>>) {
   return { kpc: version, command, snapshots, findings, result };
 }
 
 /** Formats why there is no answer, for --output json. */
-export function formatErrorsJson(said: Pick<Answer<unknown>, 'command' | 'findings'>): string {
+export function formatErrorsJson(said: Pick<CommandAnswer<unknown>, 'command' | 'findings'>): string {
   return formatJson({ ...said, snapshots: [] });
 }
 
 /** Formats an answer for --output json. */
-export function formatJson<S extends Schema = Schema>(answer: Answer<Shaped<S>>): string {
+export function formatJson<S extends Schema = Schema>(answer: CommandAnswer<Shaped<S>>): string {
   return `${printableJson(JSON.stringify(makeEnvelope<S>(answer), undefined, 2))}\n`;
 }

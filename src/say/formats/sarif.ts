@@ -25,7 +25,7 @@ export function formatSarif(
     name: 'kpc',
     version,
     ...(projectUrl === undefined ? {} : { informationUri: projectUrl }),
-    rules: rules.map((code) => ruleOf(code, pageOf.get(code))),
+    rules: rules.map((code) => sarifRule(code, pageOf.get(code))),
   };
   const run = {
     tool: { driver },
@@ -37,7 +37,7 @@ export function formatSarif(
   return `${printableJson(JSON.stringify(log, undefined, 2))}\n`;
 }
 
-function ruleOf(code: FindingCode, helpUri: string | undefined) {
+function sarifRule(code: FindingCode, helpUri: string | undefined) {
   const { meaning, why = meaning, reports = [] } = codes[code];
   const [worst = 'warning'] = severitiesOf(code);
   const links = reports.map((link) => `\n- <${link}>`).join('');

@@ -12,11 +12,7 @@ import { compareNamed, compareText } from '../../kernel/compare.ts';
 import { isBuiltInChain, tableNames, type Chain, type Tables } from '../../kernel/iptables/iptables.ts';
 import { actingRules, canonicalRule } from '../../kernel/iptables/iptables-meaning.ts';
 import { compareVirtualServers } from '../../kernel/ipvs/ipvs.ts';
-import {
-  canonicalElement,
-  canonicalRule as canonicalNftRule,
-  elementMeaning,
-} from '../../kernel/nftables/nft-delta.ts';
+import { canonicalElement, canonicalNftRule, elementMeaning } from '../../kernel/nftables/nft-delta.ts';
 import { isLearned, type NftMap, type NftSet, type NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { CheckResult } from '../../snapshot/files/check-folder.ts';
@@ -45,21 +41,21 @@ export function formatUnifiedDiff(
 ): string {
   // git writes an absolute path as a/tmp/x: patch -p1 then takes it for one below the folder it runs in.
   const path = name.replace(/^\/+/, '');
-  const from: Side = { path: before === undefined ? '/dev/null' : `a/${path}`, ...measure(before ?? '') };
-  const to: Side = { path: after === undefined ? '/dev/null' : `b/${path}`, ...measure(after ?? '') };
+  const from: DiffedText = { path: before === undefined ? '/dev/null' : `a/${path}`, ...measureText(before ?? '') };
+  const to: DiffedText = { path: after === undefined ? '/dev/null' : `b/${path}`, ...measureText(after ?? '') };
   if (from.lines + to.lines > most.lines || from.text.length + to.text.length > most.characters)
     return printableLines(`Files ${from.path} and ${to.path} differ: too long for a diff\n`);
   return printableLines(compareLines(from, to) ?? replaceWhole(from, to));
 }
 
 /** A file of a diff. */
-interface Side {
+interface DiffedText {
   readonly path: string;
   readonly text: string;
   readonly lines: number;
 }
 
-function measure(text: string): Omit<Side, 'path'> {
+function measureText(text: string): Omit<DiffedText, 'path'> {
   let lines = 0;
   for (let at = 0; at < text.length; at = endOfLine(text, at)) lines++;
   return { text, lines };
@@ -70,7 +66,7 @@ function endOfLine(text: string, start: number): number {
 }
 
 /** Undefined for files that are too different. */
-function compareLines(from: Side, to: Side): string | undefined {
+function compareLines(from: DiffedText, to: DiffedText): string | undefined {
   if (!mayBeAlike(from, to)) return undefined;
   const options = { context: 3, headerOptions, maxEditLength };
   return createTwoFilesPatch(from.path, to.path, from.text, to.text, undefined, undefined, options);
@@ -105,14 +101,14 @@ export function formatSideDiffs(one: Snapshot, other: Snapshot): string {
 }
 
 /** Whether as few lines may have changed as can be compared, whatever their order: found without computing the difference. */
-function mayBeAlike(from: Side, to: Side): boolean {
+function mayBeAlike(from: DiffedText, to: DiffedText): boolean {
   const difference = Math.abs(from.lines - to.lines);
   if (difference > maxEditLength) return false;
   const counts = new Map<string, number>();
-  for (const line of linesOf(from)) counts.set(line, (counts.get(line) ?? 0) + 1);
+  for (const line of linesOfSide(from)) counts.set(line, (counts.get(line) ?? 0) + 1);
   // Of the lines that only one side has, `difference` are in the longer one, and the others are as many in both.
   let added = 0;
-  for (const line of linesOf(to)) {
+  for (const line of linesOfSide(to)) {
     const count = counts.get(line) ?? 0;
     if (count > 0) counts.set(line, count - 1);
     else added++;
@@ -120,21 +116,21 @@ function mayBeAlike(from: Side, to: Side): boolean {
   return 2 * added + from.lines - to.lines <= maxEditLength;
 }
 
-function* linesOf({ text }: Side): Generator<string> {
+function* linesOfSide({ text }: DiffedText): Generator<string> {
   for (let at = 0, end: number; at < text.length; at = end) {
     end = endOfLine(text, at);
     yield text.slice(at, text[end - 1] === '\n' ? end - 1 : end);
   }
 }
 
-function replaceWhole(from: Side, to: Side): string {
+function replaceWhole(from: DiffedText, to: DiffedText): string {
   // The lines themselves are added as one text: as an array, they take many times the room.
   const hunk = { oldStart: 1, oldLines: from.lines, newStart: 1, newLines: to.lines, lines: [] };
   const names = { oldFileName: from.path, newFileName: to.path, oldHeader: undefined, newHeader: undefined };
   return formatPatch({ ...names, hunks: [hunk] }, headerOptions) + signed('-', from) + signed('+', to);
 }
 
-function signed(sign: string, { text }: Side): string {
+function signed(sign: string, { text }: DiffedText): string {
   if (text === '') return '';
   const marked = sign + text.replaceAll(/\n(?!$)/g, `\n${sign}`);
   return text.endsWith('\n') ? marked : `${marked}\n\\ No newline at end of file\n`;

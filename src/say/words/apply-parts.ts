@@ -68,7 +68,7 @@ export function nameObject({ kind, name }: Pick<Obstacle, 'kind' | 'name'>): str
 }
 
 /** The fault of output that is not whole. */
-export function describeFault(fault: OutputFault): string {
+export function describeOutputFault(fault: OutputFault): string {
   switch (fault.kind) {
     case 'no-begin':
       return fault.expected === undefined

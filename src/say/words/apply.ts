@@ -5,7 +5,7 @@ import {
   adviseUnseen,
   describeCause,
   describeEnd,
-  describeFault,
+  describeOutputFault,
   exposureWords,
   nameObject,
   nameProcess,
@@ -230,10 +230,10 @@ export const applyWords: WordsOf<typeof applyFindings> = {
       isRefused ? rightsAdvice : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
     ],
     'bad-output': ({ command, tool, fault }) => [
-      `"${command}" exited with status 0, but its output is not whole: ${describeFault(fault)}`,
+      `"${command}" exited with status 0, but its output is not whole: ${describeOutputFault(fault)}`,
       `run it by hand to see what it prints; check that ${tool} is the real program`,
     ],
-    'bad-file': ({ path, fault }) => [`${path} is not whole: ${describeFault(fault)}`, lookAt(path)],
+    'bad-file': ({ path, fault }) => [`${path} is not whole: ${describeOutputFault(fault)}`, lookAt(path)],
     'no-number': ({ path }) => [`${path} does not hold a number`, lookAt(path)],
     'hidden-table': ({ command, table, family }) => [
       `${command} cannot show the table ${table}: it holds what only nft reads`,

@@ -1,5 +1,5 @@
 import { formatCount, joinWords, nameSome, escapeText, quote } from '../../base/printable.ts';
-import { describeFound } from './fields.ts';
+import { foundWords } from './fields.ts';
 import { byCase, type WordsOf } from './rows.ts';
 import type { commandLineFindings } from '../../base/findings/command-line.ts';
 
@@ -10,7 +10,7 @@ const expectedValues = {
   ignores: 'write codes, or mappings with code, reason and (for one Service) service',
 } as const;
 
-function suggest(near: readonly string[], otherwise: string): string {
+function suggestNearest(near: readonly string[], otherwise: string): string {
   return near.length > 0 ? `did you mean ${near.join(' or ')}?` : otherwise;
 }
 
@@ -72,14 +72,14 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     'several-documents': ['kpc.yaml holds several documents', 'keep one of them'],
 
     'no-mapping': ({ of, found }) => [
-      `${of} cannot be ${describeFound(found)}`,
+      `${of} cannot be ${foundWords(found)}`,
       'write flags and their values, such as node: worker-1',
     ],
     'unknown-flag': ({ name, command, meant }) => [
       `${command === undefined ? 'kpc' : `kpc ${command}`} has no flag --${escapeText(name)}`,
       meant === undefined ? undefined : `did you mean ${meant}?`,
     ],
-    value: (details) => [`${details.flag} cannot be ${describeFound(details.found)}`, expectedValues[details.expected]],
+    value: (details) => [`${details.flag} cannot be ${foundWords(details.found)}`, expectedValues[details.expected]],
 
     lacks: ({ entry, field }) => [`${entry} has no ${field}`, expectedValues.ignores],
     'unknown-field': ({ entry, name, meant }) => [
@@ -109,7 +109,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     'nothing-found': ({ reason, help }) => [reason, help],
     'no-sender': ({ name, near, from, kinds }) => [
       `there is no Pod ${name} in the input, nor is ${from} ${joinWords(kinds, 'or')}`,
-      suggest(
+      suggestNearest(
         near,
         'name an address, a Pod, deployment/NAME, or one of these words: external is a client outside the cluster',
       ),
@@ -117,7 +117,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     'no-such-port': ({ to }) => [`${to} has no such port or family here`, 'see its ports with "kpc describe"'],
     'no-such': ({ kind, name, near, files }) => [
       `no ${kind} ${name} here`,
-      suggest(
+      suggestNearest(
         near,
         kind !== 'Service'
           ? 'name one of the input'
@@ -135,7 +135,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     ],
     'no-host': ({ service, name, near, hosts }) => [
       `${service} has no ready endpoint ${name}`,
-      suggest(near, hosts.length === 0 ? 'it has none' : `it has ${nameSome(hosts)}`),
+      suggestNearest(near, hosts.length === 0 ? 'it has none' : `it has ${nameSome(hosts)}`),
     ],
     'no-ingress-of-host': ({ request }) => [
       `no Ingress or Gateway of the input takes ${request}`,
@@ -155,7 +155,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     ],
     'no-endpoint': ({ name, near }) => [
       `${name} is neither address:port nor a Pod of the input`,
-      suggest(near, 'write address:port'),
+      suggestNearest(near, 'write address:port'),
     ],
     'no-address-of-pod': ({ pod, family }) => [
       `Pod ${pod} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`,

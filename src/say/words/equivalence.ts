@@ -1,6 +1,6 @@
 import type { equivalenceFindings } from '../../base/findings/equivalence.ts';
 import { formatCount, joinWords, nameSome } from '../../base/printable.ts';
-import { announcedDefault, endWords, kepLink } from '../../kube-proxy/announced.ts';
+import { announcedDefault, announcedEndWords, kepLink } from '../../kube-proxy/announced.ts';
 import { modeFacts, type ProxyMode, titleOfMode } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
@@ -9,7 +9,7 @@ import { byCase, type WordsOf } from './rows.ts';
 const tooOld = 'kube-proxy does not start in nftables mode on an older kernel';
 const ways = 'with a route to a node, MetalLB or kube-vip, or on a link of one node';
 
-function answersLost(to: ProxyMode | undefined): string {
+function lostAnswersWords(to: ProxyMode | undefined): string {
   return `in IPVS mode they are on ${serviceLink}, so every node answers ARP requests for them (strictARP is false); in ${titleOfMode(to)} no node has them, and hosts on their network can no longer reach them`;
 }
 
@@ -28,11 +28,11 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       ];
     },
     'leave-mode': ({ mode, minor }) => [
-      `leave ${titleOfMode(mode)} before the upgrade: it is ${endWords('ipvs-mode', minor)}`,
+      `leave ${titleOfMode(mode)} before the upgrade: it is ${announcedEndWords('ipvs-mode', minor)}`,
       'check: kubectl get configmap -n kube-system kube-proxy -o yaml | grep mode:',
     ],
     'replace-external-ips': ({ services, minor }) => [
-      `give ${nameSome(services, 5)} another address, such as that of a load balancer (MetalLB, kube-vip) or a Gateway: externalIPs are ${endWords('external-ips', minor)}`,
+      `give ${nameSome(services, 5)} another address, such as that of a load balancer (MetalLB, kube-vip) or a Gateway: externalIPs are ${announcedEndWords('external-ips', minor)}`,
       'check: kubectl get services -A -o jsonpath=\'{range .items[?(@.spec.externalIPs)]}{.metadata.namespace}/{.metadata.name}{"\\n"}{end}\'',
     ],
     'set-mode': ({ mode }) => [
@@ -52,11 +52,11 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       'check: uname -r',
     ],
     'announce-external-ips': ({ addresses, to }) => [
-      `announce the external IPs ${nameSome(addresses)} ${ways}: ${answersLost(to)}`,
+      `announce the external IPs ${nameSome(addresses)} ${ways}: ${lostAnswersWords(to)}`,
       `check: arping -c 1 ${addresses[0]}`,
     ],
     'announce-load-balancer-ips': ({ addresses, to }) => [
-      `check what announces the load balancer addresses ${nameSome(addresses)}: ${answersLost(to)}, unless the load balancer announces them`,
+      `check what announces the load balancer addresses ${nameSome(addresses)}: ${lostAnswersWords(to)}, unless the load balancer announces them`,
       `check: arping -c 1 ${addresses[0]}`,
     ],
     'masquerade-setting': ({ name, value, from, to }) => {

@@ -1,9 +1,9 @@
 import { quote } from '../../base/printable.ts';
 import { adviseOnOddSpace } from '../../base/odd-texts.ts';
-import type { Found, WrongValue, fieldFindings } from '../../base/findings/fields.ts';
+import type { FoundValue, WrongValue, fieldFindings } from '../../base/findings/fields.ts';
 import type { Words, WordsOf } from './rows.ts';
 
-export function describeFound(found: Found): string {
+export function foundWords(found: FoundValue): string {
   switch (found.type) {
     case 'empty':
       return 'empty';
@@ -23,12 +23,12 @@ export function describeFound(found: Found): string {
 function describeWrong({ field, found, types = ['string'], expected, because, ignoredIn }: WrongValue): Words {
   const why = because === undefined ? '' : `: ${because}`;
   const ending = ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`;
-  const wrong = `${field} cannot be ${describeFound(found)}${why}${ending}`;
+  const wrong = `${field} cannot be ${foundWords(found)}${why}${ending}`;
   if (types.includes('string') && (found.type === 'number' || found.type === 'boolean')) {
     // A duration has a unit, which quotes alone do not give it.
     const isAnyString = expected === undefined || expected === 'a string' || found.type === 'boolean';
     return [
-      `${field} is ${found.type === 'number' ? 'the number ' : ''}${describeFound(found)}, not a string`,
+      `${field} is ${found.type === 'number' ? 'the number ' : ''}${foundWords(found)}, not a string`,
       isAnyString ? `put it in quotes${found.type === 'boolean' ? yesIsTrue : ''}` : `write ${expected}`,
     ];
   }

@@ -4,7 +4,7 @@ import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';
 import { unreadyWords } from '../../snapshot/faults.ts';
 import { byCase, type WordsOf } from './rows.ts';
-import { type OnNodes, type Unready, type Missing, isIdle, type lintFindings } from '../../base/findings/lint.ts';
+import { type OnNodes, type Unready, type MissingObject, isIdle, type lintFindings } from '../../base/findings/lint.ts';
 
 function onNodes({ nodes, of }: OnNodes, all = 'all'): string {
   if (nodes.length < of) return `on ${formatCount(nodes.length)} of ${count(of, 'node')} (${nameSome(nodes)})`;
@@ -40,7 +40,7 @@ function helpOfUnready(details: Unready): string {
     : 'check why its Pods are not ready, or set publishNotReadyAddresses: true';
 }
 
-function nearOr({ near, maker }: Missing, help: string): string {
+function nearOr({ near, maker }: MissingObject, help: string): string {
   if (near !== undefined) return `did you mean ${near}?`;
   return maker === undefined ? help : `${help}, unless ${printable(maker)} makes it`;
 }

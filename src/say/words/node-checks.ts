@@ -56,9 +56,9 @@ const zeros = {
   ],
 } as const;
 
-type Words<Codes> = { readonly [Code in keyof Codes]: Wording<Codes[Code]> };
+type NodeCheckWords<Codes> = { readonly [Code in keyof Codes]: Wording<Codes[Code]> };
 
-export const checkWords: Words<CheckArguments> = {
+export const checkWords: NodeCheckWords<CheckArguments> = {
   rights: byCase('found', {
     enough: 'allowed to change the network (CAP_NET_ADMIN)',
     'too-few': ['not allowed to change the network: /proc/self/status shows no CAP_NET_ADMIN', rightsAdvice],
@@ -213,7 +213,7 @@ export const checkWords: Words<CheckArguments> = {
   }),
 };
 
-export const remarkWords: Words<RemarkArguments> = {
+export const remarkWords: NodeCheckWords<RemarkArguments> = {
   'one-standby': ({ lacks, cause }, say) =>
     `${lacks === 'process' ? 'only a' : 'no'} systemd timer can put everything back if this process is killed: ${describeCause(cause, say)}`,
   'balancer-not-reloaded': ({ path }) =>

@@ -1,6 +1,6 @@
 import { count, nameSome, printable, quote, pluralOf } from '../../base/printable.ts';
-import type { Found } from '../../base/findings/fields.ts';
-import { describeFound } from './fields.ts';
+import type { FoundValue } from '../../base/findings/fields.ts';
+import { foundWords } from './fields.ts';
 import { byCase, type Words, type WordsOf } from './rows.ts';
 import type { DuplicateObject, SkippedKinds, NothingProgrammed, objectFindings } from '../../base/findings/objects.ts';
 
@@ -23,7 +23,7 @@ function adviseOnDuplicate({ pattern, build }: NonNullable<DuplicateObject['leav
 /** The first line of the output of kubectl get without -o. */
 const tableHead = /^(?:NAMESPACE +)?NAME +[A-Z]/;
 
-function adviseOn(found: Found): string | undefined {
+function adviseOnFound(found: FoundValue): string | undefined {
   if (found.type === 'list') return 'put the objects under "items" of an object of kind List';
   return found.type === 'string' && tableHead.test(found.value) ? 'print objects with kubectl get -o yaml' : undefined;
 }
@@ -36,7 +36,7 @@ const makers = {
 
 const mostKinds = 5;
 
-function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
+function skippedKindsWords({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   const list = kinds.slice(0, mostKinds).map((each) => count(each.count, each.kind, pluralOf(each.kind)));
   const rest = kinds.slice(mostKinds);
   if (rest.length > 0) {
@@ -76,8 +76,8 @@ export const objectWords: WordsOf<typeof objectFindings> = {
   ],
   'not-an-object': byCase('problem', {
     'no-mapping': ({ found }) => [
-      `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(found)}`,
-      adviseOn(found),
+      `a Kubernetes object is a mapping with apiVersion and kind, not ${foundWords(found)}`,
+      adviseOnFound(found),
     ],
     missing: ({ field, madeBy }) => [`this is not a Kubernetes object: it has no ${field}`, madeBy && makers[madeBy]],
     unrendered: ({ field, value }) => [
@@ -89,7 +89,7 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     `the API server refuses this ${kind}: its selector (${printable(selector)}) does not match the labels of its template`,
     'give spec.template.metadata.labels the labels of spec.selector',
   ],
-  'skipped-kinds': describeSkipped,
+  'skipped-kinds': skippedKindsWords,
   'unknown-kind': (details) => [
     `${details.field} is ${quote(details.value)}, so kpc ignores this object`,
     `did you mean ${details.meant}?`,

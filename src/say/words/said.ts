@@ -168,7 +168,7 @@ export function listForPeople(findings: readonly SaidFinding[], limit: number): 
 
 /** A line that replaces the others of a code. */
 function countOthers(first: SaidFinding, others: readonly SaidFinding[]): SaidFinding {
-  const names = [...new Set(others.flatMap((each) => nameOf(each) ?? []))];
+  const names = [...new Set(others.flatMap((each) => nameOfSubject(each) ?? []))];
   const named = names.length === 0 ? '' : `: ${nameSome(names, mostNames)}`;
   const { severity, code, arguments: details } = first;
   const text = `${formatCount(others.length)} more like this${named} (--limit 0 shows all)`;
@@ -200,8 +200,8 @@ function limitShown(all: readonly SaidFinding[]): readonly SaidFinding[] {
 function foldAlike(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   const keyed = findings.map((finding, i) => ({ finding, key: sameWords(finding) ?? String(i) }));
   return [...groupBy(keyed, ({ key }) => key).values()].map(([{ finding: first }, ...others]) => {
-    const names = new Set(others.flatMap(({ finding }) => nameOf(finding) ?? []));
-    names.delete(nameOf(first) ?? '');
+    const names = new Set(others.flatMap(({ finding }) => nameOfSubject(finding) ?? []));
+    names.delete(nameOfSubject(first) ?? '');
     return names.size === 0
       ? first
       : { ...first, text: `${first.text}; the same for ${nameSome([...names], mostNames)}` };
@@ -211,7 +211,7 @@ function foldAlike(findings: readonly SaidFinding[]): readonly SaidFinding[] {
 /** A finding's words without its subject's name; undefined for an error, and for a sentence that does not begin with that name. */
 function sameWords(finding: SaidFinding): string | undefined {
   const { severity, code, text, help = '' } = finding;
-  const name = nameOf(finding);
+  const name = nameOfSubject(finding);
   if (severity === 'error' || name === undefined) return undefined;
   if (!isOfFile.has(code) && !text.startsWith(name)) return undefined;
   return JSON.stringify([severity, code, text.replaceAll(name, ''), help.replaceAll(name, '')]);
@@ -220,7 +220,7 @@ function sameWords(finding: SaidFinding): string | undefined {
 /** Findings about a whole file, which their sentence does not name. */
 const isOfFile: ReadonlySet<string> = new Set(['empty-file', 'unknown-kind']);
 
-function nameOf({ code, arguments: details, place, about }: SaidFinding): string | undefined {
+function nameOfSubject({ code, arguments: details, place, about }: SaidFinding): string | undefined {
   if (isOfFile.has(code)) return place?.file;
   const { servicePort, service } = details as { readonly servicePort?: string; readonly service?: string };
   return servicePort ?? service ?? (about?.kind === 'service' ? about.name : undefined);

@@ -1,7 +1,7 @@
 import { count, nameSome, quote, printable } from '../../base/printable.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { familyNames } from '../../kernel/family.ts';
-import { endWords } from '../../kube-proxy/announced.ts';
+import { announcedEndWords } from '../../kube-proxy/announced.ts';
 import { byCase, type WordsOf } from './rows.ts';
 import {
   type Assumed,
@@ -14,7 +14,7 @@ import {
 const asTheClusterHasThem =
   'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
 
-function describeAssumed({ values, dualStack, nodes, unplaced, isDefault }: Assumed): string {
+function assumedWords({ values, dualStack, nodes, unplaced, isDefault }: Assumed): string {
   const counts = values.map(({ what, count: number, from }) => {
     if (what === 'clusterCIDR') return `${what} ${from.join(',')}`;
     const plural = what.endsWith('s') ? `${what}es` : `${what}s`;
@@ -77,7 +77,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     `give each port its own ${details.field}`,
   ],
   'external-ips': ({ services }) => [
-    `externalIPs of ${nameSome(services)}: ${endWords('external-ips')}`,
+    `externalIPs of ${nameSome(services)}: ${announcedEndWords('external-ips')}`,
     'give the Services the address of a load balancer (MetalLB, kube-vip) or a Gateway; "kpc migrate --to-kubernetes-version" shows what breaks',
   ],
   'forwarding-changes-port': ({ method, wrong, help }) => [
@@ -109,7 +109,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     `write ${details.family === 'ipv4' ? '0.0.0.0/1 and 128.0.0.0/1' : '::/1 and 8000::/1'}`,
   ],
   'unnamed-port': ['this port has no name', 'name each port if there are several'],
-  assumed: describeAssumed,
+  assumed: assumedWords,
   'not-assigned': byCase('field', {
     clusterIP: ({ service }) => [
       `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,

@@ -1,7 +1,7 @@
 import { count, joinWords, nameSome, quote } from '../../base/printable.ts';
 import { findNearest } from '../../base/names.ts';
 import { familyNames } from '../../kernel/family.ts';
-import { endWords } from '../../kube-proxy/announced.ts';
+import { announcedEndWords } from '../../kube-proxy/announced.ts';
 import { gatesOf, releasesWithGate } from '../../kube-proxy/feature-gates.ts';
 import { type ProxyMode, modeFacts } from '../../kube-proxy/modes.ts';
 import {
@@ -10,7 +10,7 @@ import {
   behaviourChanges,
   kubeProxyVersions,
   modeHistories,
-  rangeOf,
+  releasesOfMode,
   releaseRange,
 } from '../../kube-proxy/releases.ts';
 import type { Numbers } from '../../base/findings/rows.ts';
@@ -30,7 +30,7 @@ function wayToMode({ mode, side }: ModeOfRelease): string {
   return side === 'mode' ? `instead of side ${mode}` : 'with --proxy-mode';
 }
 
-function gateOf(mode: ProxyMode): string {
+function gateOfMode(mode: ProxyMode): string {
   const { needs } = modeHistories[mode];
   const change: BehaviourChange | undefined = needs && behaviourChanges[needs];
   return change?.gate ?? '';
@@ -121,14 +121,14 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     'not-in-release': (details) => {
       const { title } = modeFacts[details.mode];
       return [
-        `${nameMode(details)}: kpc follows ${title} of Kubernetes ${rangeOf(details.mode)}, not of ${details.release}`,
+        `${nameMode(details)}: kpc follows ${title} of Kubernetes ${releasesOfMode(details.mode)}, not of ${details.release}`,
         details.side === 'release'
           ? `name one of them instead of side ${details.release}, or choose another mode with --proxy-mode`
           : `choose one of them with --kubernetes-version, or another mode ${wayToMode(details)}`,
       ];
     },
     'gate-off': (details) => [
-      `${nameMode(details)}, but the feature gate ${gateOf(details.mode)} is off: kube-proxy ${kubeProxyVersions[details.release]} does not start`,
+      `${nameMode(details)}, but the feature gate ${gateOfMode(details.mode)} is off: kube-proxy ${kubeProxyVersions[details.release]} does not start`,
       `remove the gate, or choose another mode ${wayToMode(details)}`,
     ],
   }),
@@ -138,7 +138,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   ],
   'default-mode': ({ named }) => defaultModes[named],
   'ipvs-ends': () => [
-    `IPVS mode is ${endWords('ipvs-mode')}`,
+    `IPVS mode is ${announcedEndWords('ipvs-mode')}`,
     'move to nftables mode: "kpc migrate" shows what that needs and breaks',
   ],
   userspace: byCase('problem', {

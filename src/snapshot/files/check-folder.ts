@@ -21,7 +21,7 @@ export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
     .list(folder)
     .map(({ name }) => tree.join(folder, name))
     .toSorted()
-    .find((path) => isWritten(readManifest(path, tree)) || holdsFile(path, goldenHead, tree));
+    .find((path) => isWritten(peekManifest(path, tree)) || holdsFile(path, goldenHead, tree));
   return example === undefined ? { kind: 'other' } : { kind: 'fleet', example };
 }
 
@@ -54,7 +54,7 @@ export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = d
 
 /** A bundle with missing or edited files is still compared. */
 function isBundle(folder: string, tree: FileTree): boolean {
-  const manifest = readManifest(folder, tree);
+  const manifest = peekManifest(folder, tree);
   if (manifest !== undefined) return isWritten(manifest);
   return tree.list(folder).filter(({ name }) => isBundleFile(name)).length > 1;
 }
@@ -65,7 +65,7 @@ function isWritten(manifest: JsonObject | undefined): boolean {
 }
 
 /** Undefined if it is missing or not a JSON object. */
-function readManifest(folder: string, tree: FileTree): JsonObject | undefined {
+function peekManifest(folder: string, tree: FileTree): JsonObject | undefined {
   try {
     const manifest = parseJson(tree.read(tree.join(folder, 'manifest.json')).toString('utf8'));
     return isObject(manifest) ? manifest : undefined;
@@ -91,11 +91,15 @@ export type CheckResult =
   | { readonly kind: 'unreadable'; readonly reason: string };
 
 /** Compares the folder (old) with a fresh bundle or golden (new). */
-export async function checkBundle(folder: string, fresh: BundleFiles, tree: FileTree = disk): Promise<CheckResult> {
+export async function checkBundleFolder(
+  folder: string,
+  fresh: BundleFiles,
+  tree: FileTree = disk,
+): Promise<CheckResult> {
   let present: BundleFiles;
   let strangers: readonly string[];
   try {
-    present = await readTexts(folder, tree, fresh.has(goldenHead) ? isGoldenFile : isBundleFile);
+    present = await readFolderTexts(folder, tree, fresh.has(goldenHead) ? isGoldenFile : isBundleFile);
     strangers = tree === disk ? await listStrangers(folder) : [];
   } catch (error) {
     return { kind: 'unreadable', reason: describeError(error) };
@@ -112,7 +116,7 @@ export async function checkBundle(folder: string, fresh: BundleFiles, tree: File
   return { kind: 'differs', files: [...new Set([...differing, ...strangers])], strangers, pairs };
 }
 
-export async function readTexts(
+export async function readFolderTexts(
   folder: string,
   tree: FileTree,
   isOwn: (name: string) => boolean,

@@ -7,7 +7,7 @@ import { withHostAddresses } from '../open/stored-side.ts';
 import { readNames, recogniseInputs, type SideOptions } from './read-side.ts';
 import { loadInputs, readHostText } from './read-texts.ts';
 
-interface OpenOptions extends SideOptions {
+interface OpenPathsOptions extends SideOptions {
   readonly allNodes?: boolean | undefined;
   /** Adds flows listed beside manifests: they say what exists, the manifests where the next packet goes. */
   readonly addsFlows?: boolean;
@@ -24,7 +24,7 @@ export interface OpenedPaths extends Opened {
 }
 
 /** Opens manifests, a bundle, or a dump with manifests beside it. */
-export async function openPaths(options: OpenOptions): Promise<OpenedPaths> {
+export async function openPaths(options: OpenPathsOptions): Promise<OpenedPaths> {
   const { file = [], addsFlows = false } = options;
   const input = await recogniseInputs(file, options);
   const path = file.find((each) => !input.beside.includes(each));
@@ -39,7 +39,7 @@ export async function openPaths(options: OpenOptions): Promise<OpenedPaths> {
   return { ...openReading(dump?.reading ?? input), kind: input.kind, path, leftOut: dump?.leftOut };
 }
 
-async function openFiles(options: OpenOptions): Promise<OpenedPaths> {
+async function openFiles(options: OpenPathsOptions): Promise<OpenedPaths> {
   const { file = [], name = file.join(', ') } = options;
   const opened = openManifests(name, await loadInputs(options), options);
   return { ...opened, kind: 'manifests', path: undefined, leftOut: undefined };
@@ -48,7 +48,7 @@ async function openFiles(options: OpenOptions): Promise<OpenedPaths> {
 /** With the addresses in the options, and objects from manifests beside it or in its support bundle. */
 async function openDump(
   { beside, manifests: texts, ...input }: Recognised & { readonly kind: 'dump' },
-  options: OpenOptions,
+  options: OpenPathsOptions,
 ): Promise<Pick<OpenedPaths, 'leftOut'> & { readonly reading: Reading }> {
   const { hostAddresses } = options;
   const read = withHostAddresses(input, hostAddresses === undefined ? undefined : readHostText(hostAddresses));

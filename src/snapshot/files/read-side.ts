@@ -9,7 +9,7 @@ import { openTrees } from '../../git/revision-paths.ts';
 import { disk, type FileTree, type Trees } from '../../input/files/file-tree.ts';
 import { isInside, listFolder } from '../../input/files/list-files.ts';
 import type { Recognised } from '../open/opened.ts';
-import { lookInto, readTexts } from './check-folder.ts';
+import { lookInto, readFolderTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
 import { manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable, isRefusedOnly } from '../open/stored-side.ts';
 import { TextBudget } from '../../base/bounds.ts';
@@ -28,7 +28,7 @@ export interface SideOptions extends FileOptions {
 /** The node selects a bundle in a fleet's folder. */
 type SideContext = Pick<SideOptions, 'node' | 'readStdin'>;
 
-interface Source {
+interface SideSource {
   readonly path: string;
   readonly tree: FileTree;
   readonly isFolder: boolean;
@@ -37,9 +37,9 @@ interface Source {
 }
 
 /** The kinds of input, in the order tried; no other place knows them. Manifests are the rest. A row returns undefined for another kind. */
-const kindsOfInput: readonly ((source: Source) => Promise<Recognised | undefined>)[] = [
+const kindsOfInput: readonly ((source: SideSource) => Promise<Recognised | undefined>)[] = [
   async ({ path, tree, isFolder }) => (isFolder ? readStoredFolder(path, tree) : undefined),
-  readPack,
+  recognisePack,
   ({ path, context, trees }) => readStoredDump([path], context, trees),
   readOneOfMany,
 ];
@@ -68,9 +68,9 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
 async function readStoredFolder(path: string, tree: FileTree): Promise<Recognised | undefined> {
   switch (lookInto(path, tree).kind) {
     case 'bundle':
-      return sideOfBundle(path, await readTexts(path, tree, isStoredFile));
+      return sideOfBundle(path, await readFolderTexts(path, tree, isStoredFile));
     case 'golden':
-      return sideOfGolden(path, await readTexts(path, tree, isGoldenFile));
+      return sideOfGolden(path, await readFolderTexts(path, tree, isGoldenFile));
     case 'fleet':
     case 'other':
       return undefined;
@@ -78,7 +78,7 @@ async function readStoredFolder(path: string, tree: FileTree): Promise<Recognise
 }
 
 /** Undefined if it is not an archive, or holds something else. */
-async function readPack({ path, tree, isFolder }: Source): Promise<Recognised | undefined> {
+async function recognisePack({ path, tree, isFolder }: SideSource): Promise<Recognised | undefined> {
   if (isFolder || !/\.(?:tgz|tar\.gz)$/.test(path)) return undefined;
   const { beginsPack, largestPack, unpack } = await import('../../bundle/pack/pack.ts');
   const first = tree === disk ? await firstOfArchive(path) : undefined;
@@ -87,7 +87,7 @@ async function readPack({ path, tree, isFolder }: Source): Promise<Recognised | 
 }
 
 /** The named node's bundle of a fleet. Unreadable if there is none, or if the folder holds several dumps. */
-async function readOneOfMany({ path, tree, isFolder, context }: Source): Promise<Recognised | undefined> {
+async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Promise<Recognised | undefined> {
   if (!isFolder || listFolder(path, [], tree).files.length > 0) return undefined;
   const { node } = context;
   const content = lookInto(path, tree);

@@ -2,7 +2,7 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { loadFile, loadFiles, type Stdin } from '../../input/files/load-files.ts';
 import {
   loadTexts,
-  type InputOptions,
+  type LoadOptions,
   type InputTexts,
   type LoadedInputs,
   badHostAddresses,
@@ -21,7 +21,7 @@ import type { Address } from '../../kernel/address.ts';
 import type { Hosts } from '../open/compile.ts';
 
 /** What to read, and how to compile it. */
-export interface FileOptions extends InputOptions {
+export interface FileOptions extends LoadOptions {
   readonly file?: readonly string[];
   readonly texts?: readonly TextFile[] | undefined;
   readonly exclude?: readonly string[] | undefined;

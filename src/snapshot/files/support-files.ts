@@ -79,17 +79,17 @@ function unlessGone<T>(read: () => T): T | undefined {
   }
 }
 
-function formOf(path: string): 'packed' | 'plain' | undefined {
+function formOfArchive(path: string): 'packed' | 'plain' | undefined {
   // A pipe can only be read once.
   if (!statSync(path).isFile()) return undefined;
-  const start = startOf(path, 262);
+  const start = readFirstBytes(path, 262);
   if (start[0] === 0x1f && start[1] === 0x8b) return 'packed';
   return start.toString('latin1', 257) === 'ustar' ? 'plain' : undefined;
 }
 
 /** Undefined if it is not an archive or cannot be read. */
 export async function firstOfArchive(path: string): Promise<string | undefined> {
-  const form = formOf(path);
+  const form = formOfArchive(path);
   if (!form) return undefined;
   const { readTar } = await import('../../bundle/pack/read-tar.ts');
   let first: string | undefined;
@@ -101,9 +101,9 @@ export async function firstOfArchive(path: string): Promise<string | undefined> 
 }
 
 async function readBundleArchive(path: string): Promise<readonly SupportFile[]> {
-  const packed = /\.t(?:ar\.)?(?:xz|bz2|zst)$/.test(path) ? describePacked(startOf(path, 8)) : undefined;
+  const packed = /\.t(?:ar\.)?(?:xz|bz2|zst)$/.test(path) ? describePacked(readFirstBytes(path, 8)) : undefined;
   if (packed !== undefined) throw new UnreadableFile(path, `it is ${packed}, and name the .tar that comes of it`);
-  const form = formOf(path);
+  const form = formOfArchive(path);
   if (!form) return [];
   const { readTar } = await import('../../bundle/pack/read-tar.ts');
   const count = limited(path);
@@ -115,7 +115,7 @@ async function readBundleArchive(path: string): Promise<readonly SupportFile[]> 
   return [...files].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-function startOf(path: string, length: number): Buffer {
+function readFirstBytes(path: string, length: number): Buffer {
   const bytes = Buffer.alloc(length);
   const { file } = openRegularFile(path);
   try {

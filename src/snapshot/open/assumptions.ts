@@ -71,7 +71,7 @@ export function assumeCluster(
   const { clusterCIDRs, hostnameOverride, detectLocal } = settings;
   const isTold = ranges.clusterIPs.length > 0 || inputs.serviceCidrs.length > 0;
   const known = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? [])];
-  const { families, dualStack } = familiesOf(inputs, ranges, known, options);
+  const { families, dualStack } = assumeFamilies(inputs, ranges, known, options);
   const networks = (of: keyof (typeof assumedCluster)['ipv4']): readonly Network[] =>
     families.flatMap((family) => parseNetwork(assumedCluster[family][of]) ?? []);
   const pods = [...known, ...networks('pods')];
@@ -99,7 +99,7 @@ export function assumeCluster(
  * The cluster's families, also of its Nodes and of each PreferDualStack Service: those of the Services' networks or a flag. Else those of
  * the Pods' networks, IPv4 if there are none, and both if any Service needs the other or the other side has both.
  */
-function familiesOf(
+function assumeFamilies(
   { services, serviceCidrs, nodes }: Inputs,
   { clusterIPs }: AssignmentRanges,
   podNetworks: readonly Network[],
@@ -212,7 +212,7 @@ function partOf(networks: readonly Network[], family: Family, at: number): strin
   return contains(network, start) ? `${start.text}/${length}` : undefined;
 }
 
-export function isUsed({ nodes }: Assumptions, { assigned, assumedEndpoints = [] }: WhatIsAssumed): boolean {
+export function assumesAnything({ nodes }: Assumptions, { assigned, assumedEndpoints = [] }: WhatIsAssumed): boolean {
   return nodes.length + assigned.length + assumedEndpoints.length > 0;
 }
 

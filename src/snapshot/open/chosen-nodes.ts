@@ -28,16 +28,16 @@ export interface CheckedNodes {
   readonly flag: readonly string[] | undefined;
 }
 
-type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings' | 'cluster'>;
+type KnownCluster = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings' | 'cluster'>;
 
 /** If the input has Nodes, every name must be one of theirs, and kube-proxy must be able to start there. */
-export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonly Finding[] {
+export function checkNodes({ names, flag }: CheckedNodes, known: KnownCluster): readonly Finding[] {
   const unknown = findUnknown(flag, known);
   return unknown.length > 0 ? unknown : [...checkLocalDetection(names, known), ...findTakenAddresses(known)];
 }
 
 /** Node addresses that Services have too: IPVS mode puts them on every node's kube-ipvs0, and the other nodes treat them as their own. */
-function findTakenAddresses({ nodes, cluster, settings }: Known): readonly Finding[] {
+function findTakenAddresses({ nodes, cluster, settings }: KnownCluster): readonly Finding[] {
   if (!modeFacts[settings.mode].kinds.has('links')) return [];
   const owners = new Map(
     [...nodes].flatMap(([name, node]) =>
@@ -59,7 +59,7 @@ function findTakenAddresses({ nodes, cluster, settings }: Known): readonly Findi
   return [...found.values()];
 }
 
-function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: Known): readonly Finding[] {
+function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: KnownCluster): readonly Finding[] {
   if (nodes.size === 0) return [];
   const own = settings.hostnameOverride === '' ? [] : [settings.hostnameOverride];
   // A name that no node can have gets its own error.
@@ -70,13 +70,13 @@ function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: K
 }
 
 /** An error if kube-proxy would not start (NewNodeManager, checkBadIPConfig in cmd/kube-proxy/app/server.go), else a warning. */
-function checkLocalDetection(names: readonly string[], known: Known): readonly Finding[] {
+function checkLocalDetection(names: readonly string[], known: KnownCluster): readonly Finding[] {
   const { mode } = known.settings.detectLocal;
   if (mode === 'NodeCIDR') return checkNodeCIDRs(names, known);
   return mode === 'ClusterCIDR' ? checkClusterCIDRs(names, known) : [];
 }
 
-function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings }: Known): readonly Finding[] {
+function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings }: KnownCluster): readonly Finding[] {
   const absent = names.filter((name) => !nodes.has(name));
   const named = absent.includes('') ? [] : absent;
   return [
@@ -94,7 +94,7 @@ function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings
 }
 
 /** kube-proxy only starts if the node has both families, which a Node object does not show. */
-function checkClusterCIDRs(names: readonly string[], { nodes, settings }: Known): readonly Finding[] {
+function checkClusterCIDRs(names: readonly string[], { nodes, settings }: KnownCluster): readonly Finding[] {
   const { clusterCIDRs } = settings;
   for (const node of names) {
     const family = primaryFamily(nodes.get(node), settings);
@@ -181,7 +181,7 @@ export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot)
     ({ family, protocol, nodePort: port }) =>
       port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy itself listens',
   );
-  return describeListeners(ports, false);
+  return diagnoseLoopbackPorts(ports, false);
 }
 
 /** One warning for all nodes with endpoints for such a node port. */
@@ -198,10 +198,10 @@ export function describeListenersOfNodes({ cluster, settings }: Prepared): reado
       port.nodePort !== 0 &&
       planTraffic(port, { name: '', zone: '' }).hasEndpoints,
   );
-  return describeListeners(ports, true);
+  return diagnoseLoopbackPorts(ports, true);
 }
 
-function describeListeners(listening: readonly ServicePort[], ofNodes: boolean): readonly Finding[] {
+function diagnoseLoopbackPorts(listening: readonly ServicePort[], ofNodes: boolean): readonly Finding[] {
   const byPort = groupBy(listening, ({ label, nodePort }) => `${label} ${nodePort}`);
   return [...byPort.values()].flatMap((ports) => {
     const [first] = ports;

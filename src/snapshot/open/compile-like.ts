@@ -3,7 +3,7 @@ import type { NodeContext } from '../../cluster/model.ts';
 import type { Node, ProxySettings } from '../../cluster/objects.ts';
 import { compileLoaded } from './compile.ts';
 import { chooseNodeName, compileNode, prepareWithSettings } from './compile-node.ts';
-import { releaseOfNode, releaseRunBy, type InputOptions, type LoadedInputs } from './load-texts.ts';
+import { releaseOfNode, releaseRunBy, type LoadOptions, type LoadedInputs } from './load-texts.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import { diffSides } from '../../ask/diff/diff-sides.ts';
 import type { Snapshot } from '../snapshot.ts';
@@ -28,7 +28,7 @@ import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../../settings/t
 import { modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { failedReading, readingOf, type Reading } from './opened.ts';
 
-interface LikeOptions extends InputOptions {
+interface LikeOptions extends LoadOptions {
   readonly node?: string | undefined;
 }
 

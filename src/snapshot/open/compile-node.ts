@@ -13,11 +13,11 @@ import {
   type Pod,
   type ProxySettings,
   type Service,
-  type Source,
+  type ObjectSource,
   type Sourced,
 } from '../../cluster/objects.ts';
 import { assignableNetworks, serviceRanges } from '../../cluster/service-ranges.ts';
-import { checkSize, findConflicts, findUnloadableRanges, findUnserved } from '../../cluster/check-services.ts';
+import { checkTotalSize, findPortConflicts, findUnloadableRanges, findUnserved } from '../../cluster/check-services.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { isDeprecated } from '../../kube-proxy/announced.ts';
 import { modeFacts, programs } from '../../kube-proxy/modes.ts';
@@ -50,7 +50,7 @@ export interface Prepared {
   /** Undefined if they follow from the release. */
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
-  readonly nodeSources: ReadonlyMap<string, Source>;
+  readonly nodeSources: ReadonlyMap<string, ObjectSource>;
   /** Assumed nodes by name; the first is compiled if none is named. */
   readonly assumedNodes: readonly string[];
   /** Includes what kpc assigned, and Services that kube-proxy does not program. */
@@ -74,7 +74,7 @@ export interface Prepared {
   readonly modeNote?: Finding | undefined;
 }
 
-export interface ClusterFacts {
+export interface PreparationFacts {
   readonly ranges: AssignmentRanges;
   readonly hostAddresses?: readonly Address[] | undefined;
   /** Networks of the Pods assumed for workloads, if any. */
@@ -150,7 +150,7 @@ export function prepare(
   read: ReadObjects,
   settings: ProxySettings,
   gates: FeatureGates,
-  { ranges, hostAddresses, assumedNetworks, assumptions }: ClusterFacts,
+  { ranges, hostAddresses, assumedNetworks, assumptions }: PreparationFacts,
 ): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Finding[] } {
   const { inputs } = read;
   const { serviceCidrs } = inputs;
@@ -163,7 +163,7 @@ export function prepare(
   };
   const { services, assigned, diagnostics, found } = serve(read, choices, assumedNodes, assume);
   const ofNodes = nodes.map(({ object }) => object.addresses.length);
-  const tooLarge = checkSize(found.services, found.slices, hostAddresses?.length ?? Math.max(1, ...ofNodes));
+  const tooLarge = checkTotalSize(found.services, found.slices, hostAddresses?.length ?? Math.max(1, ...ofNodes));
   const built = tooLarge.length > 0 ? [] : found.services;
   const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
   const context = { isLeftOut: tooLarge.length > 0, ranges: ranges.clusterIPs };
@@ -195,7 +195,7 @@ export function prepare(
       ...found.diagnostics,
       ...describeMissingRanges(services, settings, behavioursOf(settings.release, gates), serving),
       ...findIgnoredPolicies(services, behavioursOf(settings.release, gates)),
-      ...findConflicts(cluster),
+      ...findPortConflicts(cluster),
       ...wrongSlices,
       ...findLonely(inputs, found.services, cluster, !assumedNetworks && hasWorkloads(inputs)),
       ...(programs(settings.mode, 'virtualServers')

@@ -19,7 +19,7 @@ import {
   type Prepared,
 } from './compile-node.ts';
 import {
-  type InputOptions,
+  type LoadOptions,
   type LoadedInputs,
   checkNamespace,
   parseVersionChoice,
@@ -35,7 +35,7 @@ import { resolveSettings } from '../../input/configuration/read-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import type { Address } from '../../kernel/address.ts';
 
-export interface NodeOptions extends Pick<InputOptions, 'ipFamily'> {
+export interface NodeOptions extends Pick<LoadOptions, 'ipFamily'> {
   /** By default from hostnameOverride, or the only Node in the manifests. */
   readonly node?: string | undefined;
   /** The other side's node, which the manifests may lack. */
@@ -125,7 +125,7 @@ export function checkReleases(
 }
 
 /** Flags as given to a command; some commands have only a few of them. */
-export interface GivenFlags extends Partial<InputOptions>, Omit<FleetOptions, 'node'> {}
+export interface GivenFlags extends Partial<LoadOptions>, Omit<FleetChoice, 'node'> {}
 
 function checkShard(shard: string | undefined): readonly Finding[] {
   if (shard === undefined || parseShard(shard)) return [];
@@ -133,7 +133,7 @@ function checkShard(shard: string | undefined): readonly Finding[] {
   return [diagnose('bad-value', { field: '--shard', found: foundOf(shard), expected })];
 }
 
-function checkPrune({ prune, allNodes }: Omit<FleetOptions, 'node'>): readonly Finding[] {
+function checkPrune({ prune, allNodes }: Omit<FleetChoice, 'node'>): readonly Finding[] {
   return prune && !allNodes ? [diagnose('bad-prune', {})] : [];
 }
 
@@ -165,7 +165,7 @@ export interface FleetNode {
 }
 
 /** `nodes` is undefined after an error. */
-export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice) {
+export function compileFleetNodes(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice) {
   const nodes = { names: fleet.nodes, flag: fleet.named };
   const { preparedFor, diagnostics } = prepareChecked(loaded, nodes, fleet.diagnostics);
   if (!preparedFor) return { diagnostics, nodes: undefined };
@@ -180,7 +180,7 @@ export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFam
   return { diagnostics: [...describeListenersOfNodes(loaded), ...diagnostics], nodes: eachNode() };
 }
 
-export interface FleetOptions {
+export interface FleetChoice {
   readonly allNodes?: boolean | undefined;
   readonly node?: readonly string[] | undefined;
   readonly shard?: string | undefined;
@@ -188,7 +188,7 @@ export interface FleetOptions {
 }
 
 /** Whether each node gets its own folder inside the named one. */
-export function isFleet({ allNodes, node, shard }: FleetOptions): boolean {
+export function isFleet({ allNodes, node, shard }: FleetChoice): boolean {
   return allNodes === true || shard !== undefined || (node?.length ?? 0) > 1;
 }
 
@@ -210,7 +210,7 @@ export interface Hosts {
 
 /** `readHosts` returns nodes' addresses. */
 export function chooseFleet(
-  options: FleetOptions,
+  options: FleetChoice,
   { nodes: known }: Pick<Prepared, 'nodes'>,
   readHosts: (nodes: readonly string[]) => Hosts,
 ): Fleet {

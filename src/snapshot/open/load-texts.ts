@@ -31,7 +31,13 @@ import type { ProxyFlags } from '../../settings/table.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from '../../input/documents/text-file.ts';
 import type { Address } from '../../kernel/address.ts';
-import { assumeCluster, describeAssumptions, isUsed, type AskedCluster, type Assumptions } from './assumptions.ts';
+import {
+  assumeCluster,
+  describeAssumptions,
+  assumesAnything,
+  type AskedCluster,
+  type Assumptions,
+} from './assumptions.ts';
 import { prepare, ReadObjects, type Prepared } from './compile-node.ts';
 import { findOutermost } from '../../input/files/kustomizations.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
@@ -51,7 +57,7 @@ export interface InputTexts {
 }
 
 /** Options for compiling manifests, named like the flags. */
-export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
+export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
   /**
    * Whether a result without Services may be written; undefined if it is only shown. `of-a-cluster`: with a warning, if the input has Nodes
    * and nothing that needs Services, and so may be a whole cluster.
@@ -86,7 +92,7 @@ export interface LoadedInputs extends Prepared {
    * The same manifests with other settings of kube-proxy; `config` is the configuration beside them. Reads them again if objects were left
    * out, because that depends on settings.
    */
-  readonly under: (options: InputOptions, config: InputTexts['config']) => LoadedInputs;
+  readonly under: (options: LoadOptions, config: InputTexts['config']) => LoadedInputs;
   /** Reports faults in the settings for a release's kube-proxy. */
   readonly checkSettings: (release: Release) => readonly Finding[];
   /** From flags and configurations. */
@@ -99,7 +105,7 @@ export interface LoadedInputs extends Prepared {
   readonly files: Inputs['files'];
 }
 
-export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
+export function loadTexts(texts: InputTexts, options: LoadOptions): LoadedInputs {
   return loadBeside(texts, options, [], 0);
 }
 
@@ -109,7 +115,7 @@ const mostRounds = 8;
 /** Loads without the objects that these errors name: some faults only show among all objects. */
 function loadBeside(
   texts: InputTexts,
-  options: InputOptions,
+  options: LoadOptions,
   uncompiled: readonly Finding[],
   rounds: number,
   given?: ReadObjects,
@@ -118,11 +124,11 @@ function loadBeside(
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const workloads = pods.networks !== undefined;
   const objects =
-    given ?? new ReadObjects(collectInputs(texts.manifests, { ...readingOf(options), workloads, uncompiled }));
+    given ?? new ReadObjects(collectInputs(texts.manifests, { ...chooseReadOptions(options), workloads, uncompiled }));
   const { inputs } = objects;
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];
-  const { settings: told, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
+  const { settings: told, gates, diagnostics: wrongSettings, ...read } = loadSettings(inputs, config, facts, options);
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges({
     ...(inputs.serviceCidrs.length > 0 ? {} : facts.find(({ ranges: known }) => known)?.ranges),
     ...definedOf(options),
@@ -148,12 +154,12 @@ function loadBeside(
     inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, objects),
     under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? objects : undefined),
     ranges,
-    assumedCluster: assumptions && isUsed(assumptions, prepared) ? assumptions : undefined,
+    assumedCluster: assumptions && assumesAnything(assumptions, prepared) ? assumptions : undefined,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, prepared, ofCluster, options),
       ...checkNamespace(namespace),
-      ...describeSkipped(inputs.skipped, workloads),
+      ...diagnoseSkippedKinds(inputs.skipped, workloads),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? findRivals(inputs)),
       ...wrongSettings,
@@ -167,17 +173,17 @@ function loadBeside(
   };
 }
 
-function readingOf(options: InputOptions): ReadOptions {
+function chooseReadOptions(options: LoadOptions): ReadOptions {
   const { assume = false, assumeEndpoints, emptyResult } = options;
   const isTolerant = assume !== false && assumeEndpoints === undefined;
   return { ...options, isTolerant, isShown: emptyResult === undefined };
 }
 
-function readSettings(
+function loadSettings(
   { configs, nodes }: Inputs,
   config: ConfigFile | undefined,
   facts: ConfigFile['facts'],
-  options: InputOptions,
+  options: LoadOptions,
 ) {
   const given = config ? config.config : configs[0];
   const known = facts.find(({ configures }) => configures);
@@ -211,11 +217,11 @@ function findRivals({ configs, facts }: Inputs): readonly Finding[] {
 function findDifferingArguments(facts: Inputs['facts']): readonly Finding[] {
   const [first, ...others] = facts.filter(({ isObject, configures }) => isObject && configures);
   return others
-    .filter(({ proxy }) => !isSame(proxy, first?.proxy))
+    .filter(({ proxy }) => !areSameFlags(proxy, first?.proxy))
     .map(({ place }) => diagnose('duplicate-configuration', { isOfArguments: true }, place));
 }
 
-function isSame(some: ProxyFlags, others: ProxyFlags = {}): boolean {
+function areSameFlags(some: ProxyFlags, others: ProxyFlags = {}): boolean {
   const flags = Object.entries(definedOf(some));
   return (
     flags.length === Object.keys(definedOf(others)).length &&
@@ -251,7 +257,7 @@ export function checkNamespace(namespace: string | undefined): readonly Finding[
 }
 
 /** Objects of other kinds are no fault, but users may wonder where they went. */
-function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly Finding[] {
+function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): readonly Finding[] {
   if (skipped.size === 0) return [];
   const kinds = [...skipped]
     .toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || (a < b ? -1 : 1))
@@ -302,7 +308,7 @@ function describeEmptiness(
   inputs: Inputs,
   prepared: Prepared,
   ofCluster: readonly Finding[],
-  { emptyResult, ipFamily, into }: InputOptions,
+  { emptyResult, ipFamily, into }: LoadOptions,
 ): readonly Finding[] {
   const { services, skipped, diagnostics, nodes, pods, workloads } = inputs;
   // An unreadable object may be a Service.

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { summarizeServices } from '../../../src/ask/describe/service-table.ts';
 import { lint, open } from '../../../src/library/index.ts';
-import { faultsOf } from '../../../src/snapshot/faults.ts';
+import { faultsOfPort } from '../../../src/snapshot/faults.ts';
 
 const service =
   'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.10, selector: { app: web }, ports: [{ port: 80 }] }\n---\n';
@@ -78,7 +78,7 @@ test('a family without endpoints is the reason of its ports alone', () => {
     { proxyMode: 'nftables', node: 'n1' },
   ).snapshots;
   if (side?.kind !== 'manifests') throw new Error('manifests');
-  expect(side.ports.map((port) => [port.family, faultsOf(port, side).map(({ code }) => code)])).toEqual([
+  expect(side.ports.map((port) => [port.family, faultsOfPort(port, side).map(({ code }) => code)])).toEqual([
     ['ipv4', []],
     ['ipv6', ['family-without-endpoints']],
   ]);

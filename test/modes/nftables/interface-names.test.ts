@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { isInterfaceName, isInterfacePrefix } from '../../../src/base/names.ts';
-import { formatRule } from '../../../src/kernel/nftables/format.ts';
+import { formatNftRule } from '../../../src/kernel/nftables/format.ts';
 import { whyNoNetwork } from './network.ts';
 
 function iifname(name: string): string {
-  return formatRule({
+  return formatNftRule({
     expressions: [
       {
         kind: 'match',

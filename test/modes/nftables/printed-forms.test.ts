@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Family } from '../../../src/kernel/family.ts';
-import { diffNftTables, elementMeaning, ruleMeaning } from '../../../src/kernel/nftables/nft-delta.ts';
-import { formatRule } from '../../../src/kernel/nftables/format.ts';
+import { diffNftTables, elementMeaning, nftRuleMeaning } from '../../../src/kernel/nftables/nft-delta.ts';
+import { formatNftRule } from '../../../src/kernel/nftables/format.ts';
 import { parseNftText } from '../../../src/kernel/nftables/parse-text.ts';
 import type { NftRule, NftTable } from '../../../src/kernel/nftables/table.ts';
 
@@ -72,8 +72,8 @@ describe('one meaning', () => {
   test.each(forms.map(([written, printed, family = 'ipv4']) => ({ written, printed, family })))(
     '$written',
     ({ written, printed, family }) => {
-      const meaning = ruleMeaning(ruleOfText(written, family));
-      for (const text of printed) expect(ruleMeaning(ruleOfText(text, family)), text).toBe(meaning);
+      const meaning = nftRuleMeaning(ruleOfText(written, family));
+      for (const text of printed) expect(nftRuleMeaning(ruleOfText(text, family)), text).toBe(meaning);
     },
   );
 
@@ -95,7 +95,7 @@ describe('one meaning', () => {
     ['accept', 'accept comment "a"'],
     ['numgen random mod 2 vmap { 0 : goto a, 1 : goto b }', 'numgen random mod 2 vmap { 0 : goto b, 1 : goto a }'],
   ])('%s is not %s', (one, other) => {
-    expect(ruleMeaning(ruleOfText(one))).not.toBe(ruleMeaning(ruleOfText(other)));
+    expect(nftRuleMeaning(ruleOfText(one))).not.toBe(nftRuleMeaning(ruleOfText(other)));
   });
 });
 
@@ -119,8 +119,8 @@ describe('what kpc does not write', () => {
     'masquerade to :1024-65535',
     'update @seen { ip saddr timeout 5m limit rate over 10/second } drop',
   ])('is kept: %s', (text) => {
-    expect(formatRule(ruleOfText(text))).toBe(text);
-    expect(ruleMeaning(ruleOfText(text))).toBe(ruleMeaning(ruleOfText(text.replace(' ', '   '))));
+    expect(formatNftRule(ruleOfText(text))).toBe(text);
+    expect(nftRuleMeaning(ruleOfText(text))).toBe(nftRuleMeaning(ruleOfText(text.replace(' ', '   '))));
   });
 });
 

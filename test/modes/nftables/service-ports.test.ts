@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { NodeContext, ServicePort } from '../../../src/cluster/model.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { families, type Family } from '../../../src/kernel/family.ts';
-import { formatElement, formatRule, formatTables } from '../../../src/kernel/nftables/format.ts';
+import { formatElement, formatNftRule, formatTables } from '../../../src/kernel/nftables/format.ts';
 import { findTable, type NftTable } from '../../../src/kernel/nftables/table.ts';
 import { endpointNames, serviceChainNames } from '../../../src/modes/nftables/service-objects.ts';
 import { compileNftables, NftablesMemo, findLongComments } from '../../../src/modes/nftables/compile-nftables.ts';
@@ -24,7 +24,7 @@ const elements = (tables: readonly NftTable[], set: string, family: Family = 'ip
   tableOf(tables, family).sets.get(set)?.elements.map(formatElement);
 
 const rules = (tables: readonly NftTable[], chain: string, family: Family = 'ipv4') =>
-  tableOf(tables, family).chains.get(chain)?.rules.map(formatRule);
+  tableOf(tables, family).chains.get(chain)?.rules.map(formatNftRule);
 
 describe('names', () => {
   const long = {

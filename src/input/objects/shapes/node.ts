@@ -11,7 +11,17 @@ import {
   text,
   texts,
 } from '../../../base/json/kubernetes-schema.ts';
-import { conditions, metadata, objectConditions, port, protocol, textMap, typed, unread, word } from './shared.ts';
+import {
+  conditions,
+  metadata,
+  objectConditions,
+  port,
+  protocol,
+  textMap,
+  typed,
+  unreadFields,
+  word,
+} from './shared.ts';
 
 const cpu = nullable(anyOf('a number of CPUs, such as 4 or 3920m', string, number('a number')));
 
@@ -23,16 +33,16 @@ export const nodeSchema = object({
     podCIDRs: texts,
     providerID: text,
     unschedulable: flag,
-    ...unread(anything, 'configSource', 'externalID', 'podPreemptionPolicy'),
-    taints: list(item({ key: text, value: text, effect: text, ...unread(text, 'timeAdded') })),
+    ...unreadFields(anything, 'configSource', 'externalID', 'podPreemptionPolicy'),
+    taints: list(item({ key: text, value: text, effect: text, ...unreadFields(text, 'timeAdded') })),
   }),
   status: object({
     allocatable: openObject({ cpu }),
     conditions,
     nodeInfo: openObject({ kernelVersion: text, kubeProxyVersion: text, kubeletVersion: text }),
     addresses: list(item({ type: text, address: text })),
-    ...unread(anything, 'capacity', 'phase', 'daemonEndpoints', 'images', 'volumesInUse', 'volumesAttached'),
-    ...unread(anything, 'config', 'runtimeHandlers', 'features', 'declaredFeatures'),
+    ...unreadFields(anything, 'capacity', 'phase', 'daemonEndpoints', 'images', 'volumesInUse', 'volumesAttached'),
+    ...unreadFields(anything, 'config', 'runtimeHandlers', 'features', 'declaredFeatures'),
   }),
 });
 

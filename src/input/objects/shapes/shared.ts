@@ -43,7 +43,7 @@ export function intOrString(expected: string): Schema<number | string | null> {
 export const protocol = word(['TCP', 'UDP', 'SCTP']);
 
 /** Fields that Kubernetes has and kpc does not read: only their types are checked. */
-export function unread(shape: Schema, ...names: readonly string[]): object {
+export function unreadFields(shape: Schema, ...names: readonly string[]): object {
   return Object.fromEntries(names.map((name) => [name, shape]));
 }
 
@@ -57,11 +57,17 @@ export const metadata = object({
   deletionTimestamp: text,
   finalizers: texts,
   ownerReferences: list(
-    item({ kind: text, name: text, controller: flag, blockOwnerDeletion: flag, ...unread(text, 'apiVersion', 'uid') }),
+    item({
+      kind: text,
+      name: text,
+      controller: flag,
+      blockOwnerDeletion: flag,
+      ...unreadFields(text, 'apiVersion', 'uid'),
+    }),
   ),
-  ...unread(text, 'selfLink', 'uid', 'resourceVersion'),
-  ...unread(anyInteger, 'generation', 'deletionGracePeriodSeconds'),
-  ...unread(anything, 'managedFields', 'clusterName', 'initializers'),
+  ...unreadFields(text, 'selfLink', 'uid', 'resourceVersion'),
+  ...unreadFields(anyInteger, 'generation', 'deletionGracePeriodSeconds'),
+  ...unreadFields(anything, 'managedFields', 'clusterName', 'initializers'),
 });
 
 export type RawMetadata = ValueOf<typeof metadata>;
@@ -78,11 +84,11 @@ export type RawCondition = ValueOf<typeof condition>;
 export const objectConditions = list(
   item({
     observedGeneration: anyInteger,
-    ...unread(text, 'type', 'status', 'lastTransitionTime', 'reason', 'message'),
+    ...unreadFields(text, 'type', 'status', 'lastTransitionTime', 'reason', 'message'),
   }),
 );
 
 /** Usually a Pod. Nothing is compiled from it. */
 export const targetRef = object({
-  ...unread(text, 'kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'),
+  ...unreadFields(text, 'kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'),
 });

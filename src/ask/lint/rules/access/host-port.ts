@@ -1,9 +1,9 @@
 import type { HostPort } from '../../../../cluster/objects.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
-import { ofServices, type Rule } from '../../rule.ts';
+import { ofServices, type LintRule } from '../../rule.ts';
 
 /** Pods with host ports for what a Service sends them, where that seems to be the only way to them. */
-export const hostPort: Rule<'host-port'> = ofServices(({ object: { spec }, name, selected, source }) => {
+export const hostPort: LintRule<'host-port'> = ofServices(({ object: { spec }, name, selected, source }) => {
   const isRestricted = spec.type === 'LoadBalancer' && spec.loadBalancerSourceRanges.length > 0;
   if (spec.type !== 'ClusterIP' && !isRestricted) return undefined;
   const isTarget = (own: HostPort): boolean =>

@@ -4,19 +4,19 @@ import { admitsPods } from '../../../../cluster/slices/place-pods.ts';
 import { isLoopback } from '../../../../kernel/address.ts';
 import { modeFacts, programs } from '../../../../kube-proxy/modes.ts';
 import {
-  socketOf,
+  claimedSocket,
   unanswered,
   findGap,
   isRefusedForLack,
-  type Found,
+  type RuleFinding,
   type PacketClaim,
-  type Rule,
+  type LintRule,
 } from '../../rule.ts';
 import type { LintedNode, LintedService, LintInput } from '../../lint-input.ts';
 
-type Finding = Found<'local-without-endpoint'>;
+type UnservedPort = RuleFinding<'local-without-endpoint'>;
 
-export const localWithoutEndpoint: Rule<'local-without-endpoint'> = {
+export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
   check: (input) => {
     // From a balancer on the node, endpoints anywhere see the node as their client.
     const isKept = !modeFacts[input.settings.mode].kinds.has('proxyPorts');
@@ -29,7 +29,7 @@ export const localWithoutEndpoint: Rule<'local-without-endpoint'> = {
 };
 
 /** internalTrafficPolicy Local, and nodes whose Pods get no endpoint. */
-function findInternalGap(service: LintedService, input: LintInput): Finding | undefined {
+function findInternalGap(service: LintedService, input: LintInput): UnservedPort | undefined {
   if (service.object.spec.internalTrafficPolicy !== 'Local') return undefined;
   const gap = findGap(service, input, (port, node) => isRefusedForLack(planTraffic(port, node.context).internal));
   if (!gap) return undefined;
@@ -38,7 +38,7 @@ function findInternalGap(service: LintedService, input: LintInput): Finding | un
   return {
     details: { traffic: areTainted ? 'internal-tainted' : 'internal', service: service.name, ...on },
     place: service.source.place(['spec', 'internalTrafficPolicy']),
-    packet: { ...socketOf(port), from: 'pod', to: port.clusterIP, node: node.name, ends: unanswered },
+    packet: { ...claimedSocket(port), from: 'pod', to: port.clusterIP, node: node.name, ends: unanswered },
   };
 }
 
@@ -46,7 +46,7 @@ function findInternalGap(service: LintedService, input: LintInput): Finding | un
 function findFewPods(
   { name, object, source, selected, selectedCount: pods, skipped, knowsEndpoints }: LintedService,
   { nodes }: LintInput,
-): Finding | undefined {
+): UnservedPort | undefined {
   if (object.spec.internalTrafficPolicy !== 'Local' || knowsEndpoints) return undefined;
   if (skipped || selected.length === 0 || pods === 0 || pods >= nodes.length) return undefined;
   const details = { traffic: 'internal-few', service: name, pods, among: nodes.length } as const;
@@ -57,7 +57,7 @@ function findFewPods(
  * externalTrafficPolicy Local, and clients of a node port or an external IP that no load balancer keeps away from the
  * nodes without an endpoint.
  */
-function findExternalGap(service: LintedService, input: LintInput): Finding | undefined {
+function findExternalGap(service: LintedService, input: LintInput): UnservedPort | undefined {
   const { spec, ingress } = service.written;
   if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return undefined;
   const { mode, ipvs } = input.settings;
@@ -74,9 +74,9 @@ function findExternalGap(service: LintedService, input: LintInput): Finding | un
   // IPVS mode sends it to endpoints elsewhere, whose answers do not come back. Slices without nodeName do not show where the endpoints are.
   const drops = modeFacts[mode].localWithoutEndpoints === 'local-drops';
   const isOpen = (port: ServicePort): boolean => {
-    if (isUnplaced(port) && !drops) return false;
+    if (areAllUnplaced(port) && !drops) return false;
     if (spec.type === 'NodePort') return port.nodePort !== 0;
-    return isSteered ? isUnplaced(port) : port.externalIPs.length > 0 || isAnnounced;
+    return isSteered ? areAllUnplaced(port) : port.externalIPs.length > 0 || isAnnounced;
   };
   const gap = findGap(
     service,
@@ -86,14 +86,14 @@ function findExternalGap(service: LintedService, input: LintInput): Finding | un
   if (!gap) return undefined;
   const kinds = { isNodePort: spec.type === 'NodePort', isBalanced: ingress.length > 0 };
   const { words: way, packet } = wayFromOutside(gap.port, gap.node, kinds);
-  const details = isUnplaced(gap.port)
+  const details = areAllUnplaced(gap.port)
     ? ({ traffic: 'unplaced', ...about, way } as const)
     : ({ traffic: 'external', ...about, way, ...gap.on } as const);
   return { details, place, packet };
 }
 
 /** Whether its slices name no node, so that every node takes its endpoints for another's. */
-function isUnplaced({ endpoints }: ServicePort): boolean {
+function areAllUnplaced({ endpoints }: ServicePort): boolean {
   return endpoints.length > 0 && endpoints.every(({ status }) => (status.nodeName ?? '') === '');
 }
 
@@ -104,7 +104,7 @@ function wayFromOutside(
   { isNodePort, isBalanced }: { readonly isNodePort: boolean; readonly isBalanced: boolean },
 ): { readonly words: string; readonly packet: PacketClaim | undefined } {
   const own = context.nodeIPs[port.family];
-  const claim = { ...socketOf(port), from: 'external', node: name, ends: unanswered } as const;
+  const claim = { ...claimedSocket(port), from: 'external', node: name, ends: unanswered } as const;
   if (isNodePort) {
     const words = `node port ${port.nodePort}`;
     return { words, packet: isLoopback(own) ? undefined : { ...claim, to: own, port: port.nodePort } };

@@ -1,11 +1,11 @@
 import type { ServicePort } from '../../../../cluster/model.ts';
 import { admitsNode, planTraffic } from '../../../../cluster/plan-traffic.ts';
 import { isLoopback } from '../../../../kernel/address.ts';
-import { socketOf, unanswered, findNodes, ofRestricted, type Rule } from '../../rule.ts';
+import { claimedSocket, unanswered, findNodes, ofRestricted, type LintRule } from '../../rule.ts';
 import type { LintedNode } from '../../lint-input.ts';
 
 /** Nodes that the source ranges of a load balancer leave out. */
-export const nodeShutOut: Rule<'node-shut-out'> = ofRestricted((service, input) => {
+export const nodeShutOut: LintRule<'node-shut-out'> = ofRestricted((service, input) => {
   const { name, written, source } = service;
   if (written.ingress.length === 0) return undefined;
   const out = findNodes(service, input, isOut);
@@ -14,7 +14,7 @@ export const nodeShutOut: Rule<'node-shut-out'> = ofRestricted((service, input) 
   return {
     details: { service: name, address: to.text, ...out.on },
     place: source.place(['spec', 'loadBalancerSourceRanges']),
-    packet: { ...socketOf(out.port), from: 'node', to, node: out.node.name, ends: unanswered },
+    packet: { ...claimedSocket(out.port), from: 'node', to, node: out.node.name, ends: unanswered },
   };
 });
 

@@ -1,7 +1,7 @@
-import { toNodePort, isOpen, ofRestricted, type Rule } from '../../rule.ts';
+import { toNodePort, isOpen, ofRestricted, type LintRule } from '../../rule.ts';
 
 /** Node ports beside source ranges, which do not bind them. */
-export const openNodePort: Rule<'open-node-port'> = ofRestricted((service, input) => {
+export const openNodePort: LintRule<'open-node-port'> = ofRestricted((service, input) => {
   const { name, written, ports, source } = service;
   const { spec, ingress } = written;
   const own = spec.ports.filter(({ nodePort }) => nodePort !== 0);

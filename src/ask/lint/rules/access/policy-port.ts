@@ -1,13 +1,13 @@
 import { groupBy } from '../../../../cluster/grouping.ts';
-import { targetOf } from '../../../../cluster/slices/make-slices.ts';
+import { resolveTargetPort } from '../../../../cluster/slices/make-slices.ts';
 import { fullName, type NetworkPolicy, type PolicyPort } from '../../../../cluster/objects.ts';
-import { matches } from '../../../trace/scene.ts';
+import { selectsLabels } from '../../../trace/scene.ts';
 import { allowsPort } from '../../../trace/network-policies.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
-import type { Found, Rule } from '../../rule.ts';
+import type { RuleFinding, LintRule } from '../../rule.ts';
 
 /** NetworkPolicies that allow the port of a Service, where its Pods listen on another one that none allows. */
-export const policyPort: Rule<'policy-port'> = {
+export const policyPort: LintRule<'policy-port'> = {
   check: ({ services, loaded: { inputs } }) => {
     const ofNamespaces = inputs.policies.filter(({ object }) => object.ingress);
     const byNamespace = groupBy(ofNamespaces, ({ object }) => object.metadata.namespace);
@@ -15,9 +15,9 @@ export const policyPort: Rule<'policy-port'> = {
       const all = byNamespace.get(object.metadata.namespace) ?? [];
       if (!pod || pod.object.spec.hostNetwork) return [];
       const labels = { labels: pod.object.metadata.labels, isWhole: true };
-      const isolating = all.filter((policy) => matches(policy.object.subject, labels) === true);
-      return object.spec.ports.flatMap((port): readonly Found<'policy-port'>[] => {
-        const target = targetOf(port, pod.object.spec);
+      const isolating = all.filter((policy) => selectsLabels(policy.object.subject, labels) === true);
+      return object.spec.ports.flatMap((port): readonly RuleFinding<'policy-port'>[] => {
+        const target = resolveTargetPort(port, pod.object.spec);
         if (target === undefined || target === port.port) return [];
         const allows = (policy: NetworkPolicy, number: number): boolean =>
           allowedPorts(policy).some((each) => {

@@ -1,14 +1,14 @@
 import { parseAddress } from '../../../../kernel/address.ts';
 import { behavioursOf } from '../../../../kube-proxy/releases.ts';
-import { socketOf, isOpen, ofRestricted, type Found, type Rule } from '../../rule.ts';
+import { claimedSocket, isOpen, ofRestricted, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /** Addresses of load balancers to which kube-proxy applies no source range. */
-export const unboundSourceRanges: Rule<'unbound-source-ranges'> = ofRestricted(
+export const unboundSourceRanges: LintRule<'unbound-source-ranges'> = ofRestricted(
   (service, { nodes, settings, loaded }) => {
     if (isOpen(service)) return undefined;
     const { written, name, ports, source } = service;
     const knowsIpMode = behavioursOf(settings.release, loaded.gates).has('load-balancer-ip-mode');
-    return written.ingress.flatMap(({ ip, hostname, ipMode }, i): readonly Found<'unbound-source-ranges'>[] => {
+    return written.ingress.flatMap(({ ip, hostname, ipMode }, i): readonly RuleFinding<'unbound-source-ranges'>[] => {
       const place = source.place(['status', 'loadBalancer', 'ingress', i]);
       const about = { service: name };
       if (ip === undefined) {
@@ -17,7 +17,7 @@ export const unboundSourceRanges: Rule<'unbound-source-ranges'> = ofRestricted(
       const to = parseAddress(ip);
       const port = to && ports.find(({ family }) => family === to.family);
       if (!port) return [];
-      const claim = { ...socketOf(port), from: 'external', to, node: nodes[0]?.name ?? '' } as const;
+      const claim = { ...claimedSocket(port), from: 'external', to, node: nodes[0]?.name ?? '' } as const;
       if (ipMode === 'Proxy' && knowsIpMode) {
         const details = { ...about, problem: 'ip-mode-proxy', address: ip } as const;
         return [{ details, place, packet: { ...claim, ends: ['forwarded'] } }];

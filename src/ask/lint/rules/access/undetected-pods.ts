@@ -3,10 +3,10 @@ import type { ProxySettings } from '../../../../cluster/objects.ts';
 import { planTraffic } from '../../../../cluster/plan-traffic.ts';
 import { type Family, familyNames } from '../../../../kernel/family.ts';
 import { modeFacts } from '../../../../kube-proxy/modes.ts';
-import { socketOf, unanswered, findGap, isRefusedForLack, ofServices, type Rule } from '../../rule.ts';
+import { claimedSocket, unanswered, findGap, isRefusedForLack, ofServices, type LintRule } from '../../rule.ts';
 
 /** externalTrafficPolicy Local where kube-proxy cannot recognise Pods, so that these are clients like any other. */
-export const undetectedPods: Rule<'undetected-pods'> = ofServices((service, input) => {
+export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, input) => {
   const { namesMode, settings, loaded } = input;
   // Without a configuration, nothing is known of how kube-proxy recognises Pods.
   if (!namesMode || !loaded.configured) return undefined;
@@ -22,14 +22,14 @@ export const undetectedPods: Rule<'undetected-pods'> = ofServices((service, inpu
   if (!to) return undefined;
   const { port, node, on } = gap;
   return {
-    details: { service: service.name, address: to.text, lacks: lackOf(settings, port.family), ...on },
+    details: { service: service.name, address: to.text, lacks: lackOfNetwork(settings, port.family), ...on },
     place: service.source.place(['spec', 'externalTrafficPolicy']),
-    packet: { ...socketOf(port), from: 'pod', to, node: node.name, ends: unanswered },
+    packet: { ...claimedSocket(port), from: 'pod', to, node: node.name, ends: unanswered },
   };
 });
 
 /** Only a mode that needs networks can lack them. */
-function lackOf({ detectLocal: { mode }, clusterCIDRs }: ProxySettings, family: Family): string {
+function lackOfNetwork({ detectLocal: { mode }, clusterCIDRs }: ProxySettings, family: Family): string {
   if (mode === 'NodeCIDR') return `its Node has no ${familyNames[family]} podCIDRs`;
   return clusterCIDRs.length === 0 ? 'clusterCIDR is not set' : `clusterCIDR has no ${familyNames[family]} network`;
 }

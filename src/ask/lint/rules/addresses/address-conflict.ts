@@ -1,8 +1,8 @@
 import { isLoopback, parseAddress } from '../../../../kernel/address.ts';
-import { unanswered, type Rule } from '../../rule.ts';
+import { unanswered, type LintRule } from '../../rule.ts';
 
 /** What two Service ports claim. The packet to it shows that one of them gets it. */
-export const addressConflict: Rule<'address-conflict'> = {
+export const addressConflict: LintRule<'address-conflict'> = {
   show: ({ address, port, rival }, { nodes }, service) => {
     const claiming = service?.ports.find(({ label }) => label === rival);
     const [node] = nodes;

@@ -1,8 +1,8 @@
 import { parseAddress } from '../../../../kernel/address.ts';
-import type { Rule } from '../../rule.ts';
+import type { LintRule } from '../../rule.ts';
 
 /** Endpoints that are cluster IPs of the input, but for those that kpc chose. */
-export const clusterIPEndpoint: Rule<'cluster-ip-endpoint'> = {
+export const clusterIPEndpoint: LintRule<'cluster-ip-endpoint'> = {
   check: ({ services }) => {
     const holders = new Map(
       services.flatMap(({ name, written }) =>

@@ -1,7 +1,7 @@
-import { socketOf, outsideAddresses, ofServices, type Rule } from '../../rule.ts';
+import { claimedSocket, outsideAddresses, ofServices, type LintRule } from '../../rule.ts';
 
 /** External addresses of headless Services, which kube-proxy skips. */
-export const headlessAddresses: Rule<'headless-addresses'> = ofServices((service, { nodes }) => {
+export const headlessAddresses: LintRule<'headless-addresses'> = ofServices((service, { nodes }) => {
   const { name, skipped, object } = service;
   const outside = outsideAddresses(service);
   const [first] = outside;
@@ -11,6 +11,6 @@ export const headlessAddresses: Rule<'headless-addresses'> = ofServices((service
   return {
     details: { service: name, addresses: outside.map(({ address }) => address.text) },
     place: first.place,
-    packet: port && { ...claim, ...socketOf(port) },
+    packet: port && { ...claim, ...claimedSocket(port) },
   };
 });

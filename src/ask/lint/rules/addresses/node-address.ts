@@ -1,8 +1,8 @@
 import { parseAddress } from '../../../../kernel/address.ts';
-import type { Rule } from '../../rule.ts';
+import type { LintRule } from '../../rule.ts';
 
 /** Addresses of nodes that Services claim. A packet to one, from another node, stays on that node. */
-export const nodeAddress: Rule<'node-address'> = {
+export const nodeAddress: LintRule<'node-address'> = {
   show: ({ address, node }, { nodes }) => {
     const to = parseAddress(address);
     const other = nodes.find(({ name }) => name !== node);

@@ -1,18 +1,18 @@
 import type { FieldPath } from '../../../../cluster/objects.ts';
-import { ofServices, type Found, type Rule } from '../../rule.ts';
+import { ofServices, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /** What an API server takes, if nothing says otherwise. */
 const usualRange = { first: 30000, last: 32767 } as const;
 
 /** Node ports that the API server does not take. */
-export const nodePortRange: Rule<'node-port-range'> = ofServices(({ written: { spec }, source }, { loaded }) => {
+export const nodePortRange: LintRule<'node-port-range'> = ofServices(({ written: { spec }, source }, { loaded }) => {
   const { nodePorts } = loaded.ranges;
   const { first, last } = nodePorts ?? usualRange;
   const check = (
     what: 'node port' | 'health check node port',
     nodePort: number,
     path: FieldPath,
-  ): readonly Found<'node-port-range'>[] => {
+  ): readonly RuleFinding<'node-port-range'>[] => {
     if (nodePort === 0 || (nodePort >= first && nodePort <= last)) return [];
     const details = { what, nodePort, range: `${first}-${last}`, isUsual: nodePorts === undefined };
     return [{ details, place: source.place(path) }];

@@ -2,10 +2,10 @@ import { sharesPort } from '../../../../cluster/assign-addresses.ts';
 import { isDefaultCidr, serviceRanges } from '../../../../cluster/service-ranges.ts';
 import { contains, parseAddress } from '../../../../kernel/address.ts';
 import type { LintedService } from '../../lint-input.ts';
-import type { Found, Rule } from '../../rule.ts';
+import type { RuleFinding, LintRule } from '../../rule.ts';
 
 /** Cluster IPs that the API server does not give: of another Service, or outside of its ranges. */
-export const refusedClusterIP: Rule<'refused-cluster-ip'> = {
+export const refusedClusterIP: LintRule<'refused-cluster-ip'> = {
   check: ({ services, loaded }) => {
     const { ranges, inputs } = loaded;
     // Other ServiceCIDRs than the one that the API server makes say nothing about those that are not there.
@@ -14,7 +14,7 @@ export const refusedClusterIP: Rule<'refused-cluster-ip'> = {
     const known = areKnown ? serviceRanges(inputs.serviceCidrs, ranges.clusterIPs).map(({ network }) => network) : [];
     const holders = new Map<string, LintedService>();
     return services.flatMap((service) =>
-      service.written.spec.clusterIPs.flatMap((text, i): readonly Found<'refused-cluster-ip'>[] => {
+      service.written.spec.clusterIPs.flatMap((text, i): readonly RuleFinding<'refused-cluster-ip'>[] => {
         const address = parseAddress(text);
         if (!address) return [];
         const { name, source } = service;

@@ -1,7 +1,7 @@
-import { isServed, toNodePort, type Rule } from '../../rule.ts';
+import { isServed, toNodePort, type LintRule } from '../../rule.ts';
 
 /** Health check node ports that are also another Service's, or a node port. */
-export const takenHealthCheckPort: Rule<'taken-health-check-port'> = {
+export const takenHealthCheckPort: LintRule<'taken-health-check-port'> = {
   check: (input) => {
     const all = input.services.flatMap(({ name, ports }) => ports.map((port) => ({ name, port })));
     const nodePorts = new Map(

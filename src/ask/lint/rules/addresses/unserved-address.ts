@@ -1,7 +1,7 @@
-import { socketOf, outsideAddresses, ofServices, type Rule } from '../../rule.ts';
+import { claimedSocket, outsideAddresses, ofServices, type LintRule } from '../../rule.ts';
 
 /** External addresses of a family in which the Service has no cluster IP. */
-export const unservedAddress: Rule<'unserved-address'> = ofServices((service, { nodes }) => {
+export const unservedAddress: LintRule<'unserved-address'> = ofServices((service, { nodes }) => {
   const { ports, name, written } = service;
   const [first] = ports;
   // Without a cluster IP, the cluster chooses the families.
@@ -13,6 +13,6 @@ export const unservedAddress: Rule<'unserved-address'> = ofServices((service, { 
     .map(({ address, place }) => ({
       details: { service: name, address: address.text, family: address.family },
       place,
-      packet: { ...socketOf(first), from: 'external', to: address, node, ends: ['forwarded'] },
+      packet: { ...claimedSocket(first), from: 'external', to: address, node, ends: ['forwarded'] },
     }));
 });

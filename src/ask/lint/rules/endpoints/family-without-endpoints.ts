@@ -1,8 +1,8 @@
 import { findLackingFamily } from '../../../../cluster/slices/unready.ts';
-import { isServed, refused, ofServices, type Rule } from '../../rule.ts';
+import { isServed, claimRefused, ofServices, type LintRule } from '../../rule.ts';
 
 /** Services with cluster IPs of both families, whose endpoints are of one. */
-export const familyWithoutEndpoints: Rule<'family-without-endpoints'> = ofServices((service, input) => {
+export const familyWithoutEndpoints: LintRule<'family-without-endpoints'> = ofServices((service, input) => {
   const { name, ports, knowsEndpoints, source } = service;
   const lack = knowsEndpoints && ports.some(isServed) ? findLackingFamily(ports) : undefined;
   if (!lack) return undefined;
@@ -10,6 +10,6 @@ export const familyWithoutEndpoints: Rule<'family-without-endpoints'> = ofServic
   return {
     details: { service: name, address: port.clusterIP.text, family: port.family, other },
     place: source.place(['spec', 'ipFamilies']),
-    packet: refused(port, input),
+    packet: claimRefused(port, input),
   };
 });

@@ -3,13 +3,13 @@ import { explainUnboundHints, isExternallyAccessible, type UnboundHints } from '
 import { groupBy } from '../../../../cluster/grouping.ts';
 import type { FieldPath, Service } from '../../../../cluster/objects.ts';
 import { behavioursOf, type Behaviour } from '../../../../kube-proxy/releases.ts';
-import { socketOf, ofServices, type Found, type Rule } from '../../rule.ts';
+import { claimedSocket, ofServices, type RuleFinding, type LintRule } from '../../rule.ts';
 import type { LintedService, LintInput } from '../../lint-input.ts';
 
-type Finding = Found<'idle-hints'>;
+type IdleHint = RuleFinding<'idle-hints'>;
 
 /** What asks for hints: a field, and how it is written. */
-interface Asking {
+interface AskingField {
   readonly field: string;
   readonly path: FieldPath;
   /** What kube-proxy must do for it to count. */
@@ -18,7 +18,7 @@ interface Asking {
 
 const annotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
 
-function askingOf({ metadata, spec }: Service): Asking | undefined {
+function askingOf({ metadata, spec }: Service): AskingField | undefined {
   const annotation = annotations.find((name) => /^auto$/i.test(metadata.annotations[name] ?? ''));
   if (annotation !== undefined) {
     return { field: annotation, path: ['metadata', 'annotations', annotation], needs: ['zone-hints'] };
@@ -31,17 +31,17 @@ function askingOf({ metadata, spec }: Service): Asking | undefined {
 }
 
 /** Hints, and fields that ask for them, that change nothing. */
-export const idleHints: Rule<'idle-hints'> = ofServices((service, input) => {
+export const idleHints: LintRule<'idle-hints'> = ofServices((service, input) => {
   if (service.ports.length === 0) return undefined;
   const asking = askingOf(service.object);
-  return (asking && findIdle(asking, service, input)) ?? findUnbound(service, input);
+  return (asking && findIdleHint(asking, service, input)) ?? findUnbound(service, input);
 });
 
-function findIdle(
-  { field, path, needs }: Asking,
+function findIdleHint(
+  { field, path, needs }: AskingField,
   { name, ports, slices, object, source }: LintedService,
   { settings: { release }, loaded }: LintInput,
-): Finding | undefined {
+): IdleHint | undefined {
   const place = source.place(path);
   const about = { service: name, field };
   if (object.spec.internalTrafficPolicy === 'Local' && !ports.some(isExternallyAccessible)) {
@@ -57,7 +57,10 @@ function findIdle(
 }
 
 /** The nodes that hints of a Service do not bind, and why: one finding for each reason. */
-function findUnbound({ name, ports, source, knowsEndpoints }: LintedService, { nodes }: LintInput): readonly Finding[] {
+function findUnbound(
+  { name, ports, source, knowsEndpoints }: LintedService,
+  { nodes }: LintInput,
+): readonly IdleHint[] {
   if (!knowsEndpoints || !ports.some(hasHints)) return [];
   const found = nodes.flatMap((node) =>
     node
@@ -69,7 +72,7 @@ function findUnbound({ name, ports, source, knowsEndpoints }: LintedService, { n
       .slice(0, 1),
   );
   const reasons = groupBy(found, ({ why }) => (why.kind === 'endpoint-without-hint' ? why.endpoint : why.kind));
-  return [...reasons.values()].map((own): Finding => {
+  return [...reasons.values()].map((own): IdleHint => {
     const [{ node, port, why }] = own;
     const of = { service: name, nodes: own.map((each) => each.node.name), of: nodes.length };
     const zones = own.flatMap((each) => (each.why.kind === 'none-for-zone' ? each.why.zone : []));
@@ -77,7 +80,7 @@ function findUnbound({ name, ports, source, knowsEndpoints }: LintedService, { n
       details: unboundDetails(why, of, [...new Set(zones)]),
       place: source.place(['metadata', 'name']),
       // Shows which endpoints the node uses.
-      packet: { ...socketOf(port), from: 'node', to: port.clusterIP, node: node.name, ends: ['delivered'] },
+      packet: { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: node.name, ends: ['delivered'] },
     };
   });
 }
@@ -86,7 +89,7 @@ function unboundDetails(
   why: UnboundHints,
   of: { readonly service: string; readonly nodes: readonly string[]; readonly of: number },
   zones: readonly string[],
-): Finding['details'] {
+): IdleHint['details'] {
   switch (why.kind) {
     case 'endpoint-without-hint':
       return { problem: why.kind, ...of, endpoint: why.endpoint };

@@ -1,10 +1,10 @@
-import type { Rule } from '../../rule.ts';
+import type { LintRule } from '../../rule.ts';
 
 /**
  * Services of what a cluster seems to have printed, since it holds Nodes or slices and nothing of it lacks an address, that have no slices.
  * In a cluster, each Service with a selector has one.
  */
-export const noEndpointsGiven: Rule<'no-endpoints-given'> = {
+export const noEndpointsGiven: LintRule<'no-endpoints-given'> = {
   check: ({ services, nodes, loaded: { inputs } }) => {
     const { workloads, pods, slices, endpoints } = inputs;
     if (workloads.length + pods.length > 0 || slices.length + endpoints.length + nodes.length === 0) return [];

@@ -1,8 +1,8 @@
 import { whyUnready } from '../../../../cluster/slices/unready.ts';
-import { isServed, refused, ofServices, type Rule } from '../../rule.ts';
+import { isServed, claimRefused, ofServices, type LintRule } from '../../rule.ts';
 
 /** Services whose slices or Pods are known, or that select only what is scaled to 0, and have no endpoint that takes connections. */
-export const noReadyEndpoint: Rule<'no-ready-endpoint'> = ofServices((service, input) => {
+export const noReadyEndpoint: LintRule<'no-ready-endpoint'> = ofServices((service, input) => {
   const { name, object, ports, isScaledToZero, knowsEndpoints, source } = service;
   const [first] = ports;
   if (!first || !(knowsEndpoints || isScaledToZero) || ports.some(isServed)) return undefined;
@@ -11,7 +11,7 @@ export const noReadyEndpoint: Rule<'no-ready-endpoint'> = ofServices((service, i
     why && {
       details: { service: name, ...why },
       place: source.place(['metadata', 'name']),
-      packet: refused(first, input),
+      packet: claimRefused(first, input),
     }
   );
 });

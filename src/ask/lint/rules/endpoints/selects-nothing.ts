@@ -1,17 +1,17 @@
 import { causeFinder } from '../../../../cluster/slices/selector-causes.ts';
 import { selectorWords } from '../../../../cluster/objects.ts';
-import { refused, type Found, type Rule } from '../../rule.ts';
+import { claimRefused, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /**
  * Selectors that no Pod has: of the Pods of a cluster; or of the workloads and Pods of manifests, if there are any. A Pod that
  * was printed from a cluster says nothing of a Service that was not.
  */
-export const selectsNothing: Rule<'selects-nothing'> = {
+export const selectsNothing: LintRule<'selects-nothing'> = {
   check: (input) => {
     const { pods, workloads } = input.loaded.inputs;
     const hasManifests = workloads.length > 0 || pods.some(({ object }) => object.status === undefined);
     const findCause = causeFinder(input.loaded.inputs);
-    return input.services.flatMap((service): readonly Found<'selects-nothing'>[] => {
+    return input.services.flatMap((service): readonly RuleFinding<'selects-nothing'>[] => {
       const { object, name, source, selected, slices, ports, isOfCluster, knowsEndpoints } = service;
       const selector = selectorWords(object.spec.selector);
       const [port] = ports;
@@ -20,7 +20,7 @@ export const selectsNothing: Rule<'selects-nothing'> = {
       const { likely, isMeant } = findCause(object, isOfCluster);
       if (isMeant) return [];
       const details = { services: [name], selector, ...likely };
-      const packet = isOfCluster ? refused(port, input) : undefined;
+      const packet = isOfCluster ? claimRefused(port, input) : undefined;
       return [{ details, place: source.place(['spec', 'selector']), packet }];
     });
   },

@@ -1,9 +1,9 @@
-import { refused, type Rule } from '../../rule.ts';
+import { claimRefused, type LintRule } from '../../rule.ts';
 
 /** Ports without endpoints, which compiling finds. */
-export const unknownPort: Rule<'unknown-port'> = {
+export const unknownPort: LintRule<'unknown-port'> = {
   show: ({ port }, input, service) => {
     const own = service?.ports.find((each) => each.port === port);
-    return own && refused(own, input);
+    return own && claimRefused(own, input);
   },
 };

@@ -1,27 +1,29 @@
-import { ofServices, type Found, type Rule } from '../../rule.ts';
+import { ofServices, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /** Slice ports that no Service port has. */
-export const unusedSlicePort: Rule<'unused-slice-port'> = ofServices(({ object: { spec }, name, skipped, slices }) => {
-  if (skipped) return undefined;
-  const known = new Set(spec.ports.map((port) => `${port.name}/${port.protocol}`));
-  const written = slices
-    .filter(({ object }) => object.endpoints.length > 0)
-    .flatMap(({ object, source }) =>
-      object.ports.map((port, i) => ({
-        port,
-        key: `${port.name}/${port.protocol}`,
-        place: source.place(['ports', i]),
-      })),
-    );
-  // A Service port without slice port is the better message: unknown-port.
-  if ([...known].some((port) => !written.some(({ key }) => key === port))) return undefined;
-  const found = new Map<string, Found<'unused-slice-port'>>();
-  for (const { port, key, place } of written) {
-    if (known.has(key) || found.has(key)) continue;
-    found.set(key, { details: { service: name, port: portWords(port), ports: spec.ports.map(portWords) }, place });
-  }
-  return [...found.values()];
-});
+export const unusedSlicePort: LintRule<'unused-slice-port'> = ofServices(
+  ({ object: { spec }, name, skipped, slices }) => {
+    if (skipped) return undefined;
+    const known = new Set(spec.ports.map((port) => `${port.name}/${port.protocol}`));
+    const written = slices
+      .filter(({ object }) => object.endpoints.length > 0)
+      .flatMap(({ object, source }) =>
+        object.ports.map((port, i) => ({
+          port,
+          key: `${port.name}/${port.protocol}`,
+          place: source.place(['ports', i]),
+        })),
+      );
+    // A Service port without slice port is the better message: unknown-port.
+    if ([...known].some((port) => !written.some(({ key }) => key === port))) return undefined;
+    const found = new Map<string, RuleFinding<'unused-slice-port'>>();
+    for (const { port, key, place } of written) {
+      if (known.has(key) || found.has(key)) continue;
+      found.set(key, { details: { service: name, port: portWords(port), ports: spec.ports.map(portWords) }, place });
+    }
+    return [...found.values()];
+  },
+);
 
 /** "http/TCP", or "TCP" without a name. */
 function portWords({ name, protocol }: { readonly name: string; readonly protocol: string }): string {

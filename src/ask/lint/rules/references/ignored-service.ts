@@ -1,9 +1,9 @@
 import { headlessLabel, proxyNameLabel } from '../../../../cluster/endpoints.ts';
 import { fullName } from '../../../../cluster/objects.ts';
-import type { Rule } from '../../rule.ts';
+import type { LintRule } from '../../rule.ts';
 
 /** Services that kube-proxy ignores for a label. */
-export const ignoredService: Rule<'ignored-service'> = {
+export const ignoredService: LintRule<'ignored-service'> = {
   check: ({ loaded: { inputs, cluster } }) => {
     const watched = new Set(cluster.services.map(fullName));
     return inputs.services.flatMap(({ object: { metadata }, source }) => {

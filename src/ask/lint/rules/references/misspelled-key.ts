@@ -1,5 +1,5 @@
 import { findNearest } from '../../../../base/names.ts';
-import { ofServices, type Found, type Rule } from '../../rule.ts';
+import { ofServices, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /**
  * Annotations and labels of Services that control planes and load balancers read, as their documentation has them. Two of one
@@ -33,9 +33,9 @@ const known: readonly string[] = Object.entries({
 const names = new Set(known);
 
 /** Annotations and labels one letter off from those that something reads. */
-export const misspelledKey: Rule<'misspelled-key'> = ofServices(({ name, written: { metadata }, source }) =>
+export const misspelledKey: LintRule<'misspelled-key'> = ofServices(({ name, written: { metadata }, source }) =>
   (['annotations', 'labels'] as const).flatMap((field) =>
-    Object.keys(metadata[field]).flatMap((key): readonly Found<'misspelled-key'>[] => {
+    Object.keys(metadata[field]).flatMap((key): readonly RuleFinding<'misspelled-key'>[] => {
       const near = key.includes('/') && !names.has(key) ? findNearest(key, known, 1) : undefined;
       if (near === undefined) return [];
       const place = source.place(['metadata', field, key]);

@@ -7,10 +7,10 @@ import {
   type Sourced,
 } from '../../../../cluster/objects.ts';
 import { hasWord, makersByNamespace, nameOfMaker } from '../../../../cluster/slices/selector-causes.ts';
-import type { Found, Rule } from '../../rule.ts';
+import type { RuleFinding, LintRule } from '../../rule.ts';
 
 /** Services, and their ports, that Ingresses, routes and StatefulSets name, and that the input does not hold. */
-export const unknownService: Rule<'unknown-service'> = {
+export const unknownService: LintRule<'unknown-service'> = {
   check: ({ loaded: { inputs } }) => {
     const { services, ingresses, workloads, unread } = inputs;
     if (unread.has('services')) return [];
@@ -28,7 +28,7 @@ export const unknownService: Rule<'unknown-service'> = {
       return { near: near(fullName({ namespace, name })), ...(maker ? { maker: nameOfMaker(maker) } : {}) };
     };
     const near = (name: string): string | undefined => findNearest(name, [...known.keys()], 2);
-    const ofStatefulSets = workloads.flatMap(({ object, source }): readonly Found<'unknown-service'>[] => {
+    const ofStatefulSets = workloads.flatMap(({ object, source }): readonly RuleFinding<'unknown-service'>[] => {
       const { kind, metadata, template } = object;
       const { namespace } = metadata;
       const name = template.spec.subdomain;
@@ -39,7 +39,7 @@ export const unknownService: Rule<'unknown-service'> = {
       return [{ details, place: source.place(['spec', 'serviceName']) }];
     });
     const ofRoutes = ingresses.flatMap((ingress) =>
-      listBackends(ingress).flatMap(({ service, namespace, port }): readonly Found<'unknown-service'>[] => {
+      listBackends(ingress).flatMap(({ service, namespace, port }): readonly RuleFinding<'unknown-service'>[] => {
         const owner = `${ingress.object.kind} ${fullName(ingress.object.metadata)}`;
         const place = ingress.source.place(['spec', 'rules']);
         const name = fullName({ namespace, name: service });

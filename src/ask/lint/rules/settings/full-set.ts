@@ -1,15 +1,15 @@
 import type { ServicePort } from '../../../../cluster/model.ts';
 import { usualSetSize } from '../../../../kube-proxy/ipvs-objects.ts';
 import { programs } from '../../../../kube-proxy/modes.ts';
-import type { Rule } from '../../rule.ts';
+import type { LintRule } from '../../rule.ts';
 
 /** Sets with more entries than kube-proxy makes room for, on the nodes that have them. */
-export const fullSet: Rule<'full-set'> = {
+export const fullSet: LintRule<'full-set'> = {
   check: ({ loaded, settings, nodes, compile }) => {
     const { servicePorts } = loaded.cluster;
     if (!programs(settings.mode, 'sets')) return [];
     // Mostly no set of a node can be full, and nothing needs compiling.
-    const ofServices = servicePorts.reduce((sum, port) => sum + entriesOf(port), 0);
+    const ofServices = servicePorts.reduce((sum, port) => sum + countSetEntries(port), 0);
     const ofEndpoints = countByNode(servicePorts);
     const full = new Map<string, { entries: number; readonly nodes: string[] }>();
     for (const name of nodes.length === 0 ? [''] : nodes.map((node) => node.name)) {
@@ -27,7 +27,7 @@ export const fullSet: Rule<'full-set'> = {
 };
 
 /** As many entries as a port can have in one set, other than that of the endpoints on the node. */
-function entriesOf({ externalIPs, loadBalancerIPs, sourceRanges }: ServicePort): number {
+function countSetEntries({ externalIPs, loadBalancerIPs, sourceRanges }: ServicePort): number {
   return 1 + externalIPs.length + loadBalancerIPs.length * Math.max(1, sourceRanges.length);
 }
 

@@ -1,11 +1,11 @@
 import { programs } from '../../../../kube-proxy/modes.ts';
-import { ofServices, type Rule } from '../../rule.ts';
+import { ofServices, type LintRule } from '../../rule.ts';
 
 /** The schedulers that choose by the hash of the client's address: ip_vs_sh.c, and ip_vs_mh.c without the flag mh-port. */
 const hashing: ReadonlySet<string> = new Set(['sh', 'mh']);
 
 /** Session affinity that nothing, or another thing, takes care of. */
-export const idleAffinity: Rule<'idle-affinity'> = ofServices(
+export const idleAffinity: LintRule<'idle-affinity'> = ofServices(
   ({ object, name, skipped, ports: [port], source }, { settings }) => {
     const { sessionAffinity, sessionAffinityTimeout: seconds } = object.spec;
     if (sessionAffinity === 'None') return undefined;

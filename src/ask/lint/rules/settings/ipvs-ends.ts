@@ -1,9 +1,9 @@
 import { isDeprecated } from '../../../../kube-proxy/announced.ts';
 import { modeHistories } from '../../../../kube-proxy/releases.ts';
-import type { Rule } from '../../rule.ts';
+import type { LintRule } from '../../rule.ts';
 
 /** A mode that ends, where something names it. */
-export const ipvsEnds: Rule<'ipvs-ends'> = {
+export const ipvsEnds: LintRule<'ipvs-ends'> = {
   check: ({ loaded: { modeNote }, settings, namesMode }) => {
     const ends = modeHistories[settings.mode].needs === 'ipvs-mode' && isDeprecated('ipvs-mode', settings.release);
     return ends && namesMode ? [{ details: {}, place: modeNote?.place }] : [];

@@ -1,5 +1,5 @@
 import { programs } from '../../../../kube-proxy/modes.ts';
-import type { Rule } from '../../rule.ts';
+import type { LintRule } from '../../rule.ts';
 
 /** Kinds of objects that have load balancer addresses announced by ARP, with their programs. */
 const announcers: Readonly<Record<string, string>> = {
@@ -8,7 +8,7 @@ const announcers: Readonly<Record<string, string>> = {
 };
 
 /** Load balancer addresses that all nodes answer ARP for, since they are on kube-ipvs0 of each. */
-export const laxARP: Rule<'lax-arp'> = {
+export const laxARP: LintRule<'lax-arp'> = {
   check: ({ settings, loaded: { inputs } }) => {
     if (!programs(settings.mode, 'links') || settings.ipvs.strictARP) return [];
     const [, by] = Object.entries(announcers).find(([kind]) => inputs.skipped.has(kind)) ?? [];
