@@ -76,7 +76,7 @@ test.each(['plan', 'verify', 'apply', 'doctor'])(
     };
     const { status, err, out } = await callApply(host, command, 'fixtures/dual-stack/expected-ipvs');
     expect([status, node.dump()]).toEqual([command === 'doctor' ? 1 : 3, there]);
-    expect(err + out).toMatch(/"ip -j -d addr" prints is too long/);
+    expect(err + out).toMatch(/the output of "ip -j -d addr" is too long/);
   },
 );
 

@@ -288,7 +288,7 @@ describe('watch', () => {
       { keys, change: { examine: realHost.examine } },
     );
     expect(seen).toEqual([true]);
-    expect(said).toMatch(/late\.pub: there is no such file \[bad-usage\]/);
+    expect(said).toMatch(/late\.pub: there is no such file or folder \[bad-usage\]/);
     expect(said.match(/other users can change the keys in .* belongs to user 65534 \[bad-bundle\]/g)).toHaveLength(1);
     expect(node.dump()).toBe(await wanted(bundle));
   });

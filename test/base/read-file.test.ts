@@ -198,7 +198,7 @@ describe('a program given what is no file', () => {
     expect(status).toBe(0);
     const why =
       name === 'pipe' || name === 'folder' || name === 'sparse' ? reason : 'it is a link to something outside';
-    expect(stderr).toContain(`not what ip6tables-save prints: ${why}`);
+    expect(stderr).toContain(`not the output of ip6tables-save: ${why}`);
   });
 });
 

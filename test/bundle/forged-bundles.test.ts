@@ -591,7 +591,7 @@ describe('a bundle whose manifest has', () => {
     [
       'a table for one connection',
       settings((s) => Object.assign(s['conntrack'], { maxPerCore: 1, min: 1 })),
-      'settings.conntrack.maxPerCore must be 0, or 1024 at least',
+      'settings.conntrack.maxPerCore must be 0, or from 1024 to 1048576',
     ],
     [
       'a table without end',

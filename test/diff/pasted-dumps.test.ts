@@ -350,6 +350,6 @@ describe('inputs are told apart by what they hold', () => {
     expect(flags.stderr).toContain('--proxy-mode: only for manifests, but');
     const mixed = await runKpc(['describe', bundle, '-f', before]);
     expect(mixed).toMatchObject({ status: 2, stdout: '' });
-    expect(mixed.stderr).toContain('is a bundle: ');
+    expect(mixed.stderr).toContain('is a bundle, which cannot be combined with ');
   });
 });

@@ -140,7 +140,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const long = write('long/iptables-save', `a${' '.repeat(200_000)}b\n`);
     const cost = await costInMegabytes(async () => {
       const run = await runKpc(['diff', '--rules', long, long]);
-      expect(run.stderr).toContain('not what iptables-save prints');
+      expect(run.stderr).toContain('not the output of iptables-save');
     });
     expect(cost).toBeLessThan(10);
   });

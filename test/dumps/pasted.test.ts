@@ -299,7 +299,7 @@ describe('one sentence says what to print instead of', () => {
     const terse = ipsetList.replaceAll(/Members:\n(?:\S.*\n)*/g, '');
     expect((await runKpc(['describe', write(terse)])).stderr).toContain('ipset list -t shows no members');
     const cut = await runKpc(['diff', write(ipsetList.slice(0, ipsetList.indexOf(',tcp:80'))), write(ipsetList)]);
-    expect(cut.stderr).toContain('what ipset list printed is cut off');
+    expect(cut.stderr).toContain('the output of ipset list is cut off');
     expect(cut.stdout).not.toContain('No difference.');
   });
 });

@@ -308,7 +308,7 @@ describe('kpc migrate', () => {
     const external = service('externalIPs: [192.168.50.12], ports: [{ port: 80 }]');
     const { migration, stderr } = await migrate([external, endpoints(one), ...nodes, node(3)], ...withPods);
     expect(migration).toMatchObject({ nodes: 3, standIns: 3 });
-    expect(stderr).toContain('no other node can reach worker-2');
+    expect(stderr).toContain('other nodes cannot reach worker-2');
     expect(stderr).toContain('[node-address]');
   });
 });
@@ -414,6 +414,6 @@ describe('kpc migrate --to-kubernetes-version', () => {
     const path = write('refused.yaml', plain);
     const { status, stdout, stderr } = await runKpc(['migrate', path, '--to-kubernetes-version', release]);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(stderr).toContain('announced up to 1.43');
+    expect(stderr).toContain('name one from 1.25 to 1.43');
   });
 });

@@ -157,7 +157,6 @@ suite('a Service', () => {
       [
         '6:11 warning: this port has no name: name each port if there are several [unnamed-port]',
         '6:23 error: this port has no name, nor has ports[0]: give each port its own name [duplicate-port]',
-        '6:23 warning: this port has no name: name each port if there are several [unnamed-port]',
         '6:35 warning: this port has no name: name each port if there are several [unnamed-port]',
       ],
     ],
@@ -227,14 +226,14 @@ suite('an EndpointSlice', () => {
       `endpoints: [${Array.from({ length: count }, (_, i) => `{addresses: [${address(i)}]}`).join(', ')}]`;
     expect(ofSlice('addressType: IPv4', endpoints(1000))).toEqual([]);
     expect(ofSlice('addressType: IPv4', endpoints(1001))).toEqual([
-      '5:12 warning: the API server refuses this EndpointSlice: it has 1001 endpoints, and 1000 are allowed: split it [too-many]',
+      '5:12 warning: the API server refuses this EndpointSlice: it has 1001 endpoints, but 1000 are allowed: split it [too-many]',
     ]);
   });
 
   test('more ports than one may hold', () => {
     const ports = Array.from({ length: 20_001 }, (_, i) => `{name: p-${i}, port: 80}`).join(', ');
     expect(ofSlice('addressType: IPv4', `ports: [${ports}]`)).toEqual([
-      '5:8 warning: the API server refuses this EndpointSlice: it has 20001 ports, and 20000 are allowed: split it [too-many]',
+      '5:8 warning: the API server refuses this EndpointSlice: it has 20001 ports, but 20000 are allowed: split it [too-many]',
     ]);
   });
 

@@ -41,26 +41,26 @@ async function warningsOf(base: object, edit: Edit): Promise<readonly string[]> 
 
 describe('a field in the wrong place', () => {
   test.each<[edit: Edit, text: string]>([
-    [(o) => (o.ports = o.spec.ports), 'a Service has no field "ports", and Kubernetes ignores it'],
-    [(o) => (o.type = 'NodePort'), 'a Service has no field "type", and Kubernetes ignores it'],
-    [(o) => (o.namespace = 'shop'), 'a Service has no field "namespace", and Kubernetes ignores it'],
-    [(o) => (o.metadata.selector = {}), 'metadata has no field "selector", and Kubernetes ignores it'],
-    [(o) => (o.spec.nodePort = 30080), 'spec has no field "nodePort", and Kubernetes ignores it'],
-    [(o) => (o.spec.labels = {}), 'spec has no field "labels", and Kubernetes ignores it'],
-    [(o) => (o.spec.ports[0].clusterIP = ''), 'spec.ports[0] has no field "clusterIP", and Kubernetes ignores it'],
-    [(o) => (o.spec.timeoutSeconds = 1), 'spec has no field "timeoutSeconds", and Kubernetes ignores it'],
-    [(o) => (o.spec.clusterIp = ''), 'spec has no field "clusterIp", and Kubernetes ignores it'],
-    [(o) => (o.spec.slector = {}), 'spec has no field "slector", and Kubernetes ignores it'],
-    [(o) => (o.metdata = {}), 'a Service has no field "metdata", and Kubernetes ignores it'],
-    [(o) => (o.spec.ports[0].xyz = 1), 'spec.ports[0] has no field "xyz", and Kubernetes ignores it'],
+    [(o) => (o.ports = o.spec.ports), 'a Service has no field "ports": Kubernetes ignores it'],
+    [(o) => (o.type = 'NodePort'), 'a Service has no field "type": Kubernetes ignores it'],
+    [(o) => (o.namespace = 'shop'), 'a Service has no field "namespace": Kubernetes ignores it'],
+    [(o) => (o.metadata.selector = {}), 'metadata has no field "selector": Kubernetes ignores it'],
+    [(o) => (o.spec.nodePort = 30080), 'spec has no field "nodePort": Kubernetes ignores it'],
+    [(o) => (o.spec.labels = {}), 'spec has no field "labels": Kubernetes ignores it'],
+    [(o) => (o.spec.ports[0].clusterIP = ''), 'spec.ports[0] has no field "clusterIP": Kubernetes ignores it'],
+    [(o) => (o.spec.timeoutSeconds = 1), 'spec has no field "timeoutSeconds": Kubernetes ignores it'],
+    [(o) => (o.spec.clusterIp = ''), 'spec has no field "clusterIp": Kubernetes ignores it'],
+    [(o) => (o.spec.slector = {}), 'spec has no field "slector": Kubernetes ignores it'],
+    [(o) => (o.metdata = {}), 'a Service has no field "metdata": Kubernetes ignores it'],
+    [(o) => (o.spec.ports[0].xyz = 1), 'spec.ports[0] has no field "xyz": Kubernetes ignores it'],
   ])('of a Service is a warning that says where it belongs: %s', async (edit, text) => {
     expect(await warningsOf(service, edit)).toEqual([text]);
   });
 
   test.each<[edit: Edit, text: string]>([
-    [(o) => (o.endpoints[1].ready = true), 'endpoints[1] has no field "ready", and Kubernetes ignores it'],
-    [(o) => (o.spec = {}), 'an EndpointSlice has no field "spec", and Kubernetes ignores it'],
-    [(o) => (o.endpoints[0].address = ''), 'endpoints[0] has no field "address", and Kubernetes ignores it'],
+    [(o) => (o.endpoints[1].ready = true), 'endpoints[1] has no field "ready": Kubernetes ignores it'],
+    [(o) => (o.spec = {}), 'an EndpointSlice has no field "spec": Kubernetes ignores it'],
+    [(o) => (o.endpoints[0].address = ''), 'endpoints[0] has no field "address": Kubernetes ignores it'],
   ])('of an EndpointSlice, too: %s', async (edit, text) => {
     expect(await warningsOf(slice, edit)).toEqual([text]);
   });

@@ -50,7 +50,7 @@ async function warningsOf(text: string): Promise<readonly string[]> {
 }
 
 const ignored = (at: string, where: string, key: string, meant: string) =>
-  `${at} ${where} has no field "${key}", and Kubernetes ignores it, did you mean ${meant}?`;
+  `${at} ${where} has no field "${key}": Kubernetes ignores it, did you mean ${meant}?`;
 
 test.each<[text: string, warning: string]>([
   [
@@ -80,7 +80,7 @@ test.each<[text: string, warning: string]>([
 test('a field of a Service in its status belongs elsewhere', async () => {
   const text = service('{ ip: 203.0.113.2 }').replace('spec: {', 'spec: { ingress: [],');
   expect(await warningsOf(text)).toEqual([
-    '4:9 spec has no field "ingress", and Kubernetes ignores it, did you mean status.loadBalancer.ingress?',
+    '4:9 spec has no field "ingress": Kubernetes ignores it, did you mean status.loadBalancer.ingress?',
   ]);
 });
 

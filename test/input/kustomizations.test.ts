@@ -16,7 +16,7 @@ function toldOf(files: Readonly<Record<string, string>>, folder = 'shop'): reado
 }
 
 function told(place: string, fields: string, folder: string, more = ''): string {
-  return `${place} this kustomization changes Services by ${fields}${more}, and kpc reads them without: run "kubectl kustomize ${folder} | kpc compile -f -"`;
+  return `${place} this kustomization changes Services (${fields}${more}); kpc ignores the changes: run "kubectl kustomize ${folder} | kpc compile -f -"`;
 }
 
 describe('a kustomization that makes other Services than its files hold', () => {
@@ -109,7 +109,7 @@ describe('a tree with an overlay', () => {
     const files = { 'k8s/prod/kustomization.yaml': `${field}: ["${far}"]\n`, 'k8s/prod/web.yaml': service };
     expect(read(files).said).toEqual([missing('error', far)]);
     const more = { ...files, 'k8s/test/kustomization.yaml': 'resources: [a, b.yaml]\n' };
-    expect(read(more).said).toEqual([missing('error', far, ', as does 1 more')]);
+    expect(read(more).said).toEqual([missing('error', far, '; 1 more lacks files too')]);
   });
 
   test('whose base is there is read without its patches', () => {

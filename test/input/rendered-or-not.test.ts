@@ -80,7 +80,7 @@ describe('a chart', () => {
 
   test('that is plain YAML but for a name in quotes is told by it', async () => {
     const run = await compile(write({ 'a.yaml': service('"{{ .Values.name }}"') }), '-f', 'a.yaml');
-    expect(run.stderr).toContain('a.yaml:3:20: error: "{{ .Values.name }}" is a part of a template');
+    expect(run.stderr).toContain('a.yaml:3:20: error: "{{ .Values.name }}" is part of an unrendered template');
     expect(run.stderr.match(/error:/g)).toHaveLength(1);
   });
 
@@ -269,7 +269,7 @@ describe('what is left out', () => {
     const run = await compile(write(files), '-f', '.');
     expect(run.status).toBe(2);
     expect(run.stderr).toContain(
-      'duplicate Service default/web, first defined at base/web.yaml:3, and 1 more of rendered that base holds too [',
+      'duplicate Service default/web, first defined at base/web.yaml:3, as is 1 more of rendered that base holds too [',
     );
     expect(run.stderr.match(/error:/g)).toHaveLength(1);
   });

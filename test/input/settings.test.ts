@@ -172,7 +172,7 @@ suite('what is wrong with a config', () => {
     ],
     [
       'ipvs:\n  stritARP: true',
-      '4:3 warning: the configuration has no field "stritARP", and kube-proxy ignores it: did you mean strictARP? [unknown-field]',
+      '4:3 warning: the configuration has no field "stritARP": kube-proxy ignores it: did you mean strictARP? [unknown-field]',
     ],
   ])('%s', (config, message) => {
     const flags = config.startsWith('mode') ? {} : { proxyMode: 'ipvs' };
@@ -214,7 +214,7 @@ suite("kube-proxy's ConfigMap", () => {
     );
     expect(resolveSettings(config, {}).settings.ipvs.scheduler).toBe('sh');
     expect(describe(diagnostics)).toEqual([
-      '8:7 warning: the configuration has no field "stritARP", and kube-proxy ignores it: did you mean strictARP? [unknown-field]',
+      '8:7 warning: the configuration has no field "stritARP": kube-proxy ignores it: did you mean strictARP? [unknown-field]',
     ]);
     expect(config?.source.place(['ipvs', 'scheduler']).locate()).toEqual({ file: 'cm.yaml', line: 7, column: 18 });
   });
@@ -232,7 +232,7 @@ suite("kube-proxy's ConfigMap", () => {
       2,
     );
     expect(describe(read(text).diagnostics)).toEqual([
-      '5:20 warning: the configuration has no field "nope", and kube-proxy ignores it [unknown-field]',
+      '5:20 warning: the configuration has no field "nope": kube-proxy ignores it [unknown-field]',
     ]);
   });
 

@@ -80,7 +80,7 @@ test('a mapping of one key without that space is a text', () => {
 test('lines that are indented with characters that only look like spaces are keys of another name', () => {
   const text = object.replace(/^ {2}(clusterIP|ports)/gm, '\u00a0\u00a0$1');
   const warning = (name: string): string =>
-    `warning: a Service has no field "\u00a0\u00a0${name}", and Kubernetes ignores it: replace U+00A0, which only looks like a space, with a normal space [unknown-field]`;
+    `warning: a Service has no field "\u00a0\u00a0${name}": Kubernetes ignores it: replace U+00A0, which only looks like a space, with a normal space [unknown-field]`;
   expect(diagnose(text)).toEqual([
     '5:1 error: the Service has no spec: write one with ports [missing-field]',
     `6:1 ${warning('clusterIP')}`,

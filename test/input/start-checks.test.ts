@@ -176,7 +176,11 @@ suite('feature gates', () => {
       '1.38',
       'kube-proxy v1.38.0-beta.0 does not start with the unknown feature gate "NoSuchGate": leave it out',
     ],
-    ['AllowServiceExternalIP: false', '1.37', 'does not start: did you mean AllowServiceExternalIPs?'],
+    [
+      'AllowServiceExternalIP: false',
+      '1.37',
+      'feature gate "AllowServiceExternalIP": did you mean AllowServiceExternalIPs?',
+    ],
     ['MultiCIDRServiceAllocator: true', '1.38', 'leave it out (Kubernetes 1.30 to 1.37 know it)'],
     ['AllowServiceExternalIPs: false', '1.35', 'kube-proxy v1.35.4 does not start with the unknown feature gate'],
     ['StrictIPCIDRValidation: false', '1.38', 'the feature gate StrictIPCIDRValidation=false: it is locked to true'],

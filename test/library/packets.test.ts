@@ -195,7 +195,7 @@ test('a diagnostic names options, and the commands of others as they are', () =>
   const text = 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 80 }] }\n';
   const { diagnostics } = compile({ manifests: { 'web.yaml': text } });
   const said = diagnostics.map(({ text: words, help }) => `${words}; ${help}`).join('\n');
-  expect(said).toContain('with assume;');
+  expect(said).toContain('add assume, ');
   expect(said).toContain('add allowEmpty');
   expect(said).not.toContain('--');
   const assumed = compile({ manifests: { 'web.yaml': text }, assume: true });

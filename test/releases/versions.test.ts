@@ -137,7 +137,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     await kpc('compile', '-f', 'web.yaml', '-o', 'bundle');
     const bundle = await kpc('diff', '--to-kubernetes-version', '1.36', 'bundle');
     expect(bundle).toMatchObject({ status: 2, stdout: '' });
-    expect(bundle.stderr).toContain('bundle is a bundle, and --to-kubernetes-version needs manifests');
+    expect(bundle.stderr).toContain('bundle is a bundle, but --to-kubernetes-version needs manifests');
     const one = await kpc('diff', 'web.yaml');
     expect(one).toMatchObject({ status: 2, stdout: '' });
     expect(one.stderr).toContain('diff needs a second side to compare with ');

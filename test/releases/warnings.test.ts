@@ -69,7 +69,7 @@ describe('what a release does not take is said of the release that a node runs',
     expect(run.status, run.stderr).toBe(0);
     expect(countOf('unloadable-range', run.stderr), run.stderr).toBe(1);
     expect(countOf('bad-value', run.stderr)).toBe(1);
-    expect(run.stderr).toContain('nodeport-addresses cannot be "primary": kube-proxy v1.30.14 does not take this');
+    expect(run.stderr).toContain('nodeport-addresses cannot be "primary": kube-proxy v1.30.14 does not start with it');
   });
 
   test.each([

@@ -256,7 +256,7 @@ describe.concurrent('kpc trace over what a node has', () => {
         if (name !== missing) writeFileSync(join(folder, name), readFileSync(join(dump, name)));
       }
       const { stdout } = await runKpc(['trace', folder, '--from', '192.0.2.7', '--to', '10.96.7.7:80'], { cwd });
-      expect(stdout.split('\n')[1], missing).toMatch(/^ {2}unknown: .*add (it$|what (ipset save|ip addr) prints)/);
+      expect(stdout.split('\n')[1], missing).toMatch(/^ {2}unknown: .*add (it$|the output of (ipset save|ip addr))/);
     }
   });
 

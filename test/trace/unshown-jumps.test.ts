@@ -128,7 +128,7 @@ describe('nftables mode', () => {
 
   test.each([
     ['chains.nft', 'the dump lacks the set or map service-ips; add the output of nft list ruleset'],
-    ['own-chains.nft', 'the dump lacks chain services of table kube-proxy, to which a rule goes'],
+    ['own-chains.nft', 'a rule goes to chain services of table kube-proxy, which the dump lacks'],
   ])('%s has no answer, and says why', async (file, why) => {
     const answer = await trace(file, '10.98.154.163:80');
     expect(answer).toContain(`unknown: ${why}`);

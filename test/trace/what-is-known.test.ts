@@ -285,7 +285,9 @@ describe('a TCP reset to a packet that was sent on to another address', () => {
   });
 
   test('may be lost where the dump does not say what is a bridge', () => {
-    expect(answer('', '10.244.1.9')).toContain('add what sysctl net.bridge.bridge-nf-call-iptables and ip -d -j addr');
+    expect(answer('', '10.244.1.9')).toContain(
+      'add the output of sysctl net.bridge.bridge-nf-call-iptables and ip -d -j addr',
+    );
     expect(answer(isOn, '192.168.50.99', web, json.replace('veth', ''))).toContain('unknown: a TCP reset');
     expect(trace(refusing.replace('--reject-with tcp-reset', '') + addresses, '192.168.50.99', web)).toContain(
       'refused',

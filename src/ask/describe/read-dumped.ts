@@ -71,7 +71,7 @@ function jumpNotes(side: Snapshot, mode: ProxyMode): readonly string[] {
         `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
     ),
     ...byTarget(unshown).map(
-      ([jump, from]) => `${unshownJumpWords({ ...jump, from })}; add all that ${jumpCommand(jump)} prints`,
+      ([jump, from]) => `${unshownJumpWords({ ...jump, from })}; add all of the output of ${jumpCommand(jump)}`,
     ),
   ];
   return [...new Set(notes)];

@@ -7,7 +7,9 @@ import type { DuplicateObject, SkippedKinds, NothingProgrammed, objectFindings }
 function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread }: DuplicateObject): Words {
   const where = files === undefined ? '' : ` in ${count(files, 'file')}`;
   const one = `duplicate ${kind} ${name}${where}, first defined at ${first.file}:${first.line}`;
-  const more = among ? `, as are ${among.more} more of ${among.folder} that ${among.otherFolder} holds too` : '';
+  const more = among
+    ? `, as ${among.more === 1 ? 'is' : 'are'} ${among.more} more of ${among.folder} that ${among.otherFolder} holds too`
+    : '';
   return [
     `${one}${more}${isUnread ? ': kpc reads that one' : ''}`,
     leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them',

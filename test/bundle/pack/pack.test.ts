@@ -61,12 +61,16 @@ describe('kpc bundle pack', () => {
 
   test.each<readonly [what: string, args: readonly string[], wrong: RegExp]>([
     ['a folder that is no bundle', ['pack', 'fixtures', '-o', 'x'], /fixtures is not a bundle: there is no manifest/],
-    ['a folder that is missing', ['pack', 'nothing', '-o', 'x'], /ENOENT/],
+    ['a folder that is missing', ['pack', 'nothing', '-o', 'x'], /nothing: there is no such folder or file/],
     ['a key that is public', ['pack', bundle, '-o', 'x', '--sign', key.trusted], /it holds no private key in PEM/],
     ['a key that is missing', ['pack', bundle, '-o', 'x', '--sign', 'no.key'], /--sign no\.key: there is no such file/],
     ['a serial that is no number', ['pack', bundle, '-o', 'x', '--serial', '-1'], /--serial/],
     ['another action', ['unpack', bundle, '-o', 'x'], /pack/],
-    ['a path that cannot be written', ['pack', bundle, '-o', '/nowhere/x'], /ENOENT/],
+    [
+      'a path that cannot be written',
+      ['pack', bundle, '-o', '/nowhere/x'],
+      /cannot write \/nowhere\/x: there is no such file or folder/,
+    ],
   ])('refuses %s', async (_, args, wrong) => {
     const { status, stderr } = await runKpc(['bundle', ...args]);
     expect(stderr).toMatch(wrong);
