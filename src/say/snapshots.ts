@@ -1,8 +1,9 @@
+import { unplacedWords } from '../ask/trace/assumed-values.ts';
 import { count, joinWords, nameSome } from '../base/printable.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { Coverage } from '../dumps/coverage.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { families, familyNames, type Family } from '../kernel/family.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import { parseRelease } from '../kube-proxy/releases.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -29,9 +30,10 @@ export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
     if (side.kind === 'dump')
       return { name, kind, node, mode, release: side.release, families: shownFamilies(side.coverage) };
     const { settings, assumed, assigned, assumedEndpoints } = side;
-    const values = { services: once(assigned), pods: once(assumedEndpoints) };
-    const { clusterCIDRs } = assumed;
-    const own = { mode: assumed.mode || undefined, node: assumed.node || undefined, clusterCIDRs, ...values };
+    const values = { services: once(assigned), pods: once(assumedEndpoints), unplaced: once(assumed.unplaced) };
+    const { clusterCIDRs, families: ofCluster } = assumed;
+    const named = { mode: assumed.mode || undefined, node: assumed.node || undefined };
+    const own = { ...named, clusterCIDRs, families: ofCluster, ...values };
     return { name, kind, node, mode, release: settings.release, families: side.families, assumed: assumedJson(own) };
   };
 }
@@ -64,14 +66,19 @@ function assumedJson({
   services = [],
   pods = [],
   clusterCIDRs = [],
+  families: ofCluster = [],
+  unplaced = [],
 }: AssumedParts): SnapshotAssumed | undefined {
-  if (!mode && !node && services.length + pods.length + clusterCIDRs.length === 0) return undefined;
+  if (!mode && !node && [services, pods, clusterCIDRs, ofCluster, unplaced].every(({ length }) => length === 0))
+    return undefined;
   return {
     mode,
     node,
     services: services.length > 0 ? services : undefined,
     pods: pods.length > 0 ? pods : undefined,
     clusterCIDRs: clusterCIDRs.length > 0 ? clusterCIDRs : undefined,
+    families: ofCluster.length > 0 ? ofCluster : undefined,
+    unplaced: unplaced.length > 0 ? unplaced : undefined,
   };
 }
 
@@ -122,6 +129,10 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   const own = workloads.flatMap(({ workload, pods: each }) => each.map(({ name }) => `${workload} ${name}`));
   const pods = new Set(own);
   const nodes = assumedOf(snapshots, ({ node, assumed }) => ({ among: node, value: assumed?.node && node }));
+  const clusters = assumedOf(snapshots, ({ assumed }) => ({
+    value: assumed?.families && clusterWords(assumed.families),
+  }));
+  const unplaced = [...new Set(all.flatMap((each) => each.unplaced ?? []))];
   const cidrs = assumedOf(snapshots, ({ assumed }) => ({ value: assumed?.clusterCIDRs?.join(', ') }));
   // Two sides may have assumed the same.
   const sum = (valuesOf: (service: (typeof services)[number]) => string | number | readonly (string | number)[]) =>
@@ -136,8 +147,16 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   return [
     ...(nodes.length === 0 ? [] : [`node ${nameSome(nodes)}`]),
     ...counts.flatMap(([number, one, many]) => (number === 0 ? [] : [count(number, one, many)])),
+    ...clusters,
     ...(cidrs.length === 0 ? [] : [`clusterCIDR ${cidrs.join(', ')}`]),
+    ...unplacedWords(unplaced),
   ];
+}
+
+function clusterWords(ofCluster: readonly Family[]): string {
+  return ofCluster.length === families.length
+    ? 'a dual-stack cluster'
+    : `an ${ofCluster.map((family) => familyNames[family]).join()} cluster`;
 }
 
 type AssumedParts = { readonly [Kind in keyof SnapshotAssumed]: SnapshotAssumed[Kind] | undefined };

@@ -89,6 +89,10 @@ interface SnapshotAssumptions {
   /** Addresses of Pods that are not in the input. */
   readonly pods: ReadonlySet<string>;
   readonly clusterCIDRs: readonly string[];
+  /** Of the cluster, if a Service takes those. */
+  readonly families: readonly Family[];
+  /** Workloads whose nodeSelector or affinity no Node meets: their Pods are assumed on any. */
+  readonly unplaced: readonly string[];
   readonly node: boolean;
   readonly mode: boolean;
 }
@@ -122,6 +126,8 @@ interface CompiledFacts extends Facts {
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
   /** The networks assumed for clusterCIDR, if the input does not say. */
   readonly assumedClusterCIDRs?: readonly string[] | undefined;
+  readonly assumedFamilies?: readonly Family[] | undefined;
+  readonly unplaced?: readonly string[] | undefined;
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
   /** The Nodes that were assumed; this may be one of them. */
   readonly assumedNodes?: readonly string[] | undefined;
@@ -266,7 +272,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   constructor(facts: CompiledFacts) {
     super(facts);
     const { assigned, assumedEndpoints = [], assumedPods, assumedClusterCIDRs: clusterCIDRs = [] } = facts;
-    const { assumedNodes = [], isModeAssumed = false } = facts;
+    const { assumedNodes = [], assumedFamilies = [], unplaced = [], isModeAssumed = false } = facts;
     const pods = assumedPods
       ? assumedPods.flatMap(({ object }) => object.status?.addresses.map(({ text }) => text) ?? [])
       : assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses));
@@ -281,6 +287,8 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
       services: assigned,
       pods: new Set(pods),
       clusterCIDRs,
+      families: assumedFamilies,
+      unplaced,
       node: assumedNodes.includes(facts.node.name),
       mode: isModeAssumed,
     };

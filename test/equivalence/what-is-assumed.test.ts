@@ -31,6 +31,9 @@ beforeAll(() => {
       workload +
       '---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a}\nspec: {rules: [{host: a.example.org, ' +
       'http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: a, port: {number: 80}}}}]}}]}\n',
+    'prefers.yaml': service(', ipFamilyPolicy: PreferDualStack') + workload,
+    'requires.yaml': service(', ipFamilyPolicy: RequireDualStack') + workload,
+    'picky.yaml': service('') + workload.replace('spec: {containers', 'spec: {nodeSelector: {disk: ssd}, containers'),
     'one.yaml': only('one', '10.96.0.10'),
     'other.yaml': only('other', '10.96.0.11'),
   };
@@ -91,4 +94,37 @@ test('a trace through an Ingress says in each format what it rests on', async ()
   const asked = ['trace', 'ingress.yaml', '--from', 'external', '--to', 'https://a.example.org/', '--output'];
   expect(resultOf(await printed(...asked, 'json'))).toMatchObject({ requests: [{ assumed: [expect.anything()] }] });
   expect((await printed(...asked, 'svg')).match(/>assumed: /g)).toHaveLength(2);
+});
+
+describe('what is assumed of a cluster', () => {
+  const assumedOf = async (...words: readonly string[]) => {
+    const { snapshots } = JSON.parse(await printed(...words, '--output', 'json')) as {
+      readonly snapshots: readonly {
+        readonly assumed?: { readonly families?: unknown; readonly unplaced?: unknown };
+      }[];
+    };
+    const { families, unplaced } = snapshots[0]?.assumed ?? {};
+    return { families, unplaced };
+  };
+
+  test.each([
+    ['plain.yaml', { families: undefined, unplaced: undefined }],
+    ['prefers.yaml', { families: ['ipv4'], unplaced: undefined }],
+    ['requires.yaml', { families: ['ipv4', 'ipv6'], unplaced: undefined }],
+    ['picky.yaml', { families: undefined, unplaced: ['DaemonSet default/a'] }],
+  ])('%s: families that a Service takes, and Nodes that none is known to be', async (file, expected) => {
+    const question = [file, '--from', 'pod', '--to', 'svc/a'];
+    expect(await assumedOf('trace', ...question)).toEqual(expected);
+    expect(await assumedOf('describe', file)).toEqual(expected);
+  });
+
+  test('families that a flag names are not assumed', async () => {
+    expect(await assumedOf('describe', 'prefers.yaml', '--ip-family', 'dual')).toMatchObject({ families: undefined });
+  });
+
+  test('the line of a trace names the workload whose Pods the packet may reach', async () => {
+    const line = /^ {2}assumed: .*, a Node that fits the nodeSelector or affinity of DaemonSet default\/a$/m;
+    expect(await printed('trace', 'picky.yaml', '--from', 'pod', '--to', 'svc/a')).toMatch(line);
+    expect(await printed('trace', 'plain.yaml', '--from', 'pod', '--to', 'svc/a')).not.toMatch(/ a Node that /);
+  });
 });

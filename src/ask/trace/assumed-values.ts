@@ -61,7 +61,24 @@ export function assumedLine(values: readonly string[], side: Snapshot): readonly
     const listed = names.length > mostAssumed ? nameSome(names, mostAssumed) : joinWords(names);
     return `${own.length === 1 ? kind : plural(kind)} ${listed}`;
   });
-  return parts.length === 0 ? [] : [descriptionLine('dim', 1, `assumed: ${parts.join(', ')}`)];
+  const all = [...parts, ...unplacedWords(unplacedAmong(values, side))];
+  return all.length === 0 ? [] : [descriptionLine('dim', 1, `assumed: ${all.join(', ')}`)];
+}
+
+/** The workloads of the values' Pods that no Node is known to suit. */
+function unplacedAmong(values: readonly string[], side: Snapshot): readonly string[] {
+  if (side.kind === 'dump') return [];
+  const unplaced = new Set(side.assumed.unplaced);
+  const ownPods = (side.assumedEndpoints ?? []).filter(({ workload }) => unplaced.has(workload));
+  const asked = new Set(values);
+  const isAsked = ({ pods }: (typeof ownPods)[number]) =>
+    pods.some(({ addresses }) => addresses.some((address) => asked.has(address)));
+  return ownPods.filter(isAsked).map(({ workload }) => workload);
+}
+
+/** What is assumed of Nodes for workloads that none is known to suit. */
+export function unplacedWords(workloads: readonly string[]): readonly string[] {
+  return workloads.length === 0 ? [] : [`a Node that fits the nodeSelector or affinity of ${nameSome(workloads)}`];
 }
 
 function plural(noun: string): string {

@@ -96,6 +96,8 @@ const assumed = named(
     services: optional(about('addresses and ports that kpc chose', listOf(assignedSchema))),
     pods: optional(about('Pods that the workloads of the input would have', listOf(assumedSchema))),
     clusterCIDRs: optional(about("kube-proxy's clusterCIDR", listOf(text))),
+    families: optional(about('those of the cluster, if a Service takes these', listOf(oneOf(...families)))),
+    unplaced: optional(about('workloads whose nodeSelector or affinity no Node is known to meet', listOf(text))),
   }),
 );
 

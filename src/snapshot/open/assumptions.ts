@@ -35,6 +35,8 @@ export interface Assumptions {
   readonly families: readonly Family[];
   /** Why it has both, if no flag and no network says so. */
   readonly dualStack: DualStack | undefined;
+  /** Whether kpc chose the families: no flag and no network says so. */
+  readonly choosesFamilies: boolean;
   /** Empty if the input shows which nodes exist. */
   readonly nodes: readonly Sourced<Node>[];
   /** kubeadm's networks by which kube-proxy recognises Pods of assumed Nodes; empty if others are configured. */
@@ -71,7 +73,7 @@ export function assumeCluster(
   const { clusterCIDRs, hostnameOverride, detectLocal } = settings;
   const isTold = ranges.clusterIPs.length > 0 || inputs.serviceCidrs.length > 0;
   const known = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? [])];
-  const { families, dualStack } = assumeFamilies(inputs, ranges, known, options);
+  const { families, dualStack, choosesFamilies } = assumeFamilies(inputs, ranges, known, options);
   const networks = (of: keyof (typeof assumedCluster)['ipv4']): readonly Network[] =>
     families.flatMap((family) => parseNetwork(assumedCluster[family][of]) ?? []);
   const pods = [...known, ...networks('pods')];
@@ -88,6 +90,7 @@ export function assumeCluster(
     podNetworks: pods,
     families,
     dualStack,
+    choosesFamilies,
     nodes,
     clusterCIDRs: lacksNetworks
       ? families.flatMap((family) => pods.find((network) => network.family === family)?.text ?? [])
@@ -104,21 +107,22 @@ function assumeFamilies(
   { clusterIPs }: AssignmentRanges,
   podNetworks: readonly Network[],
   { ipFamily, dualStackAs }: Pick<AskedCluster, 'ipFamily' | 'dualStackAs'>,
-): Pick<Assumptions, 'families' | 'dualStack'> {
+): Pick<Assumptions, 'families' | 'dualStack' | 'choosesFamilies'> {
+  const told = { dualStack: undefined, choosesFamilies: false };
   const declared = familiesAmong([...clusterIPs, ...serviceCidrs.flatMap(({ object }) => object.cidrs)]);
-  if (declared.length > 0) return { families: declared, dualStack: undefined };
+  if (declared.length > 0) return { families: declared, ...told };
   const ofNodes = nodes.flatMap(({ object }) => object.podCIDRs.flatMap((text) => parseNetwork(text) ?? []));
   const shown = familiesAmong([...podNetworks, ...ofNodes]);
-  if (ipFamily !== 'auto') return { families: chooseFamilies(ipFamily, () => shown), dualStack: undefined };
+  if (ipFamily !== 'auto') return { families: chooseFamilies(ipFamily, () => shown), ...told };
   const own = shown.length > 0 ? shown : (['ipv4'] as const);
   const lacking = bothFamilies.find((family) => !own.includes(family));
-  if (lacking === undefined) return { families: own, dualStack: undefined };
+  if (lacking === undefined) return { families: own, ...told };
   const asking = services.filter(({ object }) => needsFamily(object, lacking));
   const [service] = asking.map(({ object }) => fullName(object.metadata)).toSorted(compareText);
-  if (service !== undefined)
-    return { families: bothFamilies, dualStack: { by: 'service', name: service, family: lacking } };
-  if (dualStackAs !== undefined) return { families: bothFamilies, dualStack: { by: 'side', name: dualStackAs } };
-  return { families: own, dualStack: undefined };
+  const both = { families: bothFamilies, choosesFamilies: true };
+  if (service !== undefined) return { ...both, dualStack: { by: 'service', name: service, family: lacking } };
+  if (dualStackAs !== undefined) return { ...both, dualStack: { by: 'side', name: dualStackAs } };
+  return { families: own, dualStack: undefined, choosesFamilies: shown.length === 0 };
 }
 
 function familiesAmong(networks: readonly Network[]): readonly Family[] {

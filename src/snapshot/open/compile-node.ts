@@ -62,6 +62,8 @@ export interface Prepared {
   readonly unplaced: readonly string[];
   /** See `Assumptions`. */
   readonly assumedClusterCIDRs: readonly string[];
+  /** Those that kpc chose, if a Service takes the families that its cluster has; else empty. */
+  readonly assumedFamilies: readonly Family[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
   /** Computed on first use. */
@@ -188,6 +190,7 @@ export function prepare(
     assumedPods: found.assumedPods,
     unplaced: found.unplaced,
     assumedClusterCIDRs: assumptions?.clusterCIDRs ?? [],
+    assumedFamilies: assumptions?.choosesFamilies && takesFamilies(services, assigned) ? assumptions.families : [],
     portFaults: faultsOfPorts(found, wrongSlices, inputs, cluster),
     diagnostics: [
       ...diagnostics,
@@ -204,6 +207,17 @@ export function prepare(
       ...checkLoading({ settings, cluster }),
     ],
   };
+}
+
+/** Whether the API server would give one of the assigned Services the families of its cluster. */
+function takesFamilies(services: readonly Sourced<Service>[], assigned: Prepared['assigned']): boolean {
+  const names = new Set(assigned.map(({ service }) => service));
+  return services.some(({ object: { metadata, spec } }) => {
+    const { ipFamilyPolicy } = spec;
+    return (
+      (ipFamilyPolicy === 'PreferDualStack' || ipFamilyPolicy === 'RequireDualStack') && names.has(fullName(metadata))
+    );
+  });
 }
 
 /** A note if a cluster's Services lack its ServiceCIDRs, which shape rules. default/kubernetes shows that they are a cluster's. */
@@ -310,6 +324,8 @@ export function compileNode(
     assumedEndpoints,
     assumedPods,
     assumedClusterCIDRs: prepared.assumedClusterCIDRs,
+    assumedFamilies: prepared.assumedFamilies,
+    unplaced: prepared.unplaced,
     portFaults,
     assumedNodes: prepared.assumedNodes,
     onNode: (other) => (prepared.nodes.has(other) ? compileNode(prepared, other, { ipFamily, name }, memo) : undefined),

@@ -98,12 +98,18 @@ export function readingOf(
 }
 
 export function describeMade(
-  { node, settings, families }: Pick<CompiledSnapshot, 'node' | 'settings' | 'families'>,
+  {
+    node,
+    settings,
+    families,
+    assumed,
+  }: Pick<CompiledSnapshot, 'node' | 'settings' | 'families'> & Partial<Pick<CompiledSnapshot, 'assumed'>>,
   /** If they were not requested. */
   { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
 ): string {
-  const where = node.name === '' ? 'any node' : `node ${node.name}`;
+  const where = node.name === '' ? 'any node' : `node ${node.name}${assumed?.node ? ' (assumed)' : ''}`;
+  const chosen = assumed && assumed.families.length > 0 ? ' (assumed)' : '';
   const why = reason === undefined ? '' : ` (${reason})`;
   const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
-  return `${where}, mode ${settings.mode}${modeFrom}, ${families.join(' and ')}${release}`;
+  return `${where}, mode ${settings.mode}${modeFrom}, ${families.join(' and ')}${chosen}${release}`;
 }
