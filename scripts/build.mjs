@@ -112,26 +112,21 @@ for (const program of ['kpc', 'kpc-apply']) {
 // Lines and names stay as they are in the sources, so that a stack trace in another program says where and what.
 const textsEntry = 'src/library/index.ts';
 const whole = `export * as texts from './${textsEntry}'; export * from './src/library/node.ts';`;
-for (const [name, format, exported] of /** @type {const} */ ([
-  ['library.js', 'cjs', whole],
-  ['index.mjs', 'esm', `export * from './${textsEntry}';`],
-])) {
-  const { outputFiles, metafile } = await build({
-    ...shared,
-    stdin: { contents: exported, resolveDir: root, sourcefile: `${name}.entry.ts`, loader: 'ts' },
-    write: false,
-    metafile: true,
-    minify: false,
-    // Comments name each module's file: also where node_modules is a link, they are the same in any folder.
-    preserveSymlinks: true,
-    platform: 'node',
-    target: 'node20',
-    format,
-  });
-  metafiles.push(metafile);
-  for (const { contents } of outputFiles) writeOutput(name, contents);
-}
-// Both entries are in one file, as they share nearly all of it.
+const library = await build({
+  ...shared,
+  stdin: { contents: whole, resolveDir: root, sourcefile: 'library.js.entry.ts', loader: 'ts' },
+  write: false,
+  metafile: true,
+  minify: false,
+  // Comments name each module's file: also where node_modules is a link, they are the same in any folder.
+  preserveSymlinks: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'cjs',
+});
+metafiles.push(library.metafile);
+for (const { contents } of library.outputFiles) writeOutput('library.js', contents);
+// All entries are in one file, as they share nearly all of it, and a program that has several has one library.
 const { texts, ...withFiles } = createRequire(import.meta.url)(join(root, 'dist/library.js'));
 for (const [name, exported, from] of /** @type {const} */ ([
   ['index.js', texts, `require('./library.js').texts`],
@@ -141,6 +136,10 @@ for (const [name, exported, from] of /** @type {const} */ ([
   const list = names.map((each) => `exports.${each} = library.${each};\n`).join('');
   writeOutput(name, `'use strict';\nconst library = ${from};\n${list}`);
 }
+writeOutput(
+  'index.mjs',
+  `import library from './library.js';\nexport const { ${Object.keys(texts).join(', ')} } = library.texts;\n`,
+);
 const forBrowsers = await build({
   ...shared,
   entryPoints: [textsEntry],

@@ -13,6 +13,9 @@ import { formatModules, parseModules, formatSysctls, parseSysctls } from '../ker
 import { formatChain, writeNftTables } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 
+/** What a folder holds of a node: its bundle, by -o, or a golden for git. */
+export type FolderForm = 'bundle' | 'golden';
+
 export interface PartTexts {
   /** `format` itself, or one that keeps results. */
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string;

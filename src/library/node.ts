@@ -5,7 +5,8 @@
 import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { asWarning, isError } from '../base/findings/finding.ts';
-import type { CheckReport, FolderForm } from '../say/check-report.ts';
+import type { FolderForm } from '../bundle/state-files.ts';
+import type { CheckReport } from '../say/check-report.ts';
 import type { checked, checkedFleet, compiledFleet } from '../say/outputs/compile-and-compare.ts';
 import { openPaths } from '../snapshot/files/open.ts';
 import type { FileOptions } from '../snapshot/files/read-texts.ts';

@@ -1,3 +1,4 @@
+import type { FolderForm } from '../bundle/state-files.ts';
 import { acceptHelp } from './words/answers.ts';
 import { wordsOf } from './words/words.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
@@ -34,9 +35,6 @@ import {
   takenMarkdown,
 } from './formats/markdown.ts';
 import { formatFileDiffs } from './formats/unified.ts';
-
-/** What a folder holds of a node: its bundle, by -o, or a golden for git. */
-export type FolderForm = 'bundle' | 'golden';
 
 /** What the command line says, for the commands that a report proposes. */
 export interface CheckWords {

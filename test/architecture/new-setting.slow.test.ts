@@ -46,8 +46,8 @@ const bitFlag`,
   ],
   [
     'src/cluster/plan-masquerade.ts',
-    'toClusterIPs: masqueradedClients(',
-    "toClusterIPs: settings.neverMasquerade ? { kind: 'none-known' } : masqueradedClients(",
+    'toClusterIPs: planMasqueradedClients(',
+    "toClusterIPs: settings.neverMasquerade ? { kind: 'none-known' } : planMasqueradedClients(",
   ],
 ];
 

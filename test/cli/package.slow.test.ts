@@ -78,7 +78,7 @@ describe('the package', () => {
   });
 
   test('is small', () => {
-    expect(packed.size).toBeLessThan(2_400_000);
+    expect(packed.size).toBeLessThan(2_000_000);
   });
 
   test('installs without a network into an empty prefix, and both programs run from another folder', async () => {

@@ -81,7 +81,7 @@ describe('the packets of a review', () => {
     const reviewServed = (services: number): Promise<string> =>
       compare([80, 81].map((port) => serve(write(`served-${port}`, services, port))));
     // Of fewer that are asked, fewer are unknown.
-    const packets = (text: string): string => text.slice(text.indexOf('Packets')).replace(/^.* not known on .*\n/m, '');
+    const packets = (text: string): string => text.slice(text.indexOf('Packets')).replace(/^.* unknown on .*\n/m, '');
     const text = packets(await reviewServed(401));
     expect(text).toContain('delivered → ');
     expect(text).toBe(packets(await reviewServed(399)));

@@ -78,8 +78,8 @@ test('an error of the library is a stack trace with lines, and no line of the li
   const { status, stderr } = await runProgram(process.execPath, [file], { cwd: folder });
   expect(status).toBe(1);
   expect(stderr.length).toBeLessThan(3000);
-  expect(stderr).toMatch(/at checkText \(.*index\.mjs:\d+:\d+\)/);
-  for (const bundle of ['library.js', 'index.mjs', 'browser.mjs', 'kpc.js', 'kpc-apply.js']) {
+  expect(stderr).toMatch(/at checkText \(.*library\.js:\d+:\d+\)/);
+  for (const bundle of ['library.js', 'browser.mjs', 'kpc.js', 'kpc-apply.js']) {
     const lines = readFileSync(join(projectFolder, 'dist', bundle), 'utf8').split('\n');
     expect(lines.length, bundle).toBeGreaterThan(1000);
   }

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 
 test('is small', () => {
-  expect(packed.size).toBeLessThan(2_400_000);
+  expect(packed.size).toBeLessThan(2_000_000);
 });
 
 /** What every program does after it has imported the library. */

@@ -12,6 +12,7 @@ import {
   printNames,
   writeSnapshot,
   type CompileRequest,
+  type FolderForm,
   type OpenedToCompile,
   type WordsOfForm,
 } from '../../library/node/compile.ts';
@@ -31,8 +32,6 @@ import { clusterFlags, nameInputs, type ClusterOptions } from './open-input.ts';
 import { outputFlag } from './flags.ts';
 import { givenTraceWords } from './input-options.ts';
 import { makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
-import type { FolderForm } from '../../say/check-report.ts';
-
 interface CommandOptions extends CompileRequest, MessageOptions, ClusterOptions {
   readonly jobs: number;
   readonly output: AnswerOutput;

@@ -6,7 +6,8 @@ import { isError, type Finding } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/revision-paths.ts';
 import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
-import type { CheckWords, FolderForm } from '../../say/check-report.ts';
+import type { FolderForm } from '../../bundle/state-files.ts';
+import type { CheckWords } from '../../say/check-report.ts';
 import { isHostFolder, loadInputs, readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { compileLoaded, isFleet, type Compilation, type FleetChoice } from '../../snapshot/open/compile.ts';
 import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.ts';
@@ -16,6 +17,8 @@ import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { refuse } from '../refusal.ts';
 
 export { isFleet, printNames };
+
+export type { FolderForm };
 
 /** The words of a report on a folder; `adds` are flags for the command that writes it. */
 export type WordsOfForm = (form: FolderForm, adds: readonly string[]) => CheckWords;
