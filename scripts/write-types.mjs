@@ -5,20 +5,6 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 
-/** What declares the types of @sinclair/typebox that ours are made of. */
-const typeboxFiles = ['symbols/symbols', 'schema/schema', 'unsafe/unsafe'];
-
-/**
- * The declarations of these types in one file: a program that uses the library does not have the package.
- *
- * @param {string} root
- */
-function typeboxTypes(root) {
-  const folder = join(root, 'node_modules/@sinclair/typebox/build/esm/type');
-  const texts = typeboxFiles.map((name) => readFileSync(join(folder, `${name}.d.mts`), 'utf8'));
-  return texts.join('').replaceAll(/^import .*;\n/gm, '');
-}
-
 /**
  * @param {string} root the folder with tsconfig.types.json
  * @param {readonly string[]} entries relative to root
@@ -43,11 +29,9 @@ export function writeTypes(root, entries, out) {
         },
       );
       const target = join(out, relative(all, path));
-      const typebox = relative(dirname(target), join(out, 'typebox.js'));
       mkdirSync(dirname(target), { recursive: true });
-      writeFileSync(target, text.replaceAll("'@sinclair/typebox'", `'${typebox}'`));
+      writeFileSync(target, text);
     }
-    writeFileSync(join(out, 'typebox.d.ts'), typeboxTypes(root));
   } finally {
     rmSync(all, { recursive: true, force: true });
   }

@@ -19,7 +19,7 @@ const pure = { packages: [], node: [] };
 export const folders = {
   base: {
     folders: [],
-    packages: ['@noble/hashes', '@sinclair/typebox'],
+    packages: ['@noble/hashes'],
     node: ['crypto', 'fs', 'path', 'tty', 'util'],
   },
   kernel: { folders: ['base'], ...pure },

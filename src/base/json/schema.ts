@@ -1,14 +1,17 @@
 // Declares JSON: a JSON Schema with its TypeScript type. The build makes ajv checks of them (scripts/checks-module.mjs).
-import * as typebox from '@sinclair/typebox';
-import type { TSchema, TUnsafe } from '@sinclair/typebox';
+
+declare const accepted: unique symbol;
 
 /**
  * A JSON Schema and the type it accepts. Further keywords: `expected`, completing "must be …" in an error; `passes`, a predicate of
  * src/checks/predicates.ts; `toPass`, completing "must be …" for that.
  */
-export type Schema<T = unknown> = TUnsafe<T>;
+export interface Schema<T = unknown> {
+  readonly [accepted]?: T;
+  readonly [keyword: string]: unknown;
+}
 
-export type Shaped<S extends TSchema> = S['static'];
+export type Shaped<S extends Schema> = S extends Schema<infer T> ? T : never;
 
 export type Flat<T> = { readonly [K in keyof T]: T[K] };
 
@@ -27,21 +30,21 @@ export function named<T>($id: string, schema: Schema<T>): Schema<T> {
   return { ...schema, $id };
 }
 
-export const text: Schema<string> = typebox.String({ expected: 'a string' });
+export const text: Schema<string> = { type: 'string', expected: 'a string' };
 
 export function textThat<T extends string = string>(expected: string, format: string): Schema<T> {
-  return typebox.Unsafe<T>(typebox.String({ expected, description: expected, format }));
+  return { type: 'string', expected, description: expected, format };
 }
 
 export function matching(expected: string, pattern: RegExp): Schema<string> {
-  return typebox.String({ expected, description: expected, pattern: pattern.source });
+  return { type: 'string', expected, description: expected, pattern: pattern.source };
 }
 
-export const boolean: Schema<boolean> = typebox.Boolean({ expected: 'true or false' });
+export const boolean: Schema<boolean> = { type: 'boolean', expected: 'true or false' };
 
 /** A finite number; bounds are included. */
 export function number(expected: string, least = -Infinity, most = Infinity): Schema<number> {
-  return typebox.Number({ expected, ...boundsOf(least, most) });
+  return { type: 'number', expected, ...boundsOf(least, most) };
 }
 
 export const amount = number('a number from 0 on', 0);
@@ -51,7 +54,7 @@ export function wholeNumber(
   most: number = Number.MAX_SAFE_INTEGER,
   expected = `a whole number from ${most === Number.MAX_SAFE_INTEGER ? `${least} on` : `${least} to ${most}`}`,
 ): Schema<number> {
-  return typebox.Integer({ expected, ...boundsOf(least, most) });
+  return { type: 'integer', expected, ...boundsOf(least, most) };
 }
 
 function boundsOf(minimum: number, maximum: number): object {
@@ -60,35 +63,38 @@ function boundsOf(minimum: number, maximum: number): object {
 
 export function oneOf<const V extends readonly (string | number | boolean)[]>(...values: V): Schema<V[number]> {
   const types = [...new Set(values.map((value) => typeof value))];
-  return typebox.Unsafe<V[number]>({
+  return {
     type: types.length === 1 ? types[0] : types,
     expected: values.map((value) => JSON.stringify(value)).join(' or '),
     enum: values,
-  });
+  };
 }
 
-export const anything: Schema = typebox.Unsafe({ expected: 'anything' });
+export const anything: Schema = { expected: 'anything' };
 
-export const anyObject: Schema<object> = typebox.Unsafe({ type: 'object', expected: 'an object' });
+export const anyObject: Schema<object> = { type: 'object', expected: 'an object' };
 
 export function nullable<T>(inner: Schema<T>): Schema<T | null> {
   const { description, ...bare } = inner;
   const none = { type: 'null' };
-  if (inner.$id !== undefined) {
+  if (inner['$id'] !== undefined) {
     const { expected } = inner;
-    return typebox.Unsafe({ anyOf: [bare, none], expected, ...(description !== undefined && { description }) });
+    return { anyOf: [bare, none], expected, ...(description !== undefined && { description }) };
   }
   const { anyOf: forms, type, enum: values } = inner as Readonly<Record<string, readonly unknown[] | undefined>>;
-  return typebox.Unsafe({
+  return {
     ...inner,
     ...(forms && { anyOf: [...forms, none] }),
     ...(type && { type: [type, 'null'].flat() }),
     ...(values && { enum: [...values, null] }),
-  });
+  };
 }
 
+/** Of a field's schema: the object may lack it. */
+const mayLack = Symbol('may lack');
+
 export function optional<T>(inner: Schema<T>): Schema<T | undefined> {
-  return typebox.Optional(inner as Schema<T | undefined>);
+  return { ...(inner as Schema<T | undefined>), [mayLack]: true };
 }
 
 /** Adds a predicate of src/checks/predicates.ts; `toPass` completes "must be …". */
@@ -97,14 +103,14 @@ export function narrowed<T>(inner: Schema<T>, toPass: string, passes: string): S
 }
 
 export function listOf<T>(items: Schema<T>, expected = 'a list'): Schema<readonly T[]> {
-  return typebox.Unsafe(typebox.Array(items, { expected }));
+  return { type: 'array', expected, items };
 }
 
 export function mapOf<T, K extends string = string>(
   values: Schema<T>,
   expected = 'an object',
 ): Schema<string extends K ? Readonly<Record<string, T>> : { readonly [Key in K]?: T }> {
-  return typebox.Unsafe({ type: 'object', expected, additionalProperties: values });
+  return { type: 'object', expected, additionalProperties: values };
 }
 
 /** The type of an object with these fields; one that may be undefined may be missing. */
@@ -145,7 +151,8 @@ export function objectWith<T>(
   fields: Schemas,
   options: { readonly expected: string; readonly additionalProperties?: boolean },
 ): Schema<T> {
-  return typebox.Unsafe<T>(typebox.Object({ ...fields }, options));
+  const required = Object.keys(fields).filter((name) => !(mayLack in (fields[name] ?? {})));
+  return { type: 'object', ...(required.length > 0 && { required }), properties: { ...fields }, ...options };
 }
 
 /** A discriminated union: the field `tag` selects the variant. */
@@ -156,10 +163,10 @@ export function variantOf<Tag extends string, V extends Schemas>(
   const forms = Object.entries(variants).map(([name, { properties }]) =>
     objectWith({ [tag]: oneOf(name), ...(properties as Schemas) }, { expected: 'an object' }),
   );
-  return typebox.Unsafe({ anyOf: forms, expected: 'an object', discriminator: { propertyName: tag } });
+  return { anyOf: forms, expected: 'an object', discriminator: { propertyName: tag } };
 }
 
 /** A union. To be checkable, its alternatives must differ in JSON type. */
 export function anyOf<V extends readonly Schema[]>(expected: string, ...schemas: V): Schema<Shaped<V[number]>> {
-  return typebox.Unsafe({ anyOf: schemas, expected, description: expected });
+  return { anyOf: schemas, expected, description: expected };
 }
