@@ -32,12 +32,11 @@ export interface Gate {
   readonly needs: readonly string[];
 }
 
-const table = recordedGates.trimStart();
-
-const columns = table
-  .slice(0, table.indexOf('\n'))
-  .split(' ')
-  .map((version) => version.replace(/^v(\d+\.\d+).*/, '$1'));
+/** The place of a release's letter in each line. Nothing is computed as this loads, so that what needs no gates holds none. */
+function columnOf(release: string): number {
+  const [, heading = ''] = recordedGates.split('\n', 2);
+  return heading.split(' ').findIndex((version) => version.startsWith(`v${release}.`));
+}
 
 /** The first release in which gates need others. */
 const firstWithNeeds: Release = '1.35';
@@ -45,13 +44,15 @@ const firstWithNeeds: Release = '1.35';
 /** Undefined for a gate that the release's kube-proxy does not know. */
 export function gateOf(name: string, release: Release): Gate | undefined {
   // Searches the text: kpc needs few of its hundreds of lines at start.
-  const start = /^\w+$/.test(name) ? table.indexOf(`\n${name} `) + 1 : 0;
-  return start === 0 ? undefined : readGateLine(table.slice(start, table.indexOf('\n', start)), release);
+  const start = /^\w+$/.test(name) ? recordedGates.indexOf(`\n${name} `) + 1 : 0;
+  return start === 0
+    ? undefined
+    : readGateLine(recordedGates.slice(start, recordedGates.indexOf('\n', start)), release);
 }
 
 function readGateLine(line: string, release: Release): Gate | undefined {
   const [name = '', letters = '', needs = ''] = line.split(' ');
-  const column = columns.indexOf(release);
+  const column = columnOf(release);
   const letter = letters[column] ?? '-';
   if (letter === '-') return undefined;
   const lower = letter.toLowerCase();
@@ -62,18 +63,18 @@ function readGateLine(line: string, release: Release): Gate | undefined {
     isLocked: lower === 'l',
     needs: needs.split(',').flatMap((written) => {
       const [need = '', since = firstWithNeeds] = written.split('@');
-      return column >= columns.indexOf(since) && gateOf(need, release) ? [need] : [];
+      return column >= columnOf(since) && gateOf(need, release) ? [need] : [];
     }),
   };
 }
 
 export function gatesOf(release: Release): readonly Gate[] {
-  const [, ...lines] = table.split('\n');
+  const [, , ...lines] = recordedGates.split('\n');
   return lines.flatMap((line) => readGateLine(line, release) ?? []);
 }
 
 export function releasesWithGate(name: string): readonly Release[] {
-  return (columns as Release[]).filter((release) => gateOf(name, release));
+  return releases.filter((release) => gateOf(name, release));
 }
 
 /** Whether a gate is on in a kube-proxy that knows it and starts with these gates. */

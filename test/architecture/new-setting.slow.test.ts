@@ -55,7 +55,7 @@ const ofNode: readonly Edit[] = [
   [
     'src/settings/conntrack.ts',
     '  tcpBeLiberal: switchSetting(',
-    `  tcpFinTimeout: timeoutSetting('tcp-timeout-fin', 'tcpFinTimeout', 'timeout of TCP connections after FIN', 120),
+    `  tcpFinTimeout: conntrackTimeoutSetting('tcp-timeout-fin', 'tcpFinTimeout', 'timeout of TCP connections after FIN', 120),
   tcpBeLiberal: switchSetting(`,
   ],
   [
