@@ -116,6 +116,8 @@ export class NodeComparison {
 
 /** What differs and no packet shows. */
 function beyondOf(from: Snapshot, to: Snapshot): readonly string[] {
+  // Two modes or releases of the same manifests.
+  if (from.kind === 'manifests' && from.objects === to.objects) return [];
   const changes = from.kind === 'dump' || to.kind === 'dump' ? undefined : diffServices(from, to);
   return beyondKernel(from, to, changes).map(beyondWords);
 }

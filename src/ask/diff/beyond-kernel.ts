@@ -4,7 +4,7 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { fullName, type Ingress } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
-import { sourceFields, type ServiceChange } from './service-changes.ts';
+import { isUngiven, sourceFields, type ServiceChange } from './service-changes.ts';
 
 export type Beyond =
   /** How many objects of a kind differ, none of which kube-proxy reads. */
@@ -22,7 +22,9 @@ export function beyondKernel(from: Snapshot, to: Snapshot, changes: readonly Ser
     ...(from.kind === 'manifests' && to.kind === 'manifests' ? beyondServices(from.objects, to.objects, changes) : []),
     ...ofServices(
       'endpoints',
-      changedIn(sourceFields, changes).filter((name) => [from, to].every((side) => isUngiven(name, side))),
+      changedIn(sourceFields, changes).filter((name) =>
+        [from, to].every((side) => side.kind !== 'dump' && isUngiven(name, side)),
+      ),
     ),
     ...ofServices('later-connections', changedIn(['sessionAffinity'], changes)),
   ];
@@ -83,10 +85,6 @@ function changedIn(fields: readonly string[], changes: readonly ServiceChange[])
     reasons.some((reason) => reason.kind === 'field' && fields.includes(reason.field)),
   );
   return [...new Set(own.map(({ service }) => service))];
-}
-
-function isUngiven(service: string, side: Snapshot): boolean {
-  return side.kind !== 'dump' && side.info(service)?.endpointsGiven === false;
 }
 
 function ofServices(kind: 'endpoints' | 'later-connections', services: readonly string[]): readonly Beyond[] {

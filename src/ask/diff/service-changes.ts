@@ -248,7 +248,8 @@ function isSameUse(from: ServicePort, to: ServicePort, fromSide: CompiledSnapsho
   const isSameNode = fromSide.node.name === toSide.node.name && fromSide.node.zone === toSide.node.zone;
   const isSameReach = from.hasIgnoredExternalIPs === to.hasIgnoredExternalIPs;
   if (!isSameNode || !isSameReach || from.endpoints.length !== to.endpoints.length) return false;
-  if (from.endpoints.length === 0 && isUngiven(from, fromSide) !== isUngiven(to, toSide)) return false;
+  if (from.endpoints.length === 0 && isUngiven(serviceName(from), fromSide) !== isUngiven(serviceName(to), toSide))
+    return false;
   return from.endpoints.every(({ label, status }, i) => {
     const other = to.endpoints[i];
     return (
@@ -260,9 +261,9 @@ function isSameUse(from: ServicePort, to: ServicePort, fromSide: CompiledSnapsho
   });
 }
 
-/** Whether the input shows no endpoints of the port's Service. */
-function isUngiven(port: ServicePort, side: CompiledSnapshot): boolean {
-  return side.info(serviceName(port))?.endpointsGiven === false;
+/** Whether the input shows no endpoints of the Service. */
+export function isUngiven(service: string, side: CompiledSnapshot): boolean {
+  return side.info(service)?.endpointsGiven === false;
 }
 
 /** What a node makes of the endpoints of a port, by "ip:port"; undefined if they are not given, which only manifests show. */
@@ -271,7 +272,7 @@ function endpointStates(
   side: CompiledSnapshot,
   other: CompiledSnapshot,
 ): ReadonlyMap<string, EndpointState> | undefined {
-  if (side.kind === other.kind && isUngiven(port, side)) return undefined;
+  if (side.kind === other.kind && isUngiven(serviceName(port), side)) return undefined;
   return new Map(
     explainEndpoints(port, side.node).map(({ endpoint, cluster, local }) => {
       const { nodeName, zone, nodeHints, zoneHints } = endpoint.status;
