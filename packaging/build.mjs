@@ -391,7 +391,7 @@ ${longDescription.map((line) => ` ${line}\n`).join('')}`;
   }
   const path = join(out, `kpc_${version}_${debian}.deb`);
   // One thread: with several, the bytes depend on how many there are.
-  execFileSync('dpkg-deb', ['--root-owner-group', '-Zzstd', '-z12', '--threads-max=1', '--build', folder, path], {
+  execFileSync('dpkg-deb', ['--root-owner-group', '-Zzstd', '-z9', '--threads-max=1', '--build', folder, path], {
     env,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -440,7 +440,7 @@ ${paths.join('\n')}
     _topdir: top,
     _rpmdir: top,
     _rpmfilename: '%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm',
-    _binary_payload: 'w12.zstdio',
+    _binary_payload: 'w9.zstdio',
     _buildhost: 'kpc',
     _build_id_links: 'none',
     __os_install_post: '%{nil}',

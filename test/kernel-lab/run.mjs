@@ -1,4 +1,4 @@
-// Runs the kernel tests: builds them, boots a kernel for each suite (one at a time for each core, and one more), adds up.
+// Runs the kernel tests: builds them, boots a kernel for each suite (two at a time for each core), adds up.
 //
 //   node test/kernel-lab/run.mjs [SUITE...]      faults: those of all modes
 //
@@ -157,8 +157,8 @@ try {
       else await runSuite(slot, ...next);
     }
   };
-  // One more than there are cores: a suite waits for timers for a third of its time.
-  await Promise.all(Array.from({ length: availableParallelism() + 1 }, (_, slot) => runQueue(slot)));
+  // Two for each core: a suite waits for timers for half of its time.
+  await Promise.all(Array.from({ length: availableParallelism() * 2 }, (_, slot) => runQueue(slot)));
   const page = process.env['KPC_FAULTS_OUT'];
   if (page !== undefined && failed === 0) writeFileSync(page, joinFaults());
 } finally {
