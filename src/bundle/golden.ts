@@ -1,6 +1,6 @@
 import { indexCluster } from '../cluster/address-index.ts';
 import { goldenHead } from '../base/names.ts';
-import { assignedLines, assumedLines, fields as fieldsCheck, manifest as manifestCheck } from '#checks';
+import { assignedLines, assumedHead, assumedLines, fields as fieldsCheck, manifest as manifestCheck } from '#checks';
 import { isObject, parseChecked, readChecked, type Check } from '../base/json/check.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload, Cluster, ServiceInfo } from '../cluster/model.ts';
@@ -19,6 +19,7 @@ import {
   type BundleFiles,
   type Compile,
 } from './make-bundle.ts';
+import type { AssumedHead } from './schemas.ts';
 import { formatVersion, writeManifestNode, writeSettings, type Manifest } from './manifest.ts';
 import { findBroken, findMergeConflicts, findTooLong, readServiceRanges, type BundleReading } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
@@ -49,6 +50,8 @@ interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serv
   readonly kubernetesVersion: string;
   /** Non-default settings. */
   readonly settings: object;
+  /** Which of it nothing gave; absent if all was given. Older goldens do not say. */
+  readonly assumed?: AssumedHead | undefined;
 }
 
 /** kube-proxy's default settings. Goldens omit them, so they must not change. */
@@ -161,8 +164,30 @@ function formatHead(content: BundleContent): string {
     families,
     serviceCidrs: writeServiceRanges(content),
     settings: omitDefaults(writeSettings(settings).settings, usualSettings),
+    assumed: assumedOf(content),
   };
   return `${JSON.stringify(head, undefined, 2)}\n`;
+}
+
+function assumedOf({ assumed }: BundleContent): AssumedHead | undefined {
+  if (!assumed) return undefined;
+  const { node, mode, clusterCIDRs, families } = assumed;
+  const head = {
+    node: node || undefined,
+    mode: mode || undefined,
+    clusterCIDRs: clusterCIDRs.length > 0 ? clusterCIDRs : undefined,
+    families: families.length > 0 ? families : undefined,
+  };
+  return Object.values(head).some((value) => value !== undefined) ? head : undefined;
+}
+
+/** Whether a check finds no difference in a file. What the head says is assumed shapes no rule, and older goldens do not say it. */
+export function isSameInGolden(name: string, present: string | undefined, fresh: string | undefined): boolean {
+  if (present === fresh) return true;
+  if (name !== goldenHead || present === undefined || fresh === undefined) return false;
+  const [old, now] = [parseChecked(fieldsCheck, present), parseChecked(fieldsCheck, fresh)];
+  const shaping = (head: object): string => JSON.stringify({ ...head, assumed: undefined });
+  return 'value' in old && 'value' in now && shaping(old.value) === shaping(now.value);
 }
 
 /** Omits present defaults, so that settings of later kpcs do not show in older goldens. */
@@ -196,12 +221,13 @@ export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: str
     ...findMergeConflicts(files, 'write it again with kpc compile --golden'),
   ]);
   if (unfit) return unfit;
-  const manifest = readHead(files.get(goldenHead), kpcVersion);
+  const head = readHead(files.get(goldenHead), kpcVersion);
   const parts = [...files]
     .filter(([name]) => isGoldenServiceFile(name))
     .map(([name, text]) => readGoldenPart(name, text));
-  const broken = [manifest, ...parts].filter((part) => typeof part === 'string');
-  if (typeof manifest === 'string' || broken.length > 0) return { kind: 'broken', problems: broken };
+  const broken = [head, ...parts].filter((part) => typeof part === 'string');
+  if (typeof head === 'string' || broken.length > 0) return { kind: 'broken', problems: broken };
+  const { manifest, assumed } = head;
   const good = parts
     .filter((part) => typeof part !== 'string')
     .sort(({ service: a }, { service: b }) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
@@ -215,7 +241,7 @@ export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: str
   if (strange) return strange;
   const chosen = { assigned: good.flatMap((part) => part.assigned), assumedEndpoints: uniteAssumed(good) };
   const content = compileContent({ ...manifest, ...chosen }, cluster, compile);
-  return { kind: 'bundle', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster } };
+  return { kind: 'bundle', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster, assumed } };
 }
 
 interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
@@ -257,10 +283,13 @@ function readSectionLines<T>(
 }
 
 /** A string is the problem. */
-function readHead(text: string | undefined, kpcVersion: string): Manifest | string {
+function readHead(
+  text: string | undefined,
+  kpcVersion: string,
+): { readonly manifest: Manifest; readonly assumed: AssumedHead } | string {
   const head = parseChecked(fieldsCheck, text ?? '');
   if ('wrong' in head) return `${goldenHead} cannot be read: ${head.wrong}`;
-  const { goldenVersion: found, kubernetesVersion, settings, ...said } = head.value;
+  const { goldenVersion: found, kubernetesVersion, settings, assumed = {}, ...said } = head.value;
   if (found !== goldenVersion) {
     const version = typeof found === 'number' ? found : 'none';
     return `${goldenHead}: its version is ${version}, but this kpc reads ${goldenVersion}: write it again with kpc compile --golden`;
@@ -281,7 +310,11 @@ function readHead(text: string | undefined, kpcVersion: string): Manifest | stri
     files: {},
   };
   const reading = readChecked(manifestCheck, manifest);
-  return 'value' in reading ? reading.value : `${goldenHead}: ${reading.wrong}`;
+  if ('wrong' in reading) return `${goldenHead}: ${reading.wrong}`;
+  const chosen = readChecked(assumedHead, assumed);
+  return 'wrong' in chosen
+    ? `${goldenHead}: its assumed: ${chosen.wrong}`
+    : { manifest: reading.value, assumed: chosen.value };
 }
 
 function addDefaults(settings: unknown, defaults: object): object {

@@ -9,6 +9,7 @@ import { emptyState, type KernelState } from '../kernel/state.ts';
 import { goldenHead } from '../base/names.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { formatVersion, requireNetwork, type Manifest } from './manifest.ts';
+import type { AssumedHead } from './schemas.ts';
 import { readServices } from './services-file.ts';
 import { bundleFileNames, readStateFile, stateFileNames } from './state-files.ts';
 import { hashHex } from '#hash';
@@ -20,6 +21,8 @@ export interface StoredBundle {
   readonly cluster: Cluster;
   /** The text that the state was read from, if known. */
   readonly files?: BundleFiles | undefined;
+  /** What a golden says nothing gave; a bundle does not say. */
+  readonly assumed?: AssumedHead | undefined;
 }
 
 /** No part of a broken bundle may be used. */

@@ -13,6 +13,7 @@ import {
   text,
   anyOf,
   boolean,
+  type Shaped,
 } from '../base/json/schema.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type {
@@ -48,6 +49,17 @@ export const assumedSchema = objectOf<AssumedWorkload>({
   workload: text,
   pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(addressSchema) })),
 });
+
+/** What of a golden's head nothing gave. */
+export const assumedHeadSchema = objectOf({
+  node: optional(oneOf(true)),
+  mode: optional(oneOf(true)),
+  clusterCIDRs: optional(listOf(networkSchema)),
+  /** Of the cluster, if a Service takes those. */
+  families: optional(listOf(oneOf(...families))),
+});
+
+export type AssumedHead = Shaped<typeof assumedHeadSchema>;
 
 export const healthCheckSchema = objectOf({
   port: portSchema,

@@ -8,6 +8,7 @@ type CheckOf<Name extends keyof typeof schemas> = Check<Shaped<(typeof schemas)[
 export const fields: CheckOf<'fields'>;
 export const anyManifest: CheckOf<'anyManifest'>;
 export const assignedLines: CheckOf<'assignedLines'>;
+export const assumedHead: CheckOf<'assumedHead'>;
 export const assumedLines: CheckOf<'assumedLines'>;
 export const manifest: CheckOf<'manifest'>;
 export const services: CheckOf<'services'>;

@@ -50,6 +50,7 @@ export function listTexts(texts: Texts, what: string): readonly NamedText[] {
   });
 }
 
+export { parseVersionChoice } from '../snapshot/open/load-texts.ts';
 export { checkFlags, checkValues, type GivenFlags } from '../snapshot/open/compile.ts';
 
 /** What to compile and how: the flags of `kpc compile`, in camel case. */

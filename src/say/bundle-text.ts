@@ -1,4 +1,5 @@
 import { countState, countServices, type BundleFiles } from '../bundle/make-bundle.ts';
+import { describeGrounds } from '../snapshot/grounds.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { filesToRead, stateFileNames, stateFiles, type BundleFileName } from '../bundle/state-files.ts';
@@ -51,7 +52,7 @@ export function formatCompiled(
   format: 'text' | 'json',
   { said: beside, modeFrom }: { readonly said: SaidByCommand; readonly modeFrom: string },
 ): { readonly printed: string; readonly said: string } {
-  const summary = summarize(manifest, modeFrom);
+  const summary = summarize({ ...manifest, assumed: side.assumed }, modeFrom);
   const written = folder === undefined ? '' : `${summary}\nWritten to ${folder}.\n`;
   if (format === 'json') {
     // The files are already in the folder.
@@ -77,18 +78,15 @@ export function summarizeSide(
   modeFrom = '',
 ): string {
   const counts = { ...countServices(cluster), ...countState(state) };
-  const name = assumed.node ? `${node.name} (assumed)` : node.name;
-  return summarize({ counts, mode: settings.mode, node: { name }, families }, modeFrom);
+  return summarize({ counts, mode: settings.mode, node, families, assumed }, modeFrom);
 }
 
-type CountedManifest = Pick<Manifest, 'counts' | 'mode' | 'families'> & {
-  readonly node: Pick<Manifest['node'], 'name'>;
-};
+type Counted = Pick<Manifest, 'counts'> & Parameters<typeof describeGrounds>[0];
 
 /** One line. `modeFrom` says in brackets where the mode comes from, if nobody named it. */
-export function summarize({ counts, mode, node, families }: CountedManifest, modeFrom = ''): string {
+export function summarize({ counts, ...made }: Counted, modeFrom = ''): string {
   const many = (name: string, one: string, more?: string) => count(counts[name] ?? 0, one, more);
-  const parts = modeFacts[mode].summary.map((part) => many(...part));
-  const where = `${node.name === '' ? 'any node' : `node ${node.name}`}, mode ${mode}${modeFrom}, ${families.join(' and ')}`;
+  const parts = modeFacts[made.mode].summary.map((part) => many(...part));
+  const where = describeGrounds(made, modeFrom);
   return `${many('services', 'Service')} (${many('servicePorts', 'port')}) on ${where}: ${parts.join(', ')}`;
 }

@@ -93,7 +93,9 @@ export function groundsOf(snapshots: readonly SnapshotJson[]): readonly string[]
   const compiled = snapshots.filter(({ kind }) => kind !== 'dump');
   if (compiled.length === 0) return [];
   const nodes = [...new Set(compiled.flatMap(({ node }) => node ?? []))];
-  const modes = compiled.map(({ mode, assumed }) => `${mode}${assumed?.mode ? ` ${unnamedMode}` : ''}`);
+  const modes = [...groupBy(compiled, ({ mode = '' }) => mode).values()]
+    .flatMap(tellingOf)
+    .map(({ mode, assumed }) => `${mode}${assumed?.mode ? ` ${unnamedMode}` : ''}`);
   const where = nodes.length === 0 ? 'any node' : nameSome(nodes);
   const assumed = assumedSummary(snapshots);
   return [`compiled for ${where}, mode ${joinWords([...new Set(modes)])}`, ...(assumed === undefined ? [] : [assumed])];
@@ -110,9 +112,8 @@ function assumedOf(
   snapshots: readonly SnapshotJson[],
   read: (snapshot: SnapshotJson) => { readonly among?: string | undefined; readonly value: string | undefined },
 ): readonly string[] {
-  const compiled = snapshots.filter(({ kind }) => kind === 'manifests');
-  const all = compiled.map((each) => ({ name: each.name, ...read(each) }));
-  return [...groupBy(all, ({ among = '' }) => among).values()].flatMap((own) => {
+  const all = snapshots.map((each) => ({ kind: each.kind, name: each.name, ...read(each) }));
+  return [...groupBy(all, ({ among = '' }) => among).values()].map(tellingOf).flatMap((own) => {
     const every = new Set(own.map(({ name }) => name)).size;
     return [...groupBy(own, ({ value = '' }) => value)].flatMap(([value, having]) => {
       const names = [...new Set(having.map(({ name }) => name))];
@@ -120,6 +121,12 @@ function assumedOf(
       return names.length < every ? `${value} of ${joinWords(names)}` : value;
     });
   });
+}
+
+/** Those that say what is assumed: a golden may have been compiled when less was given than the manifests give now, and no bundle says it. */
+function tellingOf<Side extends Pick<SnapshotJson, 'kind'>>(sides: readonly Side[]): readonly Side[] {
+  const fresh = sides.filter(({ kind }) => kind === 'manifests');
+  return fresh.length > 0 ? fresh : sides;
 }
 
 function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {

@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readFolder } from '../../src/bundle/folder.ts';
 import { makeGolden } from '../../src/bundle/golden.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
@@ -213,4 +213,75 @@ test.each<[file: string, edit: (text: string) => string, problem: string]>([
   expect(check.stderr).toContain(problem);
   const diff = await runKpc(['diff', folder, input]);
   expect(diff).toMatchObject({ status: 2, stderr: expect.stringContaining(problem) });
+});
+
+describe('what nothing gave', () => {
+  const file = `${freshPath()}.yaml`;
+  const [folder, fleet] = [freshPath(), freshPath()];
+  const unnamed = ['-f', file, '--assume', '--kpc-yaml', 'none'];
+  const head = join(folder, 'golden.json');
+  interface Said {
+    readonly snapshots: readonly { readonly name: string; readonly assumed?: object }[];
+  }
+  const assumed = { mode: true, node: true, clusterCIDRs: ['10.244.0.0/16'] };
+
+  beforeAll(async () => {
+    writeFileSync(
+      file,
+      'apiVersion: v1\nkind: Service\nmetadata: { name: web, namespace: shop }\nspec: { ports: [{ port: 80 }] }\n',
+    );
+    await runKpc(['compile', ...unnamed, '--golden', folder]);
+    await runKpc(['compile', ...unnamed, '--all-nodes', '--golden', fleet]);
+  });
+
+  test('stands in the golden, and in every answer about it', async () => {
+    expect(JSON.parse(readFileSync(head, 'utf8'))).toMatchObject({ assumed });
+    for (const words of [
+      ['describe', folder],
+      ['compile', ...unnamed, '-o', freshPath()],
+    ]) {
+      const { stdout, stderr } = await runKpc(words);
+      expect(stdout + stderr).toMatch(/node node-1 \(assumed\), mode ipvs \(.+\)/);
+    }
+    const { snapshots } = JSON.parse((await runKpc(['describe', folder, '--output', 'json'])).stdout) as Said;
+    expect(snapshots).toMatchObject([{ name: folder, assumed }]);
+  });
+
+  test('is assumed too of manifests that take it', async () => {
+    const named = ['diff', folder, file, '--kpc-yaml', 'none', '--output', 'json'];
+    const { snapshots } = JSON.parse((await runKpc(named)).stdout) as Said;
+    expect(snapshots).toMatchObject([{ assumed }, { assumed: { mode: true, clusterCIDRs: ['10.244.0.0/16'] } }]);
+    const given = JSON.parse((await runKpc([...named, '--proxy-mode', 'ipvs'])).stdout) as Said;
+    expect(given.snapshots.at(-1)?.assumed).not.toHaveProperty('mode');
+  });
+
+  test('is no difference to an older golden, which does not say it', async () => {
+    for (const [golden, more] of [
+      [folder, []],
+      [join(fleet, 'node-1'), ['--all-nodes']],
+    ] as const) {
+      const path = join(golden, 'golden.json');
+      const older = { ...(JSON.parse(readFileSync(path, 'utf8')) as object), assumed: undefined };
+      writeFileSync(path, `${JSON.stringify(older, undefined, 2)}\n`);
+      const checked = more.length > 0 ? fleet : golden;
+      expect(await runKpc(['compile', ...unnamed, ...more, '--check', checked])).toMatchObject({ status: 0 });
+      expect(await runKpc(['describe', golden])).toMatchObject({ status: 0 });
+      writeFileSync(path, readFileSync(path, 'utf8').replace('"mode": "ipvs"', '"mode": "iptables"'));
+      expect(await runKpc(['compile', ...unnamed, ...more, '--check', checked])).toMatchObject({ status: 1 });
+    }
+  });
+
+  test.each([{ node: 'yes' }, { clusterCIDRs: ['10.244.0.0/99'] }, { families: ['ipv5'] }, 'all', null])(
+    'is refused as %j',
+    async (value) => {
+      const written = JSON.parse(readFileSync(head, 'utf8')) as object;
+      const strange = freshPath();
+      mkdirSync(strange);
+      for (const [name, text] of Object.entries(readTree(folder))) writeFileSync(join(strange, name), text);
+      writeFileSync(join(strange, 'golden.json'), JSON.stringify({ ...written, assumed: value }));
+      const { status, stderr } = await runKpc(['describe', strange]);
+      expect(status).toBe(2);
+      expect(stderr).toContain('[bad-bundle]');
+    },
+  );
 });

@@ -148,14 +148,22 @@ test.each([
   'trace broken.yaml --all web:70000',
   'equivalence iptables 1.99 -f broken.yaml',
   'compile broken.yaml --proxy-mode ipvs --print nftables',
+  'compile broken.yaml --config iptables.yaml --print nftables',
+  'diff broken.yaml --to-kubernetes-version 1.99',
+  'diff missing.yaml --to-kubernetes-version 1.99',
+  'migrate broken.yaml --to-kubernetes-version 1.99',
+  'migrate missing.yaml --to-kubernetes-version 1.99',
+  'migrate missing.yaml --from nftables --to nftables',
+  'migrate missing.yaml --kubernetes-version 1.20 --to nftables',
   'compile broken.yaml --all-nodes',
   'compile broken.yaml --prune -o out',
 ])('kpc %s: what is wrong with the words is said alone, before anything is read', async (words) => {
-  writeFolder(cwd, { 'broken.yaml': 'kind: Service\nspec: [\n' });
+  const config = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: iptables\n';
+  writeFolder(cwd, { 'broken.yaml': 'kind: Service\nspec: [\n', 'iptables.yaml': config });
   const { status, stderr } = await runKpc(words.split(' '), { cwd });
   expect(status).toBe(2);
   expect(stderr.match(/\[(?!not-closed)[a-z-]+\]$/gm)).toHaveLength(1);
-  expect(stderr).not.toContain('[not-closed]');
+  expect(stderr).not.toMatch(/\[not-closed\]|missing\.yaml/);
 });
 
 test('an error of the whole input comes after what may tell its cause', async () => {

@@ -60,11 +60,25 @@ export type Change =
     }
   | { readonly kind: 'refused'; readonly why: ArgumentsOf<'bad-call'> };
 
+/** Why no input has such a change; undefined if one may. `version`: the release before it, if a flag names one. */
+export function findWrongChange(
+  { from, to = 'nftables', toKubernetesVersion }: AskedChange,
+  version: string | undefined,
+): ArgumentsOf<'bad-call'> | undefined {
+  if (toKubernetesVersion !== undefined)
+    return readUpgrade(toKubernetesVersion) ? undefined : { problem: 'no-release', release: toKubernetesVersion };
+  const release = parseRelease(version ?? '');
+  if (release && !isModeOf(to, release))
+    return { problem: 'unknown-mode', mode: modeFacts[to].title, release, by: 'release' };
+  return from === to ? { problem: 'same-mode', mode: from, isNamed: true } : undefined;
+}
+
 /** Chooses the sides: two modes, or a setup before and after an upgrade. */
 export function planChange(asked: AskedChange, before: SetupBefore): Change {
-  if (asked.toKubernetesVersion === undefined) return planMode(asked, before);
+  const wrong = findWrongChange(asked, before.version);
+  if (wrong) return refusedChange(wrong);
   const upgrade = readUpgrade(asked.toKubernetesVersion);
-  if (!upgrade) return refusedChange({ problem: 'no-release', release: asked.toKubernetesVersion });
+  if (!upgrade) return planMode(asked, before);
   // Without a configuration kpc compiles for IPVS mode, but kube-proxy runs in iptables mode.
   const { settings, gates, cluster } = before;
   const unnamed = unnamedBy(asked, before);
@@ -110,13 +124,8 @@ function unnamedBy({ from }: AskedChange, { modeNote }: SetupBefore) {
 }
 
 function planMode(change: AskedChange, before: SetupBefore): Change {
-  const { from: asked, to = 'nftables' } = change;
-  const { settings, version = '' } = before;
-  const from = asked ?? settings.mode;
-  const release = parseRelease(version);
-  if (release && !isModeOf(to, release))
-    return refusedChange({ problem: 'unknown-mode', mode: modeFacts[to].title, release, by: 'release' });
-  if (from === to) return refusedChange({ problem: 'same-mode', mode: from, isNamed: asked !== undefined });
+  const { from = before.settings.mode, to = 'nftables' } = change;
+  if (from === to) return refusedChange({ problem: 'same-mode', mode: from, isNamed: false });
   const unnamed = unnamedBy(change, before);
   return {
     kind: 'change',
@@ -143,9 +152,9 @@ interface Upgrade {
 }
 
 /** Reads a release that kpc follows or that has announcements; undefined for any other text. */
-function readUpgrade(text: string): Upgrade | undefined {
-  const minor = parseMinor(text);
-  if (minor === undefined || minor > lastAnnounced) return undefined;
+function readUpgrade(text: string | undefined): Upgrade | undefined {
+  const minor = text === undefined ? undefined : parseMinor(text);
+  if (text === undefined || minor === undefined || minor > lastAnnounced) return undefined;
   const release = parseRelease(text) ?? (minor > (parseMinor(lastRelease) ?? 0) ? lastRelease : undefined);
   return release && { minor, release };
 }

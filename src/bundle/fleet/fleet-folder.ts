@@ -1,6 +1,7 @@
 import { parseJson } from '../../base/bounds.ts';
 import { describeError, hasCode, isSystemError } from '../../base/system-errors.ts';
 import { build } from '../../base/version.ts';
+import { isSameInGolden } from '../golden.ts';
 import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
 import { writeManifestNode, writeServiceCidrs, type Manifest } from '../manifest.ts';
 import type { BundleFileName } from '../state-files.ts';
@@ -117,7 +118,7 @@ export class FleetFolder {
 
   async #write(node: string, bundle: NodeFiles): Promise<WrittenNode | FolderProblem> {
     const target = join(this.folder, node);
-    if ((await this.compare(node, bundle, 1)).kind === 'same') return 'unchanged';
+    if ((await this.#compare(node, bundle, 1)).kind === 'same') return 'unchanged';
     // Not flushed file by file: the next run finds and rewrites what a power cut left short.
     const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
     const problem = await replaceFolder(target, bundle.files, place);
@@ -128,15 +129,25 @@ export class FleetFolder {
     return 'written';
   }
 
-  /** Compares the node's folder with the bundle, byte by byte, up to `limit` differing files. */
-  async compare(node: string, bundle: NodeFiles, limit = Number.POSITIVE_INFINITY): Promise<NodeDifference> {
+  /** Compares the node's folder with the bundle or golden, as a check does. */
+  async check(node: string, bundle: NodeFiles): Promise<NodeDifference> {
+    return this.#compare(node, bundle, Number.POSITIVE_INFINITY, isSameInGolden);
+  }
+
+  /** Byte by byte if `isAlike` is undefined, up to `limit` differing files. */
+  async #compare(
+    node: string,
+    bundle: NodeFiles,
+    limit: number,
+    isAlike?: typeof isSameInGolden,
+  ): Promise<NodeDifference> {
     const target = join(this.folder, node);
     try {
       const present = new Set(await readdir(target));
       const differing: string[] = [];
       // The manifest comes first, and nearly always decides.
       for (const name of new Set([...bundle.files.keys(), ...present])) {
-        const same = present.has(name) && (await this.#isSame(target, name, bundle));
+        const same = present.has(name) && (await this.#isSame(target, name, bundle, isAlike));
         if (!same && differing.push(name) >= limit) break;
       }
       return differing.length === 0 ? { kind: 'same' } : { kind: 'differs', files: differing };
@@ -146,13 +157,18 @@ export class FleetFolder {
     }
   }
 
-  async #isSame(target: string, name: string, { files, digests }: NodeFiles): Promise<boolean> {
+  async #isSame(
+    target: string,
+    name: string,
+    { files, digests }: NodeFiles,
+    isAlike?: typeof isSameInGolden,
+  ): Promise<boolean> {
     const text = files.get(name);
     if (text === undefined) return false;
     const digest = digests[name as BundleFileName];
-    return digest === undefined
-      ? readOwnFile(target, name).equals(Buffer.from(text))
-      : this.#holds(target, name, digest);
+    if (digest !== undefined) return this.#holds(target, name, digest);
+    const present = readOwnFile(target, name);
+    return present.equals(Buffer.from(text)) || isAlike?.(name, present.toString('utf8'), text) === true;
   }
 
   /** Links to a file with the same content if possible. */

@@ -22,6 +22,7 @@ import {
 } from '../../library/node/pair.ts';
 import type { Snapshot } from '../../library/node/open.ts';
 import { nodeFlag } from '../../library/command-flags.ts';
+import { parseVersionChoice } from '../../library/inputs.ts';
 import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
@@ -138,9 +139,11 @@ async function diffReleases(call: Call<DiffFlags>, toVersion: string): Promise<E
   const [path, second] = call.words;
   if (second !== undefined) refuse({ problem: 'second-input', path: second });
   const paths = path === undefined ? [] : [path];
+  const to = parseVersionChoice(toVersion, toFlag);
+  await call.expectNone(to.diagnostics);
   await expectManifests(call, paths, 'upgrade');
   const read = { ...options, file: [...paths, ...(options.file ?? [])] };
-  const opened = await openUpgrade(path ?? '-f', read, toVersion, toFlag);
+  const opened = await openUpgrade(path ?? '-f', read, to.choice, toFlag);
   await call.report(opened);
   const { notes, ...compared } = (opened.compare ?? call.end())();
   await call.note(...notes.map((text) => ({ problem: 'read-as', text }) as const));

@@ -3,6 +3,7 @@ import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { equivalenceAnswer, NodeComparison, type Scene } from '../../library/compare-nodes.ts';
 import {
   areStored,
+  expectChange,
   isUnknownSide,
   nearestMode,
   isUsefulForStored,
@@ -122,6 +123,7 @@ export const addMigrateCommand = defineCommand<MigrateFlags>({
   arguments: [['[input...]', 'manifests of the cluster, as with -f: Services, EndpointSlices and Nodes']],
   flags: [...migrateFlags, nodeFlag('on one node only'), outputFlag(answerOutputs), ...messageFlags],
   run: async (asked) => {
+    expectChange(asked.options);
     const file = asked.inputs(asked.words, asked.options.file);
     if (file.length === 0) refuse({ problem: 'no-input', takes: 'cluster' });
     await expectManifests(asked, file, 'migrate');

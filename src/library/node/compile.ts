@@ -8,7 +8,13 @@ import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
 import type { FolderForm } from '../../bundle/state-files.ts';
 import type { CheckWords } from '../../say/check-report.ts';
-import { isHostFolder, loadInputs, readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
+import {
+  isHostFolder,
+  loadConfiguration,
+  loadInputs,
+  readHostFolder,
+  type FileOptions,
+} from '../../snapshot/files/read-texts.ts';
 import { compileLoaded, isFleet, type Compilation, type FleetChoice } from '../../snapshot/open/compile.ts';
 import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.ts';
 import { checkNodeName } from '../../snapshot/open/chosen-nodes.ts';
@@ -41,14 +47,16 @@ export interface OpenedToCompile {
 
 /** For a result that is written, printed or compared. */
 export async function openToCompile(options: CompileRequest): Promise<OpenedToCompile> {
-  const { check, print, hostAddresses } = options;
+  const { check, config, print, hostAddresses } = options;
   const hasMany = isFleet(options);
+  if (config !== undefined && print !== undefined) expectPrinted(print, await loadConfiguration(options));
   const asked = await loadInputs({
     ...options,
     // With many nodes, addresses are read once the nodes are known.
     hostAddresses: isHostFolder(hostAddresses) || hasMany ? undefined : hostAddresses,
     emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
   });
+  expectPrinted(print, asked);
   const implied = impliedMode(asked, print);
   const loaded = implied === undefined ? asked : asked.inMode(implied);
   if (check === undefined) return { loaded, refusals: [] };
@@ -56,6 +64,13 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
   // The folder shows the mode, and answers mark an unnamed one.
   const modeNote = loaded.modeNote?.code === 'default-mode' ? loaded.modeNote : undefined;
   return { loaded: { ...loaded, modeNote }, refusals: problem ? [problem] : [] };
+}
+
+/** Refuses a file that the configuration's mode lacks. */
+function expectPrinted(print: string | undefined, { modeNote, settings: { mode }, diagnostics }: LoadedInputs): void {
+  if (print === undefined || modeNote?.code === 'default-mode' || diagnostics.some(isError)) return;
+  if (modeOfPrint(print, mode) === undefined) return;
+  refuse({ problem: 'no-such-file', file: printNames.get(print) ?? '', mode });
 }
 
 /** If nothing else names a mode. */

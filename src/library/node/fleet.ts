@@ -92,7 +92,7 @@ export async function checkFleetFolder(
     const own = join(path, node);
     const form = await formOfFolder(own);
     isGolden ||= form === 'golden';
-    const difference = await folder.compare(node, filesOf(snapshot, texts, form));
+    const difference = await folder.check(node, filesOf(snapshot, texts, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
       refuse({ problem: 'unreadable', path: `${path}/${node}`, reason: difference.reason });

@@ -6,13 +6,13 @@ import { openTrees, revisionOf } from '../../git/revision-paths.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
 import type { FileTree } from '../../input/files/file-tree.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { planChange, type AskedChange } from '../../ask/equivalence/change.ts';
+import { findWrongChange, planChange, type AskedChange } from '../../ask/equivalence/change.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
 import { readManifestSide, type ManifestSide } from '../../snapshot/files/open.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import { loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
-import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import type { LoadedInputs, VersionChoice } from '../../snapshot/open/load-texts.ts';
 import {
   failedReading,
   openManifests,
@@ -215,6 +215,12 @@ export async function nameSides(sides: FromTo<Snapshot>, options: SideOptions) {
 }
 
 /** A change of mode or an upgrade, and what is announced about it. Refuses anything else. */
+/** Refuses a change that no input has, before one is read. */
+export function expectChange(options: AskedChange & Pick<SideOptions, 'kubernetesVersion'>): void {
+  const wrong = findWrongChange(options, options.kubernetesVersion);
+  if (wrong) refuse(wrong);
+}
+
 export async function openChange(options: SideOptions & AskedChange) {
   const loaded = await loadInputs(options);
   const change = planChange(options, loaded);
@@ -229,10 +235,10 @@ export async function openChange(options: SideOptions & AskedChange) {
 export async function openUpgrade(
   name: string,
   options: SideOptions & { readonly foreign?: boolean | undefined },
-  toVersion: string,
+  to: VersionChoice,
   toFlag: string,
 ) {
   const loaded = await loadInputs(options);
-  const { diagnostics, pair } = openReleases(loaded, options, toVersion, toFlag);
+  const { diagnostics, pair } = openReleases(loaded, options, to, toFlag);
   return { diagnostics, files: loaded.files, compare: pair && (() => compareReleases(loaded, name, pair, options)) };
 }

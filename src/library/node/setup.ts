@@ -6,7 +6,6 @@ import { describeError } from '../../base/system-errors.ts';
 import { projectUrl, repository, version } from '../../base/version.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { findRepository, findStrayTarget } from '../../input/files/file-tree.ts';
-import { unnamedMode } from '../../kube-proxy/modes.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarize } from '../../say/bundle-text.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
@@ -75,7 +74,7 @@ export async function writeSetup(
     return refuse({ problem: 'system', reason: describeError(error) });
   }
   const paths = [kpcYaml, golden, ...(github ? [workflowFile] : [])];
-  return { paths, summary: summarize(makeBundle(snapshot).manifest, snapshot.assumed.mode ? ` ${unnamedMode}` : '') };
+  return { paths, summary: summarize({ ...makeBundle(snapshot).manifest, assumed: snapshot.assumed }) };
 }
 
 /** `lines`: kpc.yaml beyond the command line's flags, with reasons. */

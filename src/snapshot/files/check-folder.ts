@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../base/json/check.ts';
 import { conflictText, findConflict } from '../../base/odd-texts.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../../bundle/folder.ts';
-import { isGoldenFile } from '../../bundle/golden.ts';
+import { isGoldenFile, isSameInGolden } from '../../bundle/golden.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
@@ -110,7 +110,7 @@ export async function checkBundleFolder(
       return { kind: 'unreadable', reason: `${name}:${line}: ${conflictText}, or write it again` };
   }
   const names = [...new Set([...fresh.keys(), ...present.keys()])];
-  const differing = names.filter((name) => fresh.get(name) !== present.get(name));
+  const differing = names.filter((name) => !isSameInGolden(name, present.get(name), fresh.get(name)));
   if (differing.length + strangers.length === 0) return { kind: 'same' };
   const pairs = differing.map((name) => ({ name, from: present.get(name), to: fresh.get(name) }));
   return { kind: 'differs', files: [...new Set([...differing, ...strangers])], strangers, pairs };

@@ -39,6 +39,13 @@ export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
   return loadTexts(await readInputs(options), options);
 }
 
+/** What --config says, without any manifest. */
+export async function loadConfiguration(options: FileOptions): Promise<LoadedInputs> {
+  const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });
+  const manifests = { files: [], diagnostics: [] };
+  return loadTexts({ manifests, config, hostAddresses: undefined }, { ...options, emptyResult: 'allowed' });
+}
+
 /** `options` may differ only in what kube-proxy is told. */
 export async function loadUnder(options: FileOptions, loaded: LoadedInputs): Promise<LoadedInputs> {
   const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });

@@ -3,7 +3,7 @@ import type { ProxySettings } from '../../cluster/objects.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import { chooseNodeName, compileNode, prepareForRelease } from './compile-node.ts';
 import { checkReleases, prepareChecked } from './compile.ts';
-import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
+import { releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
 import { diffSides, type SideDiff } from '../../ask/diff/diff-sides.ts';
@@ -109,11 +109,11 @@ function findCauses(
 export function openReleases(
   loaded: LoadedInputs,
   options: { readonly node?: string | undefined },
-  toVersion: string,
+  wanted: VersionChoice,
   toFlag: string,
 ) {
   const nodeName = chooseNodeName(options.node, loaded);
-  const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, toVersion, toFlag);
+  const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, wanted, toFlag);
   // Both releases are already known, even with auto.
   const asRead = { ...loaded, version: undefined } as const;
   const named = options.node === undefined ? undefined : [options.node];
@@ -122,10 +122,8 @@ export function openReleases(
 }
 
 /** Undefined if one is unknown. */
-function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: string, toFlag: string) {
+function chooseReleases(loaded: LoadedInputs, nodeName: string, wanted: VersionChoice, toFlag: string) {
   const { version } = loaded;
-  const wanted = parseVersionChoice(toVersion, toFlag);
-  if (wanted.diagnostics.length > 0) return { from: undefined, to: undefined, diagnostics: wanted.diagnostics };
   const diagnostics: Finding[] = [];
   const releaseFor = (choice: VersionChoice, flag: string): Release | undefined => {
     if (choice !== undefined && choice !== 'auto') return choice;
@@ -136,7 +134,7 @@ function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: strin
     return undefined;
   };
   const fromFlag = version === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given';
-  const [from, to] = [releaseFor(version, fromFlag), releaseFor(wanted.choice, `${toFlag} auto`)];
+  const [from, to] = [releaseFor(version, fromFlag), releaseFor(wanted, `${toFlag} auto`)];
   const named = [...new Set([from, to])].filter((release) => release !== undefined);
   const seen = named.map((release) => prepareForRelease(loaded, release));
   return { from, to, diagnostics: [...diagnostics, ...checkReleases(loaded, seen)] };

@@ -6,7 +6,7 @@ import { chooseNodeName, compileNode, prepareWithSettings } from './compile-node
 import { releaseOfNode, releaseRunBy, type LoadOptions, type LoadedInputs } from './load-texts.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import { diffSides } from '../../ask/diff/diff-sides.ts';
-import type { Snapshot } from '../snapshot.ts';
+import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
 import type { RangeFlags } from '../../input/configuration/range-flags.ts';
 import { checkMode } from '../../input/configuration/read-settings.ts';
 import { parseAddress } from '../../kernel/address.ts';
@@ -56,11 +56,14 @@ export function compileLike(
   const isTaken = settings !== read.settings;
   const modeNote = !isTaken && read.modeNote?.code === 'default-mode' ? read.modeNote : undefined;
   const loaded = { ...read, modeNote };
-  const modeFrom = isTaken && like?.kind === 'dump' ? ofDump : modeFromWords(modeNote?.arguments.named);
+  const assumed = isTaken ? like?.assumed : undefined;
+  const named = assumed?.mode ? 'nothing' : modeNote?.arguments.named;
+  const modeFrom = isTaken && like?.kind === 'dump' ? ofDump : modeFromWords(named);
   // The reading already names its mode.
   const finish = (reading: Reading, takenSettings: Readonly<Record<string, string>> = {}): Reading => {
     const taken = { ...takenFamily, ...takenSettings };
-    const side = reading.side?.kind === 'manifests' ? reading.side.with({ taken }) : reading.side;
+    const side =
+      reading.side?.kind === 'manifests' ? reading.side.with({ taken, ...assumedLike(assumed) }) : reading.side;
     return { ...reading, side, diagnostics: reading.diagnostics.filter((each) => each !== modeNote) };
   };
   if (!like || loaded.diagnostics.some(isError)) {
@@ -86,6 +89,16 @@ export function compileLike(
     ...(isTaken ? flagsOfSettings(settings) : {}),
     ...(version === undefined && release !== newestRelease ? { '--kubernetes-version': release } : {}),
   });
+}
+
+/** Settings that the other side assumed are assumed here too. */
+function assumedLike(assumed: Snapshot['assumed']): Parameters<CompiledSnapshot['with']>[0] {
+  if (!assumed) return {};
+  const { mode, clusterCIDRs } = assumed;
+  return {
+    ...(mode && { isModeAssumed: true }),
+    ...(clusterCIDRs.length > 0 && { assumedClusterCIDRs: clusterCIDRs }),
+  };
 }
 
 /** From the flag, or as the other side shows it. `reason` says why, if no flag decided. */

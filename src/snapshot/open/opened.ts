@@ -5,6 +5,7 @@ import { NodeMemo } from './compile-node.ts';
 import type { LoadedInputs } from './load-texts.ts';
 import { type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
+import { describeGrounds } from '../grounds.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot.ts';
 
 /** Undefined if it cannot be used. */
@@ -98,18 +99,11 @@ export function readingOf(
 }
 
 export function describeMade(
-  {
-    node,
-    settings,
-    families,
-    assumed,
-  }: Pick<CompiledSnapshot, 'node' | 'settings' | 'families'> & Partial<Pick<CompiledSnapshot, 'assumed'>>,
+  { node, settings, families, assumed }: Pick<CompiledSnapshot, 'node' | 'settings' | 'families' | 'assumed'>,
   /** If they were not requested. */
   { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
 ): string {
-  const where = node.name === '' ? 'any node' : `node ${node.name}${assumed?.node ? ' (assumed)' : ''}`;
-  const chosen = assumed && assumed.families.length > 0 ? ' (assumed)' : '';
   const why = reason === undefined ? '' : ` (${reason})`;
   const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
-  return `${where}, mode ${settings.mode}${modeFrom}, ${families.join(' and ')}${chosen}${release}`;
+  return `${describeGrounds({ node, mode: settings.mode, families, assumed }, modeFrom)}${release}`;
 }

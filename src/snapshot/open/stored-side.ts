@@ -47,7 +47,11 @@ function brokenSide(path: string, problems: readonly string[]): Recognised {
   return unreadable(problems.map((problem) => diagnose('bad-bundle', { path, problem })));
 }
 
-function sideOfStored(path: string, what: string, { manifest, state, cluster }: StoredBundle): Recognised {
+function sideOfStored(
+  path: string,
+  what: string,
+  { manifest, state, cluster, assumed = {} }: StoredBundle,
+): Recognised {
   const { mode, families, assigned, assumedEndpoints, kpcVersion } = manifest;
   const node = nodeOfBundle(manifest);
   const settings = settingsOf(manifest);
@@ -62,9 +66,13 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
     labels,
     compile,
     ...made,
+    assumedNodes: assumed.node ? [node.name] : [],
+    isModeAssumed: assumed.mode,
+    assumedClusterCIDRs: assumed.clusterCIDRs,
+    assumedFamilies: assumed.families,
     isAsCompiled: false,
   });
-  return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };
+  return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(side)}`] };
 }
 
 /** A kpc-apply dump is a bundle that nothing compiled and that lists no modules. `network`: other chains, links, routes and sysctls. */

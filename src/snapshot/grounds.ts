@@ -1,0 +1,22 @@
+import type { Family } from '../kernel/family.ts';
+import { unnamedMode, type ProxyMode } from '../kube-proxy/modes.ts';
+import type { CompiledSnapshot } from './snapshot.ts';
+
+interface Grounds {
+  readonly node: { readonly name: string };
+  readonly mode: ProxyMode;
+  readonly families: readonly Family[];
+  /** Undefined if nothing says what was. */
+  readonly assumed?: Pick<CompiledSnapshot['assumed'], 'node' | 'mode' | 'families'> | undefined;
+}
+
+/**
+ * What a state holds for: "node node-1 (assumed), mode ipvs (nothing names a mode), ipv4". `modeFrom` is in brackets, too: where the mode
+ * comes from, if not only `assumed` tells.
+ */
+export function describeGrounds({ node: { name }, mode, families, assumed }: Grounds, modeFrom = ''): string {
+  const mark = (isAssumed = false): string => (isAssumed ? ' (assumed)' : '');
+  const where = name === '' ? 'any node' : `node ${name}${mark(assumed?.node)}`;
+  const from = modeFrom === '' && assumed?.mode ? ` ${unnamedMode}` : modeFrom;
+  return `${where}, mode ${mode}${from}, ${families.join(' and ')}${mark(assumed && assumed.families.length > 0)}`;
+}
