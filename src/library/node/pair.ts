@@ -214,13 +214,13 @@ export async function nameSides(sides: FromTo<Snapshot>, options: SideOptions) {
   return { ...read, sides: [name(sides[0]), name(sides[1])] as const };
 }
 
-/** A change of mode or an upgrade, and what is announced about it. Refuses anything else. */
 /** Refuses a change that no input has, before one is read. */
 export function expectChange(options: AskedChange & Pick<SideOptions, 'kubernetesVersion'>): void {
   const wrong = findWrongChange(options, options.kubernetesVersion);
   if (wrong) refuse(wrong);
 }
 
+/** A change of mode or an upgrade, and what is announced about it. Refuses anything else. */
 export async function openChange(options: SideOptions & AskedChange) {
   const loaded = await loadInputs(options);
   const change = planChange(options, loaded);
