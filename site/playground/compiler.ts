@@ -203,8 +203,7 @@ function answerPacket(
 
 function sentences(diagnostics: readonly Finding[], kind: Shown['kind']): string {
   return diagnostics
-    .map(wordsOf)
+    .map((each) => wordsOf(each, (words) => inPageWords(words, kind)))
     .flatMap(({ text, help }) => (help === undefined ? [text] : [text, help]))
-    .map((each) => inPageWords(each, kind))
     .join('\n');
 }

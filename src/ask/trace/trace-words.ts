@@ -1,4 +1,4 @@
-import { percent } from '../../base/printable.ts';
+import { joinWays, percent } from '../../base/printable.ts';
 import { descriptionLine, type DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
@@ -224,7 +224,10 @@ function unknownJson({ fate, target }: Trace, scene: Scene) {
   if (fate.verdict !== 'unknown') return {};
   const { otherwise } = fate;
   return {
-    reasons: fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene)),
+    reasons: fate.reasons.map((reason) => {
+      const said = reasonWords(reason, target.address.family, scene);
+      return { ...said, settle: joinWays(said.settle) };
+    }),
     otherwise: otherwise && {
       condition: conditionWords(fate),
       verdict: otherwise.verdict,
