@@ -131,11 +131,10 @@ function answerService({ service: name, columns }: Question & { readonly kind: '
   const ports = scene.side.ports.filter((port) => (shown.kind === 'dump' ? port.label : serviceName(port)) === name);
   if (ports.length === 0) return { kind: 'service', text, matrix: '', ways: [] };
   const matrix = traceMatrix(ports, scene);
-  const node = scene.side.nodeName;
   return {
     kind: 'service',
     text,
-    matrix: formatMatrix(matrix, node, { isColoured: true }),
+    matrix: formatMatrix(matrix, scene, { isColoured: true }),
     ways: waysOf(matrix, scene),
   };
 }
