@@ -18,8 +18,8 @@ import { drawWays } from '../../src/say/draw-way.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import { senderKinds } from '../../src/ask/trace/question.ts';
 import type { Scene } from '../../src/ask/trace/scene.ts';
-import { describeTrace } from '../../src/ask/trace/trace-words.ts';
-import { describeWay } from '../../src/ask/trace/way.ts';
+import { describeTrace } from '../../src/say/way/trace.ts';
+import { describeWay } from '../../src/say/way/way.ts';
 import { compare } from './compare.ts';
 import {
   allServices,

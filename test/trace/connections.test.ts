@@ -11,7 +11,7 @@ import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import type { Trace } from '../../src/ask/trace/question.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { linesUnder } from '../../src/say/trace-answer.ts';
-import { describeTrace } from '../../src/ask/trace/trace-words.ts';
+import { describeTrace } from '../../src/say/way/trace.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 
 const node = readFileSync(join(projectFolder, 'fixtures/connections/node.txt'), 'utf8');
