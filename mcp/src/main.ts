@@ -19,7 +19,7 @@ import { readConfigured } from './configured.ts';
 import { findingOf, refuseUse } from './refusals.ts';
 import { TextsBelow } from './texts-below.ts';
 import { parameterOf, parametersOf, tools, type Tool, type ToolAnswer } from './tools.ts';
-import { inFlags, inParameters } from './words.ts';
+import { inParameters } from './words.ts';
 
 const usage = `Usage: kpc-mcp <folder>
 
@@ -189,7 +189,7 @@ const allParameters = new Set(tools.flatMap((tool) => [...parametersOf(tool)]));
 /** The envelope in the words of the tool, the verdict first, then what it rests on. */
 function format(tool: Tool, given: Given, { findings, ...answered }: ToolAnswer): string {
   const parameters = tool.flags.length > 0 ? parametersOf(tool, 'dump' in given) : allParameters;
-  const said = inParameters({ ...answered, findings: findings.map(inFlags) }, { ...names, parameters });
+  const said = inParameters(findings, answered, { ...names, parameters });
   const { kpc, command, result, ...rest } = makeEnvelope({ command: `kpc ${tool.name}`, ...said });
   return JSON.stringify({ kpc, command, result, ...rest }, undefined, 1);
 }

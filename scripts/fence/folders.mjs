@@ -72,7 +72,17 @@ export const folders = {
     node: [],
   },
   'ask/describe': {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'ask/changes', 'dumps', 'snapshot', 'ask/diff'],
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy',
+      'base/findings',
+      'cluster',
+      'ask/changes',
+      'dumps',
+      'snapshot',
+      'ask/diff',
+    ],
     ...pure,
   },
   'ask/trace': {
@@ -84,7 +94,6 @@ export const folders = {
       'input',
       'packet',
       'cluster',
-      'dumps',
       'snapshot',
       'ask/diff',
       'ask/describe',

@@ -18,8 +18,8 @@ import { drawWays } from '../../src/say/draw-way.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import { senderKinds } from '../../src/ask/trace/question.ts';
 import type { Scene } from '../../src/ask/trace/scene.ts';
-import { describeTrace } from '../../src/ask/trace/trace-words.ts';
-import { describeWay } from '../../src/ask/trace/way.ts';
+import { describeTrace } from '../../src/say/way/trace.ts';
+import { describeWay } from '../../src/say/way/way.ts';
 import { compare } from './compare.ts';
 import {
   allServices,
@@ -131,11 +131,10 @@ function answerService({ service: name, columns }: Question & { readonly kind: '
   const ports = scene.side.ports.filter((port) => (shown.kind === 'dump' ? port.label : serviceName(port)) === name);
   if (ports.length === 0) return { kind: 'service', text, matrix: '', ways: [] };
   const matrix = traceMatrix(ports, scene);
-  const node = scene.side.nodeName;
   return {
     kind: 'service',
     text,
-    matrix: formatMatrix(matrix, node, { isColoured: true }),
+    matrix: formatMatrix(matrix, scene, { isColoured: true }),
     ways: waysOf(matrix, scene),
   };
 }
@@ -203,8 +202,7 @@ function answerPacket(
 
 function sentences(diagnostics: readonly Finding[], kind: Shown['kind']): string {
   return diagnostics
-    .map(wordsOf)
+    .map((each) => wordsOf(each, (words) => inPageWords(words, kind)))
     .flatMap(({ text, help }) => (help === undefined ? [text] : [text, help]))
-    .map((each) => inPageWords(each, kind))
     .join('\n');
 }

@@ -1,17 +1,17 @@
 import { compileLoaded } from '../../src/snapshot/open/compile.ts';
 import { loadTexts, type LoadOptions, type LoadedInputs } from '../../src/snapshot/open/load-texts.ts';
 import { readDumped, type DumpReading } from '../../src/ask/describe/read-dumped.ts';
-import { isError } from '../../src/base/findings/finding.ts';
+import { diagnose, isError } from '../../src/base/findings/finding.ts';
 import { holdsOutput } from '../../src/dumps/split-outputs.ts';
 import type { CompiledSnapshot, Snapshot } from '../../src/snapshot/snapshot.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { open } from '../../src/library/index.ts';
-import { diagnosticsOf } from '../../src/library/words.ts';
+import { sayFinding } from '../../src/say/words/said.ts';
 import { compileLike, optionsLike } from '../../src/snapshot/open/compile-like.ts';
 import type { Reading } from '../../src/snapshot/open/opened.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import type { Input, Problem } from './questions.ts';
-import { inPageWords, pageWords } from './words.ts';
+import { inPageWords } from './words.ts';
 
 /** An input that was read: what is wrong with it, and what it shows if no error forbids that. */
 export interface Loaded {
@@ -70,11 +70,7 @@ function readManifests(input: Input): Loaded {
 }
 
 function problemsOf(diagnostics: Reading['diagnostics'], kind: Shown['kind']): readonly Problem[] {
-  return diagnosticsOf(diagnostics, pageWords(kind)).map(({ text, help, ...each }) => ({
-    ...each,
-    text: inPageWords(text, kind),
-    ...(help === undefined ? {} : { help: inPageWords(help, kind) }),
-  }));
+  return diagnostics.map((each) => sayFinding(each, (words) => inPageWords(words, kind)));
 }
 
 function readDumpText({ text, beside }: Input): Loaded {
@@ -87,7 +83,10 @@ function readDumpText({ text, beside }: Input): Loaded {
   const named = beside === '' || isDump(beside) ? undefined : readCluster(beside);
   const side = named ? bare.namedBy(named.cluster, named.settings.release) : bare;
   const read = readDumped(side);
-  const notes = read.notes.map((note): Problem => ({ severity: 'note', text: inPageWords(note, 'dump') }));
+  const notes = problemsOf(
+    read.notes.map((note) => diagnose('reading', { problem: 'dump', ...note })),
+    'dump',
+  );
   const scene = sceneOf(side);
   return { kind: 'dump', nodes: [], problems: [...diagnostics, ...notes], shown: { kind: 'dump', read, scene } };
 }

@@ -15,7 +15,7 @@ const controls: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The words of the page: it has controls, and no command line. */
-export function pageWords(kind: ReadInput['kind']): CallerWords {
+function pageWords(kind: ReadInput['kind']): CallerWords {
   return {
     option: (name, isOff) => {
       const control = controls.get(name);

@@ -106,6 +106,11 @@ export function joinWords(words: readonly string[], conjunction: 'and' | 'or' = 
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
 }
 
+/** Ways to mend something, of which one is enough, on one line. */
+export function joinWays(ways: readonly string[]): string {
+  return ways.join(', or ');
+}
+
 /** The first lines, and how many more. A single further line is shown, since the count takes a line too. */
 export function cutLines<Line>(lines: readonly Line[], most: number, more: (words: string) => Line): readonly Line[] {
   if (lines.length <= most + 1) return lines;

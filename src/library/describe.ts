@@ -1,18 +1,20 @@
 import { count, printable } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { diagnose, type Finding } from '../base/findings/finding.ts';
+import type { DumpNote } from '../base/findings/files.ts';
+import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
 import { decompiledJson, serviceJson } from '../ask/describe/describe-json.ts';
 import { flowsJson } from '../ask/describe/describe-flows.ts';
 import { describeService } from '../ask/describe/describe-services.ts';
 import { describeServiceInWords, describeSharedInWords, descriptionLine } from '../ask/describe/describe-words.ts';
 import { findInDump, findSubject } from '../ask/describe/find-subject.ts';
-import { knowsServices, readDumped, readingJson, remarksJson } from '../ask/describe/read-dumped.ts';
+import { knowsServices, readDumped, readingJson, remarksJson, type DumpReading } from '../ask/describe/read-dumped.ts';
 import { formatRows, serviceRows, summarizeServices, type ServiceSummary } from '../ask/describe/service-table.ts';
 import { summarizeSide } from '../say/bundle-text.ts';
 import { formatDescription } from '../say/formats/description.ts';
 import { describeFoundPorts, formatDump, isPortAmong } from '../say/dump-text.ts';
 import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
+import { inOneLine } from '../say/words/words.ts';
 import type { describe as described, describedDump } from '../say/outputs/describe.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
@@ -153,14 +155,14 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
   const { output, limit, isColoured, width } = style;
   const read = readDumped(side);
   const { flows, nothing: lack } = read;
-  const notes = read.notes.map(asNote);
+  const notes = notesOf(read);
   const { ports: all, leftovers } = side.shown;
   if (what === undefined) {
     const hasLeftovers = describeLeftovers(leftovers).length > 0;
     const isFound =
       all.length > 0 || hasLeftovers || (flows !== undefined && knowsServices(side)) || side.log !== undefined;
     if (!isFound) return nothing(lack?.text ?? 'the dump shows no Service', notes, lack?.help);
-    const said = [...notes, ...(lack ? [asNote(lack.text)] : [])];
+    const said = [...notes, ...(lack ? [asNote({ note: 'no-service', text: lack.text })] : [])];
     if (output === 'json') return foundAsData(readingJson(read), said);
     return found(formatDump(read, { limit, rows: limit * rowsPerLine, width, isColoured }), said);
   }
@@ -179,8 +181,12 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
   return foundAsData(result, notes);
 }
 
-function asNote(text: string): Finding {
-  return diagnose('reading', { problem: 'dump', text });
+function notesOf({ notes }: DumpReading): readonly Finding[] {
+  return distinct(notes.map(asNote));
+}
+
+function asNote(note: DumpNote): Finding {
+  return diagnose('reading', { problem: 'dump', ...note });
 }
 
 /** A dump's Services as in `kpc describe --output json`, with notes. */
@@ -202,5 +208,5 @@ export function describeServices(side: Snapshot): readonly ServiceSummary[] | Du
 export function describeServices(side: Snapshot): readonly ServiceSummary[] | DumpDescription {
   if (side.kind !== 'dump') return summarizeServices(side);
   const read = readDumped(side);
-  return { ...readingJson(read), notes: read.notes };
+  return { ...readingJson(read), notes: notesOf(read).map(inOneLine) };
 }

@@ -1,6 +1,6 @@
 import type { Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
-import { findingsForPeople, sayFindings, type SaidFinding } from '../say/words/said.ts';
+import { findingsForPeople, sayFinding, type SaidFinding } from '../say/words/said.ts';
 import { modeFromWords as modeFrom } from '../kube-proxy/modes.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { flagKey } from '../settings/flag.ts';
@@ -35,12 +35,8 @@ export function callerWith(names: ReadonlySet<string>): CallerWords {
 const library = callerWith(options);
 
 /** Words them for the library, whose callers write options, not flags. */
-export function diagnosticsOf(diagnostics: readonly Finding[], caller: CallerWords = library): readonly SaidFinding[] {
-  return sayFindings(diagnostics).map((each) => ({
-    ...each,
-    text: nameOptions(each.text, caller),
-    ...(each.help === undefined ? {} : { help: nameOptions(each.help, caller) }),
-  }));
+export function diagnosticsOf(diagnostics: readonly Finding[]): readonly SaidFinding[] {
+  return diagnostics.map((each) => sayFinding(each, inOptions));
 }
 
 /** "name one with --proxy-mode" → "name one with proxyMode". */

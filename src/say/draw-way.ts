@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import type { WayInWords } from '../ask/trace/way.ts';
+import type { WayInWords } from './way/way.ts';
 import { escapeXml } from './formats/junit.ts';
 
 /** A picture of a way: who sends, what the packet passes on the node, and which endpoints it comes to. Units are pixels. */

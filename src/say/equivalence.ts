@@ -174,7 +174,7 @@ export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect
 
 function preparationLines(title: string, own: readonly Finding[]): readonly DescriptionLine[] {
   const rows = own
-    .map(wordsOf)
+    .map((each) => wordsOf(each))
     .flatMap(({ text, help = '' }) => [descriptionLine('plain', 1, text), descriptionLine('plain', 2, help)]);
   return rows.length === 0 ? [] : [descriptionLine('heading', 0, title), ...rows];
 }

@@ -1,4 +1,4 @@
-import { unplacedWords } from '../ask/trace/assumed-values.ts';
+import { unplacedWords } from './way/assumed-values.ts';
 import { count, joinWords, nameSome } from '../base/printable.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { groupBy } from '../cluster/grouping.ts';

@@ -18,13 +18,20 @@ import { ask } from '../ask/trace/ask.ts';
 import { findNamedPorts } from '../ask/trace/read-destination.ts';
 import { readSender } from '../ask/trace/read-sender.ts';
 import type { Scene } from '../ask/trace/scene.ts';
-import { describeTrace, listTraceLines, traceJson } from '../ask/trace/trace-words.ts';
-import { describeWay, type WayInWords } from '../ask/trace/way.ts';
+import { assumedLine } from './way/assumed-values.ts';
+import { connectionWords } from '../ask/trace/connection-words.ts';
+import { healthCheckWords, policyLines } from './way/notes.ts';
+import { reasonSentence, reasonWords } from '../ask/trace/reason-words.ts';
+import { assumedPlace, lackNote, lostWayWords } from '../ask/trace/stop-words.ts';
+import { describeTrace, listTraceLines, traceJson } from './way/trace.ts';
+import { describeWay, type WayInWords } from './way/way.ts';
 import { formatDescription, painter } from './formats/description.ts';
 import type { traced } from './outputs/trace.ts';
 import { fitRows, joinCells } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
+import { familyNames } from '../kernel/family.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { addressWords } from '../ask/diff/port-facts.ts';
 
@@ -75,10 +82,10 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
   if (wrong?.kind === 'wrong' && senders.every(({ kind }) => kind === 'wrong')) return [wrong.diagnostic];
   const matrix = traceMatrix(ports.value, scene, named);
   const text = (isColoured: boolean, width?: number): string => {
-    const table = formatMatrix(matrix, scene.side.nodeName, { isColoured, width });
+    const table = formatMatrix(matrix, scene, { isColoured, width });
     const { side } = scene;
     const mode = side.assumed?.mode ? [descriptionLine('dim', 1, `mode ${side.mode} ${unnamedMode}`)] : [];
-    const assumed = [...matrix.assumed, ...mode];
+    const assumed = [...assumedOfMatrix(matrix, side), ...mode];
     return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
   };
   return { json: { traces: matrixJson(matrix, scene) }, text, lacksTarget: false, ways: [] };
@@ -128,10 +135,12 @@ function requestJson({ ingress, routes, assumed, ...way }: IngressWay, { side: {
 
 /** A table of a Service's addresses and senders, cut to the width of a terminal if there is one. */
 export function formatMatrix(
-  { senders, cells, healthChecks, policies, doubts }: Matrix,
-  node: string,
+  matrix: Matrix,
+  scene: Scene,
   { isColoured, width = Infinity }: { readonly isColoured: boolean; readonly width?: number | undefined },
 ): string {
+  const { senders, cells } = matrix;
+  const { nodeName: node } = scene.side;
   const paint = painter(isColoured);
   const rows = groupBy(
     cells,
@@ -149,7 +158,53 @@ export function formatMatrix(
     row.map((cell, i) => (i === 0 ? cell : paint(fates[at]?.[i - 1]?.role ?? 'plain', cell))),
   );
   const told = legendOf([...senders, ...fates.flat().map(({ text }) => text)]).map((text) => paint('dim', text));
-  return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...healthChecks, ...policies, ...doubts, ...told].join('\n')}\n`;
+  return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...linesUnder(matrix, scene), ...told].join('\n')}\n`;
+}
+
+/** Sentences on health checks, on network policies that may refuse what arrives, and on what the table rests on. */
+export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
+  const { cells } = matrix;
+  const doubts = cells.flatMap((cell) => {
+    const { fate, target } = cell;
+    const connection = connectionWords(cell, scene);
+    return [
+      ...fate.reasons.map((each) => `unknown: ${reasonSentence(reasonWords(each, target.address.family, scene))}`),
+      ...(connection.isUndecided ? [`unsure: ${connection.reason}`] : []),
+    ];
+  });
+  const lost = cells.flatMap((cell) => lostWayWords(cell, scene) ?? []);
+  const places = cells.flatMap(({ fate, target }) => {
+    const place = assumedPlace(target, fate, scene);
+    return place === '' ? [] : [`${fate.verdict}${place}: none is assumed on this one`];
+  });
+  const lacks = cells.flatMap((cell) => lackNote(cell, scene) ?? []);
+  return [
+    ...healthCheckLines(matrix, scene),
+    ...policyLines(cells, scene),
+    ...new Set([...doubts, ...lost, ...places, ...lacks]),
+  ];
+}
+
+/** A line for each Service; one for each family where kube-proxy's answers differ. */
+function healthCheckLines({ healthChecks }: Matrix, { side }: Scene): readonly string[] {
+  const said = healthChecks.map((check) => ({ ...check, words: healthCheckWords(check, side) }));
+  return [...groupBy(said, ({ namespace, service }) => `${namespace}/${service}`).values()].flatMap((own) => {
+    const [words, ...others] = new Set(own.map((each) => each.words));
+    if (words !== undefined && others.length === 0) return [words];
+    return own.map((each) => `${each.words} (${familyNames[each.family]})`);
+  });
+}
+
+function assumedOfMatrix({ senders, cells, healthChecks }: Matrix, side: Snapshot): readonly DescriptionLine[] {
+  const values = [
+    side.nodeName,
+    ...(side.assumed?.clusterCIDRs ?? []),
+    ...senders,
+    ...cells.flatMap(({ target: { address, port } }) => [address.text, String(port)]),
+    ...cells.flatMap(({ fate }) => fate.endpoints.map(({ address }) => address.text)),
+    ...healthChecks.map(({ port }) => String(port)),
+  ];
+  return assumedLine(values, side);
 }
 
 /** What the words in the table mean, of those that it has. */
@@ -216,8 +271,9 @@ function knownInShort(fate: KnownFate): Pick<DescriptionLine, 'role' | 'text'> {
 }
 
 /** The cells as traces without their steps. Load balancers ask the health check before they send to an address. */
-function matrixJson({ cells, healthChecks }: Matrix, scene: Scene) {
-  return cells.map((cell) => {
+function matrixJson(matrix: Matrix, scene: Scene) {
+  const healthChecks = healthCheckLines(matrix, scene);
+  return matrix.cells.map((cell) => {
     const { kind, from: column } = cell;
     const { steps: _, notes = [], ...answer } = traceJson(cell, scene);
     const told = kind === addressWords['cluster-ip'] ? notes : [...notes, ...healthChecks];

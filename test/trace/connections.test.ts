@@ -10,7 +10,8 @@ import { connectionWords } from '../../src/ask/trace/connection-words.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import type { Trace } from '../../src/ask/trace/question.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
-import { describeTrace } from '../../src/ask/trace/trace-words.ts';
+import { linesUnder } from '../../src/say/trace-answer.ts';
+import { describeTrace } from '../../src/say/way/trace.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 
 const node = readFileSync(join(projectFolder, 'fixtures/connections/node.txt'), 'utf8');
@@ -689,7 +690,7 @@ describe('a rule that only the answer meets, and that nothing decides', () => {
     const words = describeTrace(found, scene);
     expect(words.isGood).toBe(false);
     expect(words.verdict).toContain(rule);
-    expect(traceMatrix(scene.side.ports, scene).doubts.join()).toContain(rule);
+    expect(linesUnder(traceMatrix(scene.side.ports, scene), scene).join()).toContain(rule);
   });
 
   test('of two endpoints, it concerns one', () => {

@@ -103,7 +103,7 @@ describe('a part of the rules of iptables', () => {
   test('describe notes it', async () => {
     const { stderr } = await runKpc(['describe', 'rules.txt'], { cwd });
     expect(stderr).toContain(
-      'note: nothing in the dump jumps from PREROUTING or OUTPUT to KUBE-SERVICES, so it is not known whether packets reach the rules there; add all of the output of iptables-save',
+      'note: nothing in the dump jumps from PREROUTING or OUTPUT to KUBE-SERVICES, so it is not known whether packets reach the rules there',
     );
     expect(stderr).not.toContain('restart kube-proxy');
   });

@@ -9,7 +9,7 @@ import { readDump } from '../../src/dumps/read-dump.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import { ask } from '../../src/ask/trace/ask.ts';
 import { holdingTests } from '../../src/say/packet-tests.ts';
-import { describeTrace, listTraceLines } from '../../src/ask/trace/trace-words.ts';
+import { describeTrace, listTraceLines } from '../../src/say/way/trace.ts';
 import { onOneNode, sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { resultOf } from '../support/printed-json.ts';
 

@@ -1,4 +1,5 @@
-import { count, joinWords } from '../../base/printable.ts';
+import { joinWords } from '../../base/printable.ts';
+import type { DumpNote } from '../../base/findings/files.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../../dumps/coverage.ts';
@@ -7,7 +8,6 @@ import { jumpsToOwn } from '../../dumps/rule-listings.ts';
 import { showsIptablesAsNft, type DumpedSnapshot, type Snapshot } from '../../snapshot/snapshot.ts';
 import { families } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
-import { portalChains } from '../../kube-proxy/chain-names.ts';
 import type { Evidence } from '../../kube-proxy/evidence.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
@@ -15,22 +15,13 @@ import { findFlows, flowsJson, type FlowFindings } from './describe-flows.ts';
 import type { FlowChange } from './flow-change.ts';
 import { dumpJson } from './describe-json.ts';
 import { logJson, modeOfLog } from './describe-log.ts';
-import {
-  dormantCause,
-  findLostJumps,
-  findUnshownJumps,
-  jumpCommand,
-  leadsToServices,
-  lostJumpCause,
-  unshownJumpWords,
-} from '../../snapshot/faults.ts';
+import { dormantCause, findLostJumps, findUnshownJumps, jumpCommand, leadsToServices } from '../../snapshot/faults.ts';
 
 /** What a dump shows of Services, and of the manifests' Services that name its contents. */
 export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
-  /** Sentences on what the reading assumes, and what the dump lacks. */
-  readonly notes: readonly string[];
+  readonly notes: readonly DumpNote[];
   /** Sentences on what was skipped. */
   readonly skipped: readonly string[];
   /** Says that no Service is shown, why, and what to add; undefined if anything is known about Services. */
@@ -62,19 +53,15 @@ export function flowsOfChange(from: Snapshot, to: Snapshot): FlowChange | undefi
   return readDumped(from.namedBy(to.cluster, to.settings.release)).flows?.change;
 }
 
-function jumpNotes(side: Snapshot, mode: ProxyMode): readonly string[] {
+function jumpNotes(side: Snapshot, mode: ProxyMode): readonly DumpNote[] {
   const lost = families.flatMap((family) => findLostJumps(side, mode, family));
   const unshown = findUnshownJumps(side, mode).filter(leadsToServices);
-  const notes = [
-    ...byTarget(lost).map(
-      ([{ to }, from]) =>
-        `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
-    ),
+  return [
+    ...byTarget(lost).map(([{ to }, from]) => ({ note: 'lost-jump', from, to }) as const),
     ...byTarget(unshown).map(
-      ([jump, from]) => `${unshownJumpWords({ ...jump, from })}; add all of the output of ${jumpCommand(jump)}`,
+      ([jump, from]) => ({ note: 'unshown-jump', from, to: jump.to, command: jumpCommand(jump) }) as const,
     ),
   ];
-  return [...new Set(notes)];
 }
 
 /** Jumps to one chain, with the names of the chains that lack them. */
@@ -107,42 +94,23 @@ export function remarksJson({ skipped }: Pick<DumpReading, 'skipped'>) {
 function notesOnDump(
   { shown: { mode, ports }, coverage, log, named }: DumpedSnapshot,
   evidence: readonly Evidence[],
-): readonly string[] {
-  const notes: string[] = [];
+): readonly DumpNote[] {
+  const notes: DumpNote[] = [];
   const isNamed = named !== undefined || log !== undefined;
   const said = log && modeOfLog(log);
-  if (said && mode && said !== mode) notes.push(differentModes(said, mode));
+  if (said && mode && said !== mode) notes.push({ note: 'two-modes', logged: said, shown: mode });
   const facts = mode && modeFacts[mode];
-  if (facts?.namesServices === 'none' && ports.some(({ service }) => service === undefined)) {
-    const which = isNamed ? 'Services that no manifest names are' : 'Services are';
-    const advice = isNamed ? '' : ': add manifests with -f to name them';
-    notes.push(`${which} shown by address, because the state of a node in ${facts.title} holds no names${advice}`);
-  }
+  if (mode && facts?.namesServices === 'none' && ports.some(({ service }) => service === undefined))
+    notes.push({ note: 'nameless', mode, isNamed });
   const doubtful = evidence.filter((each) => each === 'possible').length;
-  if (doubtful > 0) {
-    const advice = 'add the output of ipset save and ip -j addr to find out';
-    notes.push(`${doubtful} of the virtual servers may be another program's: ${advice}`);
-  }
+  if (doubtful > 0) notes.push({ note: 'doubtful-servers', servers: doubtful });
   const others = evidence.filter((each) => each === 'none').length;
-  if (others > 0) {
-    const why = "another program's, on addresses that are neither on kube-ipvs0 nor in kube-proxy's sets";
-    notes.push(`${count(others, 'virtual server')} left out: ${why}`);
-  }
-  if (facts && facts.kinds.has('proxyPorts') && !coverage.proxyPorts) {
-    notes.push(
-      `in ${facts.title}, ${portalChains} lead to ports where kube-proxy itself takes connections: no rule shows the endpoints`,
-    );
-  }
+  if (others > 0) notes.push({ note: 'foreign-servers', servers: others });
+  if (mode && facts?.kinds.has('proxyPorts') && !coverage.proxyPorts) notes.push({ note: 'proxy-ports', mode });
   // Manifests beside a listing of flows alone show which Services there are.
-  const lacking = missingFiles(mode, coverage);
-  if (lacking.length > 0 && (mode !== undefined || !isNamed)) {
-    notes.push(`the dump does not hold all of ${lacking.join(', ')}: there may be more Services`);
-  }
+  const lacks = missingFiles(mode, coverage);
+  if (lacks.length > 0 && (mode !== undefined || !isNamed)) notes.push({ note: 'incomplete', lacks });
   return notes;
-}
-
-function differentModes(said: ProxyMode, shown: ProxyMode): string {
-  return `the log is of kube-proxy in ${modeFacts[said].title}, and the dump shows ${modeFacts[shown].title}: they are of two nodes or times`;
 }
 
 /** The tools that print a mode's Services, except those whose whole output the dump has. */

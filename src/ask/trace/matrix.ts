@@ -1,9 +1,7 @@
-import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { addressWords } from '../diff/port-facts.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
-import { familyNames } from '../../kernel/family.ts';
 import type { Value } from '../../kernel/nftables/table.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
@@ -11,12 +9,6 @@ import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
 import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { unknownOwn, type PacketProtocol } from '../../packet/packet.ts';
-import type { DescriptionLine } from '../describe/describe-words.ts';
-import { lostWayWords, assumedPlace, lackNote } from './stop-words.ts';
-import { connectionWords } from './connection-words.ts';
-import { reasonSentence, reasonWords } from './reason-words.ts';
-import { assumedLine } from './assumed-values.ts';
-import { healthCheckWords, policyLines } from './notes.ts';
 import { packetOf } from './ask.ts';
 import { readSender, type NamedSender } from './read-sender.ts';
 import { senderKinds, type Trace } from './question.ts';
@@ -28,17 +20,7 @@ export interface Matrix {
   readonly senders: readonly string[];
   /** By address, then by sender. A sender without an address of that family has no cell. */
   readonly cells: readonly MatrixCell[];
-  /** Sentences about the Service's health checks. */
-  readonly healthChecks: readonly string[];
-  /**
-   * Why packets have an unknown end and what settles it, why they miss existing rules, what depends on assumed Pods, and why
-   * there are no endpoints.
-   */
-  readonly doubts: readonly string[];
-  /** Sentences on network policies that may refuse what arrives. */
-  readonly policies: readonly string[];
-  /** The values here that kpc chose because the input lacks them. */
-  readonly assumed: readonly DescriptionLine[];
+  readonly healthChecks: readonly ServiceHealthCheck[];
 }
 
 interface MatrixCell extends Trace {
@@ -77,46 +59,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   const healthChecks = (scene.side.cluster?.healthChecks ?? []).filter(({ namespace, service }) =>
     services.has(`${namespace}/${service}`),
   );
-  const values = [
-    scene.side.nodeName,
-    ...(scene.side.assumed?.clusterCIDRs ?? []),
-    ...names,
-    ...cells.flatMap(({ target: { address, port } }) => [address.text, String(port)]),
-    ...cells.flatMap(({ fate }) => fate.endpoints.map(({ address }) => address.text)),
-    ...healthChecks.map(({ port }) => String(port)),
-  ];
-  const doubts = cells.flatMap((cell) => {
-    const { fate, target } = cell;
-    const { isUndecided, reason } = connectionWords(cell, scene);
-    return [
-      ...fate.reasons.map((each) => `unknown: ${reasonSentence(reasonWords(each, target.address.family, scene))}`),
-      ...(isUndecided ? [`unsure: ${reason}`] : []),
-    ];
-  });
-  const places = cells.flatMap(({ fate, target }) => {
-    const place = assumedPlace(target, fate, scene);
-    return place === '' ? [] : [`${fate.verdict}${place}: none is assumed on this one`];
-  });
-  const lacks = cells.flatMap((cell) => lackNote(cell, scene) ?? []);
-  const lost = cells.flatMap((cell) => lostWayWords(cell, scene) ?? []);
-  return {
-    senders: names,
-    cells,
-    healthChecks: healthCheckLines(healthChecks, scene.side),
-    policies: policyLines(cells, scene),
-    doubts: [...new Set([...doubts, ...lost, ...places, ...lacks])],
-    assumed: assumedLine(values, scene.side),
-  };
-}
-
-/** A line for each Service; one for each family where kube-proxy's answers differ. */
-function healthCheckLines(checks: readonly ServiceHealthCheck[], side: Snapshot): readonly string[] {
-  const said = checks.map((check) => ({ ...check, words: healthCheckWords(check, side) }));
-  return [...groupBy(said, ({ namespace, service }) => `${namespace}/${service}`).values()].flatMap((own) => {
-    const [words, ...others] = new Set(own.map((each) => each.words));
-    if (words !== undefined && others.length === 0) return [words];
-    return own.map((each) => `${each.words} (${familyNames[each.family]})`);
-  });
+  return { senders: names, cells, healthChecks };
 }
 
 /** The addresses at which a dump's rules serve a node port, if the rules name them. */

@@ -1,4 +1,4 @@
-import { joinWords, shellWord } from '../../base/printable.ts';
+import { joinWays, joinWords, shellWord } from '../../base/printable.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatNftRule } from '../../kernel/nftables/format.ts';
@@ -15,8 +15,8 @@ export interface ReasonInWords {
   readonly kind: Reason['kind'];
   /** A clause: "the dump lacks the output of ipset save". */
   readonly text: string;
-  /** What to do, as an imperative: "add the output of ipset save". */
-  readonly settle: string;
+  /** What to do, as imperatives: "add the output of ipset save". One of them is enough. */
+  readonly settle: readonly string[];
   /** The command or flag that settles it, for programs. */
   readonly command: string | undefined;
 }
@@ -26,31 +26,33 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
   switch (kind) {
     case 'missing-listing': {
       const { text, command, settle } = missingWords(reason.missing, family, scene);
-      return { kind, text, command, settle: settle ?? `add the output of ${command}` };
+      return { kind, text, command, settle: settle ?? [`add the output of ${command}`] };
     }
     case 'missing-flag':
       return { kind, ...missingFlagWords(reason, scene) };
     case 'unread-rule': {
       const { text, rule } = reason;
       if (!rule) {
-        const settle = 'check on the node what it does with this packet';
+        const settle = ['check on the node what it does with this packet'];
         return { kind, text: `kpc could not read all of ${text}`, settle, command: undefined };
       }
       // iptables' own listing shows all that it keeps in nftables.
       const command = savingCommands[family];
-      const answer = text.startsWith('xt ') ? { settle: `add the output of ${command}`, command } : watch(rule, family);
+      const answer = text.startsWith('xt ')
+        ? { settle: [`add the output of ${command}`], command }
+        : watch(rule, family);
       return { kind, text: `kpc does not read a rule: ${whereOf(rule)}: ${ruleText(rule)}`, ...answer };
     }
     case 'unread-value': {
       const where = reason.rule ? ` in ${whereOf(reason.rule)}` : '';
-      const answer = reason.rule ? watch(reason.rule, family) : { settle: 'check what it means', command: undefined };
+      const answer = reason.rule ? watch(reason.rule, family) : { settle: ['check what it means'], command: undefined };
       return { kind, text: `kpc does not understand ${reason.text}${where}`, ...answer };
     }
     case 'unknown-order':
       return {
         kind,
         text: `${joinWords(reason.chains, 'and')} have the same hook and priority, so the last one registered sees packets first`,
-        settle: 'add the output of nft list ruleset in one piece, or look at nft list hooks on the node',
+        settle: ['add the output of nft list ruleset in one piece', 'look at nft list hooks on the node'],
         command: 'nft list hooks',
       };
     case 'circumstance': {
@@ -62,7 +64,7 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
       return {
         kind,
         text: 'the rules branch into more ways than kpc follows, or never end',
-        settle: 'follow them on the node with nft monitor trace',
+        settle: ['follow them on the node with nft monitor trace'],
         command: 'nft monitor trace',
       };
   }
@@ -75,9 +77,9 @@ function unshown({
   readonly of: Circumstance;
   readonly text: string;
 }): Pick<ReasonInWords, 'settle' | 'command'> {
-  if (of !== 'bridge-port') return { settle: 'no listing shows it', command: undefined };
+  if (of !== 'bridge-port') return { settle: ['no listing shows it'], command: undefined };
   const command = `bridge fdb show br ${shellWord(text)}`;
-  return { settle: `look for them on the node in ${command} and bridge vlan`, command };
+  return { settle: [`look for them on the node in ${command} and bridge vlan`], command };
 }
 
 const savingCommands: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
@@ -87,13 +89,13 @@ function watch({ tool, table, chain }: RuleStep, family: Family): Pick<ReasonInW
   const command =
     tool === 'iptables' ? `${listCommands[family]} -t ${table} -vnL ${shellWord(chain)}` : 'nft monitor trace';
   const shows = tool === 'iptables' ? `its counter in ${command}` : command;
-  return { settle: `${shows} shows on the node whether it matches`, command };
+  return { settle: [`${shows} shows on the node whether it matches`], command };
 }
 
 const listCommands: { readonly [F in Family]: string } = { ipv4: 'iptables', ipv6: 'ip6tables' };
 
 export function reasonSentence({ text, settle }: ReasonInWords): string {
-  return `${text}; ${settle}`;
+  return `${text}; ${joinWays(settle)}`;
 }
 
 const circumstances: { readonly [C in Circumstance]: string } = {
@@ -112,13 +114,13 @@ const circumstances: { readonly [C in Circumstance]: string } = {
 interface MissingInWords {
   readonly text: string;
   readonly command: string;
-  readonly settle?: string;
+  readonly settle?: readonly string[];
 }
 
 const unreadRanges: MissingInWords = {
   text: 'the ServiceCIDRs of the cluster could not be read, but kube-proxy drops packets to their unused cluster IPs',
   command: 'kubectl get servicecidrs',
-  settle: 'name their networks with --service-cluster-ip-range',
+  settle: ['name their networks with --service-cluster-ip-range'],
 };
 
 function missingWords(missing: Missing, family: Family, { side }: Scene): MissingInWords {
@@ -135,7 +137,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
     case 'chain':
     case 'policy': {
       const command = jumpCommand({ tool: 'iptables', ...missing, family });
-      return { text: unshownWords(missing), command, settle: `add all of the output of ${command}` };
+      return { text: unshownWords(missing), command, settle: [`add all of the output of ${command}`] };
     }
     case 'virtual-servers':
       return serverWords(missing.unlisted);
@@ -158,7 +160,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       const { text } = missing.address;
       const command = `ip route get ${text}`;
       const leaves = `a rule matches the interface by which packets to ${text} leave`;
-      return { text: leaves, command, settle: `${command} on the node shows it` };
+      return { text: leaves, command, settle: [`${command} on the node shows it`] };
     }
     case 'routes':
       return routesWords(missing, side);
@@ -187,7 +189,7 @@ function routesWords(
     side.kind === 'dump'
       ? `add the output of ${command} and ${ip} rule`
       : `ask a dump of the node, with the output of ${command}`;
-  return { text, command, settle };
+  return { text, command, settle: [settle] };
 }
 
 function unshownWords(missing: Missing & { readonly kind: 'jump' | 'chain' | 'policy' }): string {
@@ -210,14 +212,14 @@ function missingTablesWords(
   if (tables.length === tableNames.length) {
     const isShown = Object.values(side.state.iptables[family] ?? {}).some((chains) => chains.size > 0);
     return isShown
-      ? { text: `the dump lacks a part of the output of ${command}`, command, settle: 'add all of it' }
+      ? { text: `the dump lacks a part of the output of ${command}`, command, settle: ['add all of it'] }
       : listing(command);
   }
   const those = `${tables.length === 1 ? 'table' : 'tables'} ${joinWords(tables)} of ${familyNames[family]}`;
   return {
     text: `the dump lacks ${those}, which may drop, refuse or redirect the packet`,
     command,
-    settle: `add the output of ${command} without -t`,
+    settle: [`add the output of ${command} without -t`],
   };
 }
 
@@ -225,35 +227,35 @@ function serverWords(unlisted: string | undefined): MissingInWords {
   const command = 'ipvsadm -Sn';
   return unlisted === undefined
     ? listing(command)
-    : { text: unlisted, command, settle: `add all of the output of ${command}` };
+    : { text: unlisted, command, settle: [`add all of the output of ${command}`] };
 }
 
 function sliceWords(service: string): MissingInWords {
   const command = 'kubectl get endpointslices -A -o yaml';
-  return { text: `the input holds no EndpointSlices of ${service}`, command, settle: `add ${command}` };
+  return { text: `the input holds no EndpointSlices of ${service}`, command, settle: [`add ${command}`] };
 }
 
 function bridgeWords(command: string): MissingInWords {
   return {
     text: 'a TCP reset does not pass NAT on its way back if the packet came over a bridge: the sender is then not refused, but times out',
     command,
-    settle: `add the output of ${command} and ip -d -j addr`,
+    settle: [`add the output of ${command} and ip -d -j addr`],
   };
 }
 
 function listing(command: string): MissingInWords {
-  return { text: `the dump lacks the output of ${command}`, command, settle: 'add it' };
+  return { text: `the dump lacks the output of ${command}`, command, settle: ['add it'] };
 }
 
 function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
   const command = 'ip addr';
-  if (kind === 'dump') return { command, settle: 'add the output of ip addr, or name it with --host-addresses' };
+  if (kind === 'dump') return { command, settle: ['add the output of ip addr', 'name it with --host-addresses'] };
   // Of two sides that are read apart, no command takes all Nodes.
   if (nodeName === '' && objects.nodes.length > 1)
-    return { command: '--node', settle: 'name one of the Nodes with --node' };
+    return { command: '--node', settle: ['name one of the Nodes with --node'] };
   // A difference is traced without the objects of its sides: there may be a Node that is not named.
   const which = nodeName === '' ? 'name the Node with --node, and add it if the input lacks it' : 'add the Node';
-  return { command, settle: `${which}, or name the output of ip -j addr with --host-addresses` };
+  return { command, settle: [which, 'name the output of ip -j addr with --host-addresses'] };
 }
 
 function missingFlagWords(
@@ -265,7 +267,7 @@ function missingFlagWords(
     const command = `ip route get ${reason.to.text}`;
     return {
       text: `a rule distinguishes between the node's own addresses, and its routes choose one${where}`,
-      settle: `${command} on the node shows it: name it with --from, such as --from ${reason.such.text}`,
+      settle: [`${command} on the node shows it: name it with --from, such as --from ${reason.such.text}`],
       command,
     };
   }
@@ -273,7 +275,7 @@ function missingFlagWords(
   if (reason.such !== undefined && !reason.rule) {
     return {
       text: 'the packet may arrive by several links of the node, but not all lead to the same end',
-      settle: `name it with --in-interface, such as --in-interface ${reason.such}`,
+      settle: [`name it with --in-interface, such as --in-interface ${reason.such}`],
       command: `--in-interface ${reason.such}`,
     };
   }
@@ -281,7 +283,7 @@ function missingFlagWords(
   const named = side.kind === 'dump' && outer ? outer.name : 'eth0';
   return {
     text: `a rule matches the interface where the packet arrives${where}`,
-    settle: `name it with --in-interface, such as --in-interface ${named}`,
+    settle: [`name it with --in-interface, such as --in-interface ${named}`],
     command: `--in-interface ${named}`,
   };
 }

@@ -1,3 +1,4 @@
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Bounded } from '../bounds.ts';
 import {
   row,
@@ -11,6 +12,24 @@ import {
   type Numbers,
   type Lists,
 } from './rows.ts';
+
+/** What a dump lacks, and what its reading assumes. */
+export type DumpNote = By<
+  'note',
+  {
+    /** `from`: the chains that lack it. */
+    'lost-jump': Strings<'from' | 'to'>;
+    'unshown-jump': Strings<'from' | 'to' | 'command'>;
+    'two-modes': { readonly logged: ProxyMode; readonly shown: ProxyMode };
+    /** `isNamed`: manifests or a log name other Services. */
+    nameless: { readonly mode: ProxyMode; readonly isNamed: boolean };
+    'doubtful-servers': Numbers<'servers'>;
+    'foreign-servers': Numbers<'servers'>;
+    'proxy-ports': { readonly mode: ProxyMode };
+    incomplete: Lists<'lacks'>;
+    'no-service': Strings<'text'>;
+  }
+>;
 
 export interface UnrenderedTemplate {
   /** How many templates the chart or folder has; this is the first. */
@@ -116,7 +135,7 @@ export const fileFindings = {
     'stray-lines': Numbers<'lines'>;
   }>('note'),
   reading: byProblem<{
-    dump: Strings<'text'>;
+    dump: DumpNote;
     'may-hold-more': Strings<'file'>;
     'manifests-left-out': { readonly error: Cited };
     'follows-release': Strings<'release'>;

@@ -34,12 +34,12 @@ const oneOfTwo = 'leave out one of the two';
 const asTable = 'write --from and --to instead of --all';
 
 /** What the other flag does, and what to write. */
-const idleBeside: Readonly<Record<IdleBeside, readonly [does: string, help: string]>> = {
+const idleBeside: Readonly<Record<IdleBeside, readonly [does: string, ...ways: readonly string[]]>> = {
   'whole-lists': ['prints whole lists', leaveOut],
   'always-rules': ['always shows them', leaveOut],
   table: ['asks for a table, not for one packet', asTable],
   'each-protocol': ['asks each port by its own protocol', asTable],
-  'own-packets': ["sends the node's own packets, which arrive by no interface", 'leave it out, or name another sender'],
+  'own-packets': ["sends the node's own packets, which arrive by no interface", 'leave it out', 'name another sender'],
   'all-nodes': ['asks for all nodes', oneOfTwo],
   'mode-twice': ['names the mode, too', oneOfTwo],
   'prints-tests': ['prints tests, not results', leaveOut],
@@ -65,8 +65,8 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'other-node':
       return `${names} ${because.node}: ${because.path} is a bundle of ${because.of || 'no node'}`;
     case 'beside': {
-      const [does, help] = idleBeside[because.why];
-      return [`${names}: ${because.beside} ${does}`, help];
+      const [does, ...ways] = idleBeside[because.why];
+      return [`${names}: ${because.beside} ${does}`, ...ways];
     }
     case 'own-addresses':
       return `${names}: a bundle has its own addresses`;
@@ -111,7 +111,7 @@ export const callWords: WordsOf<typeof callFindings> = {
       'no manifests are named',
       `write "kpc describe ${shellWord(what)} -f FILE", with - for stdin`,
     ],
-    'no-tests': ['no tests are named', 'name a file of expectations, or write one with --init'],
+    'no-tests': ['no tests are named', 'name a file of expectations', 'write one with --init'],
     'nothing-to-test': [
       "nothing to test: the input determines no packet's outcome",
       'add the output of kubectl get services,endpointslices,nodes -A -o yaml',
@@ -159,7 +159,8 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     'empty-shard': ({ shard }) => [
       `no node of the input is in shard ${shard}, so --check compared nothing`,
-      'use fewer shards, or check all nodes at once',
+      'use fewer shards',
+      'check all nodes at once',
     ],
     'stdin-of-two-sides': 'only one side can be read from stdin',
     'stdin-of-cluster': ['--cluster replaces standard input', 'leave out the -'],
@@ -190,7 +191,8 @@ export const callWords: WordsOf<typeof callFindings> = {
       `there is no ${file} in mode ${mode}${families.length === 0 ? '' : ` for ${families.join(' and ')}`}`,
     'replaces-real': ({ folder }) => [
       `${folder} is a bundle without assumptions, which --assume would replace`,
-      'name another folder with -o, or remove that bundle first',
+      'name another folder with -o',
+      'remove that bundle first',
     ],
     folder: ({ wrong }) => describeFolderProblem(wrong),
     'no-bundle': ({ folder, problems }) => [
@@ -217,7 +219,8 @@ export const callWords: WordsOf<typeof callFindings> = {
         : [`${path} leads out of this repository`, 'name a folder in it, without a link'],
     'unsafe-name': ({ path }) => [
       `a workflow cannot hold the name ${quotePrintable(path)}`,
-      'rename it, or leave out --github',
+      'rename it',
+      'leave out --github',
     ],
 
     'program-failed': ({ call, tool, said, how, limit }) =>

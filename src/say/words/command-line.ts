@@ -67,7 +67,8 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
   'bad-kpc-yaml': byCase('problem', {
     'link-outside': [
       'a link to something outside the repository',
-      'name that file with --kpc-yaml, or leave it out with --kpc-yaml none',
+      'name that file with --kpc-yaml',
+      'leave it out with --kpc-yaml none',
     ],
     'several-documents': ['kpc.yaml holds several documents', 'keep one of them'],
 
@@ -151,7 +152,8 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     'port-range': ({ to }) => [`${to} has no valid port`, 'write a port from 1 to 65535'],
     unread: ({ what, kinds }) => [
       `${what} cannot be looked up: kpc could not read ${joinWords(kinds)} of this cluster`,
-      'get the right to list these in all namespaces, or ask about addresses and Services',
+      'get the right to list these in all namespaces',
+      'ask about addresses and Services',
     ],
     'no-endpoint': ({ name, near }) => [
       `${name} is neither address:port nor a Pod of the input`,
@@ -163,7 +165,8 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     ],
     'no-node-named': ({ nodes }) => [
       `the input has ${nodes} Nodes, but none is named`,
-      'name one with --node, or use --all-nodes',
+      'name one with --node',
+      'use --all-nodes',
     ],
     'no-address-for': ({ sender }) => [
       `no address for ${sender}: the input names no network for it`,

@@ -10,25 +10,50 @@ import {
 } from '../../base/printable.ts';
 import { adviseOnOddSpace } from '../../base/odd-texts.ts';
 import { describeBound } from '../../base/bounds.ts';
+import { portalChains } from '../../kube-proxy/chain-names.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import { lostJumpCause, unshownJumpWords } from '../../snapshot/faults.ts';
 import { byCase, type Words, type WordsOf } from './rows.ts';
-import type { UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
+import type { DumpNote, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
 
 function describeTemplate(details: UnrenderedTemplate): Words {
   const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
-  const others = folder === undefined || isLeftOut ? '' : `, or leave it out with --exclude ${exclude ?? 'PATTERN'}`;
+  const others = folder === undefined || isLeftOut ? undefined : `leave it out with --exclude ${exclude ?? 'PATTERN'}`;
   const how =
     render === undefined
       ? `with the program that fills in such templates, and pipe its output into "${into}"`
       : `as with "${render} | ${into}"`;
-  const help = `render it first, ${how}${others}`;
+  const ways = [`render it first, ${how}`, others];
   if (chart !== undefined)
     return [
       `${number === 1 ? 'a Helm template' : `the first of ${number} Helm templates`} in the chart ${chart}`,
-      help,
+      ...ways,
     ];
   const more = number === 1 ? '' : ` (as in ${count(number - 1, 'more file')} of ${folder ?? 'the input'})`;
-  return [`${quote(mark)} is part of an unrendered template${more}`, help];
+  return [`${quote(mark)} is part of an unrendered template${more}`, ...ways];
 }
+
+const dumpNote = byCase<'note', DumpNote>('note', {
+  'lost-jump': ({ from, to }) =>
+    `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
+  'unshown-jump': ({ command, ...jump }) => [unshownJumpWords(jump), `add all of the output of ${command}`],
+  'two-modes': ({ logged, shown }) =>
+    `the log is of kube-proxy in ${modeFacts[logged].title}, and the dump shows ${modeFacts[shown].title}: they are of two nodes or times`,
+  nameless: ({ mode, isNamed }) => [
+    `${isNamed ? 'Services that no manifest names are' : 'Services are'} shown by address, because the state of a node in ${modeFacts[mode].title} holds no names`,
+    isNamed ? undefined : 'add manifests with -f to name them',
+  ],
+  'doubtful-servers': ({ servers }) => [
+    `${servers} of the virtual servers may be another program's`,
+    'add the output of ipset save and ip -j addr to find out',
+  ],
+  'foreign-servers': ({ servers }) =>
+    `${count(servers, 'virtual server')} left out: another program's, on addresses that are neither on kube-ipvs0 nor in kube-proxy's sets`,
+  'proxy-ports': ({ mode }) =>
+    `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself takes connections: no rule shows the endpoints`,
+  incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}: there may be more Services`,
+  'no-service': ({ text }) => text,
+});
 
 /** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
 export const fileWords: WordsOf<typeof fileFindings> = {
@@ -39,7 +64,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'not-rendered': byCase('problem', {
     nothing: [
       '--render: no input is a chart or a kustomization',
-      'name a folder with a Chart.yaml or a kustomization.yaml, or leave out --render',
+      'name a folder with a Chart.yaml or a kustomization.yaml',
+      'leave out --render',
     ],
     'idle-values': ['--render-values: no input is a chart', 'remove it'],
     'no-program': ({ tool, pipe }) => [`there is no ${tool} on the PATH`, `where it is, run: ${pipe}`],
@@ -94,14 +120,16 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     pattern: ['no such file or folder; kpc expands no patterns', 'name the folder, or each file with an -f of its own'],
     'link-outside': ({ folder }) => [
       `a link to something outside ${folder}`,
-      'pass its target with -f as well, or leave it out with --exclude PATTERN',
+      'pass its target with -f as well',
+      'leave it out with --exclude PATTERN',
     ],
     'broken-link': ['broken link: its target is missing', 'fix or remove it'],
     missing: 'there is no such file or folder',
     'no-text': ({ what }) => [`the file is ${what}`, 'name YAML or JSON in UTF-8'],
     'no-git': [
       'no such file; to read a git revision, kpc needs git, which is not installed',
-      'install git, or check the revision out and name its folder',
+      'install git',
+      'check the revision out and name its folder',
     ],
 
     'no-repository': ({ said }) => [
@@ -165,7 +193,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'yaml-tab': ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
   'bad-bundle': ({ path, problem }) => [`${path}: ${problem}`, 'compile it again with "kpc compile"'],
   reading: byCase('problem', {
-    dump: ({ text }) => text,
+    dump: dumpNote,
     'may-hold-more': ({ file }) => `${file} may hold more than kpc could read of it`,
     'manifests-left-out': ({ error }, say) => `left out its manifests: ${say(error).text}`,
     'follows-release': ({ release }) => `follows the kube-proxy of Kubernetes ${release}`,
@@ -177,7 +205,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'taken-as-other': ({ text }) => text,
     'skipped-on-both': ({ services }) => [
       `not compared, because they have no cluster IP yet and kube-proxy skips them on both sides: ${nameSome(services)}`,
-      'leave out --no-assume, or choose cluster IPs with --service-cluster-ip-range',
+      'leave out --no-assume',
+      'choose cluster IPs with --service-cluster-ip-range',
     ],
     untested: ({ leftOut }) => [
       `left out, because some packets to them have an unknown outcome: ${nameSome(leftOut)}`,
@@ -205,17 +234,20 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   }),
   'nodes-folder': ({ path, example, of }) => [
     `${path} holds the ${of} of several nodes`,
-    `name the folder of one node, such as ${example}${of === 'bundles' ? ', or the node with --node' : ''}`,
+    `name the folder of one node, such as ${example}`,
+    of === 'bundles' ? 'name the node with --node' : undefined,
   ],
   'no-manifests': ({ path, what, beside }) =>
     beside === undefined
       ? [
           `${path} is a ${what}, not manifests: it cannot be compiled`,
-          `look at it with kpc describe -f ${shellWord(path)}, or compare it with kpc diff`,
+          `look at it with kpc describe -f ${shellWord(path)}`,
+          'compare it with kpc diff',
         ]
       : [
           `${path} is a ${what}, which cannot be combined with ${beside}`,
-          `look at the ${what} by itself, or compare the two with kpc diff`,
+          `look at the ${what} by itself`,
+          'compare the two with kpc diff',
         ],
   'nothing-to-check': byCase('problem', {
     missing: ({ folder }) => [
@@ -224,7 +256,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     ],
     'no-bundle': ({ folder }) => [
       `--check ${folder}: kpc compile wrote no bundle and no golden there`,
-      'name another folder, or write one with -o or --golden',
+      'name another folder',
+      'write one with -o or --golden',
     ],
     revision: ({ folder }) => [
       `--check ${folder}: the nodes of a git revision are compared one by one`,
@@ -236,7 +269,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     ],
     fleet: ({ folder, example }) => [
       `--check ${folder}: it holds the bundles of many nodes`,
-      `use --all-nodes, or name one of them, such as ${example}`,
+      'use --all-nodes',
+      `name one of them, such as ${example}`,
     ],
   }),
   'second-listing': ({ output, differences }) => [

@@ -50,7 +50,8 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   'local-without-endpoint': byCase('traffic', {
     internal: ({ service, ...nodes }) => [
       `${service}: internalTrafficPolicy is Local, but it has no endpoint ${onNone(nodes)}, so Pods there cannot reach it`,
-      'run an endpoint on every node (DaemonSet), or use trafficDistribution: PreferSameNode instead',
+      'run an endpoint on every node (DaemonSet)',
+      'use trafficDistribution: PreferSameNode instead',
     ],
     'internal-tainted': ({ service, ...nodes }) => [
       `${service}: internalTrafficPolicy is Local, but it has no endpoint ${onNodes(nodes)} (taints keep most Pods off), so Pods there cannot reach it`,
@@ -58,19 +59,23 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     ],
     'internal-few': ({ service, pods, among }) => [
       `${service}: internalTrafficPolicy is Local, but it has only ${count(pods, 'Pod')} for ${formatCount(among)} nodes: Pods on nodes without one cannot reach it`,
-      'run an endpoint on every node (DaemonSet), or use trafficDistribution: PreferSameNode instead',
+      'run an endpoint on every node (DaemonSet)',
+      'use trafficDistribution: PreferSameNode instead',
     ],
     external: ({ service, way, ...nodes }) => [
       `${service}: externalTrafficPolicy is Local, but it has no endpoint ${onNone(nodes)}, so clients of ${way} there reach nothing`,
-      'send clients only to nodes that have an endpoint, as a load balancer does with the health check port, or use externalTrafficPolicy: Cluster',
+      'send clients only to nodes that have an endpoint, as a load balancer does with the health check port',
+      'use externalTrafficPolicy: Cluster',
     ],
     unplaced: ({ service, way }) => [
       `${service}: externalTrafficPolicy is Local, but its EndpointSlices name no node, so every node drops packets of clients to its ${way}`,
-      'add nodeName to each endpoint, or use externalTrafficPolicy: Cluster',
+      'add nodeName to each endpoint',
+      'use externalTrafficPolicy: Cluster',
     ],
     unsteered: ({ service }) => [
       `${service}: externalTrafficPolicy is Local, but clients of its node port cannot tell which nodes have an endpoint, and nodes without one do not answer`,
-      'use type LoadBalancer (it has a health check port) or externalTrafficPolicy: Cluster, or run an endpoint on every node',
+      'use type LoadBalancer (it has a health check port) or externalTrafficPolicy: Cluster',
+      'run an endpoint on every node',
     ],
   }),
   'undetected-pods': ({ service, address, lacks, ...nodes }) => [
@@ -82,19 +87,23 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   },
   'family-without-endpoints': ({ service, address, other }) => [
     `${service} refuses connections to ${address}: its endpoints have only ${familyNames[other]} addresses`,
-    'run dual-stack Pods, or set ipFamilyPolicy: SingleStack',
+    'run dual-stack Pods',
+    'set ipFamilyPolicy: SingleStack',
   ],
   'unserved-address': ({ service, address, family }) => [
     `${service} has no ${familyNames[family]} cluster IP, so kube-proxy programs nothing for its address ${address}`,
-    'add the family to ipFamilies with ipFamilyPolicy: PreferDualStack, or remove the address',
+    'add the family to ipFamilies with ipFamilyPolicy: PreferDualStack',
+    'remove the address',
   ],
   'headless-addresses': ({ service, addresses }) => [
     `${service} is headless (clusterIP: None), so kube-proxy programs nothing for ${nameSome(addresses)}`,
-    'remove clusterIP: None, or remove the addresses',
+    'remove clusterIP: None',
+    'remove the addresses',
   ],
   'headless-port': ({ service, port, target, owner }) => [
     `${service} is headless, so its port ${port} is not mapped to ${target}: clients reach ${owner} on port ${port}, which no container lists`,
-    `use port ${target} in clients, or give the Service a cluster IP`,
+    `use port ${target} in clients`,
+    'give the Service a cluster IP',
   ],
   'undeclared-port': ({ service, port, owner, ports }) => [
     `${service}: no container that it selects lists the target port ${port}; ${owner} lists ${joinWords(ports)}`,
@@ -112,7 +121,8 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   }),
   'cluster-ip-endpoint': ({ service, address, holder }) => [
     `${service}: its endpoint ${address} is ${holder === service ? 'its own cluster IP' : `the cluster IP of ${holder}`}: kube-proxy translates a packet only once, so it reaches no Pod`,
-    `list the addresses of the Pods or machines behind it${holder === service ? '' : ', or use type: ExternalName with the DNS name of that Service'}`,
+    'list the addresses of the Pods or machines behind it',
+    holder === service ? undefined : 'use type: ExternalName with the DNS name of that Service',
   ],
   'unused-slice-port': ({ service, port, ports }) => [
     `kube-proxy ignores this port of the EndpointSlice: ${service} has no port ${port}`,
@@ -120,7 +130,8 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   ],
   'open-node-port': ({ service, ports }) => [
     `${service}: loadBalancerSourceRanges do not protect ${ports.length === 0 ? 'the node port that the API server gives it' : `node port ${joinWords(ports)}`}: any client that reaches a node gets in`,
-    'set allocateLoadBalancerNodePorts: false if the load balancer needs no node port, or block the port in a firewall',
+    'set allocateLoadBalancerNodePorts: false if the load balancer needs no node port',
+    'block the port in a firewall',
   ],
   'unbound-source-ranges': byCase('problem', {
     'ip-mode-proxy': ({ service, address }) => [
@@ -144,16 +155,19 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     isUsual
       ? `${what} ${nodePort} is outside ${range}, the default --service-node-port-range of an API server`
       : `the API server refuses ${what} ${nodePort}: it is outside ${range}`,
-    isUsual ? 'choose another, or name your range with --service-node-port-range' : 'choose another',
+    'choose another',
+    isUsual ? 'name your range with --service-node-port-range' : undefined,
   ],
   'refused-cluster-ip': byCase('problem', {
     taken: ({ service, address, holder }) => [
       `${service} and ${holder} both have cluster IP ${address}: the API server refuses the second`,
-      'remove clusterIP from one of them, or merge their ports into one Service',
+      'remove clusterIP from one of them',
+      'merge their ports into one Service',
     ],
     'out-of-range': ({ service, address, networks }) => [
       `${service}: the API server refuses cluster IP ${address}, which is outside ${joinWords(networks)}`,
-      'remove clusterIP, or choose an address in a ServiceCIDR',
+      'remove clusterIP',
+      'choose an address in a ServiceCIDR',
     ],
   }),
   'unnamed-mode': [
@@ -167,7 +181,8 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     ],
     'not-in-release': ({ service, field, release, behaviour }) => [
       `${service}: ${field} has no effect: kube-proxy of ${release} ${behaviourChanges[behaviour].before}`,
-      'remove it, or upgrade',
+      'remove it',
+      'upgrade',
     ],
     'no-hints': ({ service, field, endpoints }) => [
       `${service}: ${field} has no effect, because ${endpoints === 1 ? 'its one endpoint' : `none of its ${formatCount(endpoints)} endpoints`} has ${endpoints === 1 ? 'no hint' : 'hints'}`,
@@ -175,7 +190,8 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     ],
     'endpoint-without-hint': ({ service, endpoint: bare, ...nodes }) => [
       `${service}: zone hints have no effect ${onNodes(nodes)}: the endpoint ${bare} has none, so ${fallsBack}`,
-      'wait for the control plane, or give each ready endpoint a hint',
+      'wait for the control plane',
+      'give each ready endpoint a hint',
     ],
     'node-without-zone': ({ service, ...nodes }) => [
       `${service}: zone hints have no effect ${onNodes(nodes)}: the Node has no label topology.kubernetes.io/zone, so ${fallsBack}`,
@@ -190,7 +206,8 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     headless: ({ service }) => [`${service}: sessionAffinity has no effect on a headless Service`, 'remove it'],
     scheduler: ({ service, scheduler, seconds }) => [
       `${service}: the scheduler ${scheduler} already sends a client to one endpoint; sessionAffinity only keeps it there for ${formatCount(seconds)} seconds when endpoints change`,
-      'remove sessionAffinity, or use another scheduler',
+      'remove sessionAffinity',
+      'use another scheduler',
     ],
   }),
   'full-set': ({ set, entries, limit, ...nodes }) => [
@@ -241,7 +258,8 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     ],
     error: ({ by, code }) => [
       `${by} ignores ${code}, but it is an error here, and errors cannot be ignored`,
-      'fix it, or skip its object with --skip-invalid',
+      'fix it',
+      'skip its object with --skip-invalid',
     ],
     'no-such-code': ({ by, code, near }) => [
       `${by}: no message has the code ${escapeText(code)}`,

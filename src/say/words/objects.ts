@@ -12,14 +12,13 @@ function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread
     : '';
   return [
     `${one}${more}${isUnread ? ': kpc reads that one' : ''}`,
-    leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them',
+    ...(leaveOut ? waysToLeaveOut(leaveOut) : ['keep one of them']),
   ];
 }
 
-function adviseOnDuplicate({ pattern, build }: NonNullable<DuplicateObject['leaveOut']>): string {
+function waysToLeaveOut({ pattern, build }: NonNullable<DuplicateObject['leaveOut']>) {
   const exclude = pattern === undefined ? ' with --exclude PATTERN' : `, as with --exclude ${pattern}`;
-  const other = build === undefined ? '' : `, or run "${build}"`;
-  return `leave one of them out${exclude}${other}`;
+  return [`leave one of them out${exclude}`, build && `run "${build}"`];
 }
 
 /** The first line of the output of kubectl get without -o. */
@@ -50,7 +49,7 @@ function skippedKindsWords({ kinds, leavesOutCronJobs }: SkippedKinds): string {
 }
 
 /** How to write an empty result after all. */
-const allowing = 'if this is intended, add --allow-empty';
+const allowing = 'add --allow-empty if this is intended';
 
 const removesAll = 'the result would remove all Services from a node';
 
@@ -63,8 +62,12 @@ function describeNothingProgrammed({ services, lacking, isRefused }: NothingProg
     lacking.length === 0 ? '' : ` (${nameSome(lacking)} ${lacking.length === 1 ? 'has' : 'have'} no cluster IP)`;
   const wrong = `nothing is programmed for ${which}${why}: ${removesAll}`;
   if (lacking.length === 0) return [wrong, isRefused ? allowing : undefined];
-  const assume = 'add --assume, for what manifests from git lack; or give the objects as the cluster has them';
-  return [wrong, `${assume}; ${allowing}`];
+  return [
+    wrong,
+    'add --assume, for what manifests from git lack',
+    'give the objects as the cluster has them',
+    allowing,
+  ];
 }
 
 /** Problems with whole objects and their names, documents that are not objects, and inputs that program nothing. */
@@ -74,7 +77,8 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     isOfArguments
       ? 'the arguments of this kube-proxy differ from those of another kube-proxy in the input'
       : 'there is another KubeProxyConfiguration before this one',
-    'keep one of them, or name one with --config',
+    'keep one of them',
+    'name one with --config',
   ],
   'not-an-object': byCase('problem', {
     'no-mapping': ({ found }) => [

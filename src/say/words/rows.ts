@@ -1,13 +1,17 @@
+import { joinWays } from '../../base/printable.ts';
 import type { Cited, Row } from '../../base/findings/rows.ts';
 
-/** What is wrong, then what to do about it, if kpc knows. */
-export type Words = string | readonly [wrong: string, help?: string | undefined];
+/** What is wrong, then each way to mend it, if kpc knows any: one of them is enough. */
+export type Words = string | readonly [wrong: string, ...ways: readonly (string | undefined)[]];
 
 /** A finding in words: what is wrong, and what to do about it, if kpc has advice. */
 export interface Said {
   readonly text: string;
   readonly help: string | undefined;
 }
+
+/** A text in the words of a caller; undefined if it needs what the caller has not. */
+export type Speak = (way: string) => string | undefined;
 
 /** Puts a finding into words that the arguments of another cite. */
 export type Say = (cited: Cited) => Said;
@@ -34,9 +38,13 @@ function inWords<Arguments>(wording: Wording<Arguments>, details: Arguments, say
   return typeof wording === 'function' ? wording(details, say) : wording;
 }
 
-/** A finding, and those that it cites, in the words of a table. */
-export function sayIn(table: Readonly<Record<string, unknown>>, { code, arguments: details }: Cited): Said {
-  const made = inWords(table[code] as Wording<unknown>, details, (cited) => sayIn(table, cited));
-  const [text, help] = typeof made === 'string' ? [made] : made;
-  return { text, help };
+/** A finding, and those that it cites, in the words of a table. `speak` puts it into a caller's words, each way apart. */
+export function sayIn(
+  table: Readonly<Record<string, unknown>>,
+  { code, arguments: details }: Cited,
+  speak: Speak = (way) => way,
+): Said {
+  const made = inWords(table[code] as Wording<unknown>, details, (cited) => sayIn(table, cited, speak));
+  const [text, ...ways] = typeof made === 'string' ? [made] : made;
+  return { text: speak(text) ?? text, help: joinWays(ways.flatMap((way) => (way && speak(way)) ?? [])) || undefined };
 }

@@ -6,6 +6,7 @@ import { locate, diagnose, isError, type About, type Fault, type Finding } from 
 import type { Severity } from '../../base/findings/rows.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Located } from '../../kernel/place.ts';
+import type { Speak } from './rows.ts';
 import { wordsOf } from './words.ts';
 import { shellWord, formatCount, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
@@ -33,9 +34,9 @@ export function sayFindings(findings: readonly Finding[]): SaidFinding[] {
   return findings.map((each) => sayFinding(each));
 }
 
-export function sayFinding(finding: Finding): SaidFinding {
+export function sayFinding(finding: Finding, speak?: Speak): SaidFinding {
   const { severity, code, arguments: details, about } = finding;
-  const { text, help } = wordsOf(finding);
+  const { text, help } = wordsOf(finding, speak);
   const place = locate(finding.place);
   const said = { severity, code, text, ...(help === undefined ? {} : { help }), arguments: details };
   return { ...said, ...(place ? { place } : {}), ...(about ? { about } : {}) } as SaidFinding;

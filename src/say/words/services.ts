@@ -11,8 +11,7 @@ import {
   type serviceFindings,
 } from '../../base/findings/services.ts';
 
-const asTheClusterHasThem =
-  'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
+const asTheClusterHasThem = 'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml)';
 
 function assumedWords({ values, dualStack, nodes, unplaced, isDefault }: Assumed): string {
   const counts = values.map(({ what, count: number, from }) => {
@@ -113,16 +112,19 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   'not-assigned': byCase('field', {
     clusterIP: ({ service }) => [
       `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,
-      `${asTheClusterHasThem} --service-cluster-ip-range`,
+      asTheClusterHasThem,
+      'let kpc choose with --service-cluster-ip-range',
     ],
 
     nodePort: ({ service, ports }) => [
       `${service}: kube-proxy opens no node port for ${ports.join(', ')}, because there is no nodePort yet`,
-      `${asTheClusterHasThem} --service-node-port-range`,
+      asTheClusterHasThem,
+      'let kpc choose with --service-node-port-range',
     ],
     healthCheckNodePort: ({ service }) => [
       `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet`,
-      `${asTheClusterHasThem} --service-node-port-range`,
+      asTheClusterHasThem,
+      'let kpc choose with --service-node-port-range',
     ],
   }),
   'no-load-balancer-ip': ({ services }) => {
@@ -149,7 +151,8 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   },
   'empty-selector': ({ service }) => [
     `the selector of ${service} is empty: kpc selects all Pods of the namespace, but the API server drops an empty selector`,
-    'add labels, or remove it',
+    'add labels',
+    'remove it',
   ],
   'endpoints-from-pods': ({ services, kept }) => {
     const which = services.length === 1 ? nameSome(services) : `${services.length} Services (${nameSome(services)})`;
@@ -168,13 +171,15 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
       selecting === 1
         ? `the input holds no EndpointSlice or Endpoints of ${names}: the compiled rules refuse all connections to it`
         : `the input holds no EndpointSlices or Endpoints of ${services.length} of ${selecting} Services with a selector (${names}): the compiled rules refuse all connections to them`,
-      `add them (kubectl get endpointslices -A -o yaml)${hasWorkloads ? ", or assume the input's workloads have ready Pods: --assume-endpoints" : ''}`,
+      'add them (kubectl get endpointslices -A -o yaml)',
+      hasWorkloads ? "assume the input's workloads have ready Pods: --assume-endpoints" : undefined,
     ];
   },
   'no-pod-address': byCase('problem', {
     'no-network': [
       'cannot assume endpoints: the Pod network is unknown',
-      'name it, as in --assume-endpoints=10.244.0.0/16, or with --cluster-cidr, or give Nodes with podCIDRs',
+      'name it, as in --assume-endpoints=10.244.0.0/16, or with --cluster-cidr',
+      'give Nodes with podCIDRs',
     ],
     'no-network-of-family': ({ family }) => [
       `assumed Pods have no ${familyNames[family]} address, though Services have`,
@@ -187,11 +192,13 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   }),
   'no-node-fits': ({ services, owner, wanted }) => [
     `no Node has ${printable(wanted)}: the Pods of ${printable(owner)} stay Pending, so they are no endpoints of ${printable(nameSome(services))}`,
-    'correct its nodeSelector or affinity, or give all Nodes (kubectl get nodes -o yaml)',
+    'correct its nodeSelector or affinity',
+    'give all Nodes (kubectl get nodes -o yaml)',
   ],
   'no-such-service': ({ services }) => [
     `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
-    'add the Service, or remove them',
+    'add the Service',
+    'remove them',
   ],
   'selects-nothing': ({ services, selector, ...likely }) => {
     const [it, has] = services.length === 1 ? ['it', 'has'] : ['they', 'have'];

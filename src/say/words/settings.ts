@@ -106,7 +106,8 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       const pairs = unmet.map(({ gate, needs }) => `${gate} (needs ${joinWords(needs)})`);
       return [
         `${kubeProxyOf(release)} does not start: these feature gates need others that are off: ${nameSome(pairs, 5)}`,
-        `add ${nameSome([...new Set(unmet.flatMap(({ needs }) => needs.map((need) => `${need}=true`)))], 5)}, or turn off what needs it`,
+        `add ${nameSome([...new Set(unmet.flatMap(({ needs }) => needs.map((need) => `${need}=true`)))], 5)}`,
+        'turn off what needs it',
       ];
     },
   }),
@@ -129,7 +130,8 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     },
     'gate-off': (details) => [
       `${nameMode(details)}, but the feature gate ${gateOfMode(details.mode)} is off: kube-proxy ${kubeProxyVersions[details.release]} does not start`,
-      `remove the gate, or choose another mode ${wayToMode(details)}`,
+      'remove the gate',
+      `choose another mode ${wayToMode(details)}`,
     ],
   }),
   'covered-addresses': ({ network, socket }) => [
@@ -156,7 +158,8 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     ],
     ignored: ({ services }) => [
       `userspace mode ignores traffic policies, source ranges and health check node ports: every client reaches all endpoints of ${nameSome(services)}`,
-      'block clients by other means, or use another mode',
+      'block clients by other means',
+      'use another mode',
     ],
   }),
   'kubernetes-version': ({ node, version, release }) => `Kubernetes ${release}: Node ${quote(node)} runs ${version}`,
@@ -187,7 +190,8 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: node ports listen on the Node object's addresses there`,
   'no-service-cidrs': [
     'kube-proxy drops packets to unused cluster IPs; without ServiceCIDR objects, these rules do not',
-    'add the output of kubectl get servicecidrs -o yaml, or set --service-cluster-ip-range',
+    'add the output of kubectl get servicecidrs -o yaml',
+    'set --service-cluster-ip-range',
   ],
   'no-node': byCase('problem', {
     'none-chosen': [
@@ -198,7 +202,8 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   }),
   'no-node-object': (details) => [
     `no Node object ${nameSome(details.names)} in the input: ${listGaps(['zone, pod CIDRs and addresses are unknown'], details)}`,
-    `give it with -f (kubectl get nodes -o yaml)${details.lacksAddresses ? ', or give --host-addresses' : ''}`,
+    'give it with -f (kubectl get nodes -o yaml)',
+    details.lacksAddresses ? 'give --host-addresses' : undefined,
   ],
   'no-node-port-address': ({ node, picked, addresses, areAll }) => [
     `no node port can be reached on node ${node}: --nodeport-addresses ${picked.join(', ')} includes none of its addresses ` +

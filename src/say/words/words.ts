@@ -9,7 +9,7 @@ import { fieldWords } from './fields.ts';
 import { fileWords } from './files.ts';
 import { lintWords } from './lint.ts';
 import { objectWords } from './objects.ts';
-import { sayIn, type Said, type Wording } from './rows.ts';
+import { sayIn, type Said, type Speak, type Wording } from './rows.ts';
 import { serviceWords } from './services.ts';
 import { settingWords } from './settings.ts';
 
@@ -26,8 +26,8 @@ const words: { readonly [Code in FindingCode]: Wording<ArgumentsOf<Code>> } = {
   ...settingWords,
 };
 
-export function wordsOf(finding: Cited & Pick<Finding, 'isLast'>): Said {
-  const { text, help } = sayIn(words, finding);
+export function wordsOf(finding: Cited & Pick<Finding, 'isLast'>, speak?: Speak): Said {
+  const { text, help } = sayIn(words, finding, speak);
   return { text: finding.isLast ? `${text}; further YAML errors in this file are not shown` : text, help };
 }
 

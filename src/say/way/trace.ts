@@ -1,5 +1,5 @@
-import { percent } from '../../base/printable.ts';
-import { descriptionLine, type DescriptionLine } from '../describe/describe-words.ts';
+import { joinWays, percent } from '../../base/printable.ts';
+import { descriptionLine, type DescriptionLine } from '../../ask/describe/describe-words.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';
@@ -7,14 +7,14 @@ import { isArrival, sourceText, isUnknownOwn, type KnownFate, type ReachedEndpoi
 import type { Step } from '../../packet/step.ts';
 import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
 import { listNotes, findExistingFlows } from './notes.ts';
-import { stepInWords, type RouteStep, type StepInWords } from './step-words.ts';
-import { verdictWords, causeOfStop } from './stop-words.ts';
-import { connectionWords, type ConnectionInWords } from './connection-words.ts';
-import { judgePolicies } from './network-policies.ts';
-import type { Sender, Trace } from './question.ts';
-import { conditionWords, reasonSentence, reasonWords } from './reason-words.ts';
-import { servicePortAt } from './service-ends.ts';
-import { isLocalEndpoint, type Scene } from './scene.ts';
+import { stepInWords, type RouteStep, type StepInWords } from './step.ts';
+import { verdictWords, causeOfStop } from '../../ask/trace/stop-words.ts';
+import { connectionWords, type ConnectionInWords } from '../../ask/trace/connection-words.ts';
+import { judgePolicies } from '../../ask/trace/network-policies.ts';
+import type { Sender, Trace } from '../../ask/trace/question.ts';
+import { conditionWords, reasonSentence, reasonWords } from '../../ask/trace/reason-words.ts';
+import { servicePortAt } from '../../ask/trace/service-ends.ts';
+import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
 
 /** A trace in words: the result, then each step. */
 export interface TraceInWords {
@@ -224,7 +224,10 @@ function unknownJson({ fate, target }: Trace, scene: Scene) {
   if (fate.verdict !== 'unknown') return {};
   const { otherwise } = fate;
   return {
-    reasons: fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene)),
+    reasons: fate.reasons.map((reason) => {
+      const said = reasonWords(reason, target.address.family, scene);
+      return { ...said, settle: joinWays(said.settle) };
+    }),
     otherwise: otherwise && {
       condition: conditionWords(fate),
       verdict: otherwise.verdict,

@@ -2,7 +2,7 @@ import { count, joinWords, formatCount } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
-import { explainUnserved } from '../describe/find-ports.ts';
+import { explainUnserved } from '../../ask/describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkippedListings } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
@@ -12,15 +12,15 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import { ephemeral } from '../../packet/flow.ts';
 import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision } from '../../packet/step.ts';
-import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop-words.ts';
-import { judgePolicies, type PolicyFinding } from './network-policies.ts';
-import { hasAddress } from './read-destination.ts';
-import { packetOf } from './ask.ts';
-import type { Trace } from './question.ts';
-import { whereOf } from './reason-words.ts';
-import { addressKind, servicePortAt, servicesWithoutEndpoints } from './service-ends.ts';
-import { isStrange } from './stop.ts';
-import type { Scene } from './scene.ts';
+import { verdictWords, causeNote, undetectedNote, lostWayWords } from '../../ask/trace/stop-words.ts';
+import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
+import { hasAddress } from '../../ask/trace/read-destination.ts';
+import { packetOf } from '../../ask/trace/ask.ts';
+import type { Trace } from '../../ask/trace/question.ts';
+import { whereOf } from '../../ask/trace/reason-words.ts';
+import { addressKind, servicePortAt, servicesWithoutEndpoints } from '../../ask/trace/service-ends.ts';
+import { isStrange } from '../../ask/trace/stop.ts';
+import type { Scene } from '../../ask/trace/scene.ts';
 
 /** Notes that answer an operator's next questions. */
 export function listNotes(trace: Trace, scene: Scene): readonly string[] {

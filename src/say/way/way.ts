@@ -1,9 +1,9 @@
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Step } from '../../packet/step.ts';
-import type { Trace } from './question.ts';
-import type { Scene } from './scene.ts';
-import { stepInWords } from './step-words.ts';
-import type { TraceInWords } from './trace-words.ts';
+import type { Trace } from '../../ask/trace/question.ts';
+import type { Scene } from '../../ask/trace/scene.ts';
+import { stepInWords } from './step.ts';
+import type { TraceInWords } from './trace.ts';
 
 /** The way of packets from one kind of sender to one address, for a picture. */
 export interface WayInWords {

@@ -1,11 +1,11 @@
 import { joinWords, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { descriptionLine, type DescriptionLine } from '../describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../../ask/describe/describe-words.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Step } from '../../packet/step.ts';
-import type { Trace } from './question.ts';
-import type { Scene } from './scene.ts';
+import type { Trace } from '../../ask/trace/question.ts';
+import type { Scene } from '../../ask/trace/scene.ts';
 
 /** The addresses, ports and node name of a trace, in the order in which its words name them. */
 export function valuesOfTrace({ sender, target, fate }: Trace, { side }: Scene): readonly string[] {
