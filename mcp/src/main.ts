@@ -7,11 +7,16 @@ import { z } from 'zod';
 import { allowEmptyFlag, findIdleFlag, refuseNamedTwice } from '../../src/library/command-flags.ts';
 import { optionsOfSide } from '../../src/library/comparisons.ts';
 import { version, type ComparedSide } from '../../src/library/index.ts';
-import { refuse } from '../../src/library/refusal.ts';
+import { hasRightValue, valueOfWords } from '../../src/library/node/kpc-yaml-values.ts';
+import { Refusal, refuse } from '../../src/library/refusal.ts';
+import type { ArgumentsOf } from '../../src/base/findings/codes.ts';
+import { diagnose } from '../../src/base/findings/finding.ts';
 import { publishedSchema } from '../../src/base/json/published-schema.ts';
 import { findNearest } from '../../src/base/names.ts';
 import { describeError } from '../../src/base/system-errors.ts';
 import { makeEnvelope } from '../../src/say/formats/json.ts';
+import { wordsOf } from '../../src/say/words/words.ts';
+import { kpcYamlKey, type Flag } from '../../src/settings/flag.ts';
 import { envelopeOf } from '../../src/say/outputs/envelope.ts';
 import { answerQuestions, Answers } from './answers.ts';
 import { BoundedInput, longestMessage } from './bounded-input.ts';
@@ -154,8 +159,29 @@ function readInput(tool: Tool, given: Given): Given {
   }
   const { error, data } = inputOf(tool).safeParse(given);
   if (error) refuseUse(error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
-  refuseIdle(tool, data ?? {});
-  return data ?? {};
+  const read = { ...data, ...furtherValues(tool, data ?? {}) };
+  refuseIdle(tool, read);
+  return read;
+}
+
+/** The values of flags that are no parameter of the tool's own, read as those of a kpc.yaml are. */
+function furtherValues({ input, flags }: Tool, given: Given): Given {
+  const further = flags.filter((row) => given[row.key] !== undefined && !Object.hasOwn(input, parameterOf(row)));
+  return Object.fromEntries(further.map((row) => [row.key, furtherValue(row, given[row.key])]));
+}
+
+function furtherValue(row: Flag, value: unknown): unknown {
+  const refuseValue = (details: ArgumentsOf<'bad-kpc-yaml'>): never => {
+    const { text, help } = wordsOf(diagnose('bad-kpc-yaml', details));
+    return refuseUse(text.replace(kpcYamlKey(row), row.key), help);
+  };
+  hasRightValue({ row, value, path: [] }, (_, details) => refuseValue(details));
+  try {
+    return valueOfWords(row, [value].flat().map(String));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return refuseValue({ problem: 'refused', flag: row.key, reason: error.message });
+  }
 }
 
 /** Refuses parameters that have no effect, as the command does its flags. What kpc.yaml gives is for many questions. */

@@ -2,7 +2,9 @@ import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { kpcYaml } from '../../src/base/names.ts';
 import { readRegularFile, UnreadableFile } from '../../src/base/read-file.ts';
-import { excludedBy } from '../../src/input/files/list-files.ts';
+import type { FolderOrigin } from '../../src/input/documents/text-file.ts';
+import { disk, type FileTree, type TreeEntry } from '../../src/input/files/file-tree.ts';
+import { ignoreFile, isInside, listFolder, type ListedFile } from '../../src/input/files/list-files.ts';
 import type { NamedText } from '../../src/library/index.ts';
 import { Refusal, refuse } from '../../src/library/refusal.ts';
 
@@ -18,14 +20,24 @@ function refusePath(path: string, reason: string): never {
   return refuse({ problem: 'unreadable', path, reason });
 }
 
-interface Wanted {
-  readonly endings: readonly string[];
-  readonly isExcluded: ReturnType<typeof excludedBy>;
+/** What a folder holds but for links and pipes, and for what a checkout has that nobody asks about. */
+function listPlain(folder: string): readonly TreeEntry[] {
+  return disk
+    .list(folder)
+    .filter(({ name }) => name === ignoreFile || !name.startsWith('.'))
+    .filter(({ name }) => name !== 'node_modules' && name !== kpcYaml)
+    .filter((entry) => entry.isDirectory() || entry.isFile());
 }
 
 /** Reads files below one folder only: refuses links out of it. */
 export class TextsBelow {
   readonly #root: string;
+  /** What lists a folder reads in it, too: lists of patterns, and charts. */
+  readonly #tree: FileTree = {
+    ...disk,
+    list: listPlain,
+    read: (path, most) => readRegularFile(path, most, (opened) => this.#assertInside(opened, path)),
+  };
 
   /** Throws if the folder does not exist. */
   constructor(folder: string) {
@@ -36,22 +48,47 @@ export class TextsBelow {
   /** The text of a file in the folder itself; undefined if missing. */
   find(name: string): string | undefined {
     const path = resolve(this.#root, name);
-    return existsSync(path) ? this.read(name, [''])[0]?.text : undefined;
+    return existsSync(path) ? this.read(name)[0]?.text : undefined;
   }
 
-  /** The text of a file, or of all files below a folder with one of these endings, except excluded ones. */
-  read(path: string, endings: readonly string[], exclude: readonly string[] = []): readonly NamedText[] {
-    const found: string[] = [];
+  /** The text of a file, or of the manifests in and below a folder, listed as kpc lists them. */
+  readManifests(path: string, exclude: readonly string[]): readonly NamedText[] {
     const real = this.#inside(path);
-    this.#collect(real, { endings, isExcluded: excludedBy(exclude, real) }, found);
-    if (found.length > mostFiles) refusePath(path, `it holds more than ${mostFiles} files: name a smaller folder`);
+    if (!disk.isFolder(real)) return this.#readAll(path, [{ path: real }]);
+    const { files } = listFolder(real, exclude, this.#tree);
+    return this.#readAll(
+      path,
+      files.filter((file) => isInside(file.path, real, this.#tree)),
+    );
+  }
+
+  /** The text of a file, or of all files below a folder. */
+  read(path: string): readonly NamedText[] {
+    const found: string[] = [];
+    this.#collect(this.#inside(path), found);
+    return this.#readAll(
+      path,
+      found.toSorted().map((each) => ({ path: each })),
+    );
+  }
+
+  #readAll(path: string, files: readonly (Pick<ListedFile, 'path'> & Partial<ListedFile>)[]): readonly NamedText[] {
+    if (files.length > mostFiles) refusePath(path, `it holds more than ${mostFiles} files: name a smaller folder`);
     let total = 0;
-    return found.toSorted().map((file) => {
+    return files.map(({ path: file, origin }) => {
       const text = this.#readFile(file);
       total += text.length;
       if (total > largestTotal) refusePath(path, 'it holds more than 64 MiB: name a smaller folder');
-      return { name: relative(this.#root, file).split(sep).join('/'), text };
+      return { name: this.#nameOf(file), text, origin: origin && this.#named(origin) };
     });
+  }
+
+  #nameOf(path: string): string {
+    return relative(this.#root, path).split(sep).join('/');
+  }
+
+  #named({ folder, chart, ...origin }: FolderOrigin): FolderOrigin {
+    return { ...origin, folder: this.#nameOf(folder) || '.', chart: chart && (this.#nameOf(chart) || '.') };
   }
 
   /** The real path of the client's path. */
@@ -87,21 +124,14 @@ export class TextsBelow {
     }
   }
 
-  #collect(path: string, wanted: Wanted, found: string[]): void {
-    let entries;
-    try {
-      entries = readdirSync(path, { withFileTypes: true });
-    } catch {
-      found.push(path);
-      return;
-    }
-    for (const entry of entries) {
-      if (found.length > mostFiles) return;
-      if (entry.name.startsWith('.') || entry.name === 'node_modules' || entry.name === kpcYaml) continue;
-      const inner = join(path, entry.name);
-      if (wanted.isExcluded(inner, entry.isDirectory())) continue;
-      if (entry.isDirectory()) this.#collect(inner, wanted, found);
-      else if (entry.isFile() && wanted.endings.some((ending) => entry.name.endsWith(ending))) found.push(inner);
-    }
+  #collect(path: string, found: string[]): void {
+    if (!disk.isFolder(path)) found.push(path);
+    else
+      for (const entry of listPlain(path)) {
+        if (found.length > mostFiles) return;
+        const inner = join(path, entry.name);
+        if (entry.isDirectory()) this.#collect(inner, found);
+        else found.push(inner);
+      }
   }
 }

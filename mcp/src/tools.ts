@@ -61,7 +61,6 @@ function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
 }
 
 const sources = z.array(z.union([z.string(), z.object({ name: z.string(), text: z.string() })])).min(1);
-const manifestEndings = ['.yaml', '.yml', '.json'] as const;
 
 const manifests = sources
   .optional()
@@ -101,13 +100,8 @@ const dump = sources
 
 type Sources = z.infer<typeof sources>;
 
-function readAll(
-  given: Sources,
-  files: TextsBelow,
-  endings: readonly string[],
-  exclude: readonly string[] = [],
-): readonly NamedText[] {
-  return given.flatMap((each) => (typeof each === 'string' ? files.read(each, endings, exclude) : [each]));
+function readAll(given: Sources, read: (path: string) => readonly NamedText[]): readonly NamedText[] {
+  return given.flatMap((each) => (typeof each === 'string' ? read(each) : [each]));
 }
 
 interface Compiled {
@@ -144,13 +138,13 @@ const withoutDump: ReadonlySet<string> = new Set(['manifests', 'allNodes', ...Ob
 /** The options of texts, and the paths of two. */
 function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, files: TextsBelow) {
   if (given.length === 0) refuseUse('no manifests are named', 'name manifests, or write file: into kpc.yaml');
-  const textOf = (path: string | undefined): readonly NamedText[] => (path === undefined ? [] : files.read(path, ['']));
+  const textOf = (path: string | undefined): readonly NamedText[] => (path === undefined ? [] : files.read(path));
   const { config, hostAddresses, exclude, ...others } = options;
   const [ofConfig] = textOf(config);
   const [ofHost] = textOf(hostAddresses);
   return {
     ...others,
-    manifests: readAll(given, files, manifestEndings, [exclude ?? []].flat()),
+    manifests: readAll(given, (path) => files.readManifests(path, [exclude ?? []].flat())),
     ...(ofConfig ? { config: ofConfig } : {}),
     ...(ofHost ? { hostAddresses: ofHost } : {}),
   };
@@ -164,8 +158,11 @@ function dumpOf(
   const [stray] = Object.keys(options);
   if (stray !== undefined)
     refuseUse(`${stray} is only for manifests`, 'leave it out: a dump is of one node, in one mode');
-  const [ofHost] = hostAddresses === undefined ? [] : files.read(hostAddresses, ['']);
-  const { kind, snapshots, diagnostics } = open(readAll(given, files, ['']), { name: 'dump', hostAddresses: ofHost });
+  const [ofHost] = hostAddresses === undefined ? [] : files.read(hostAddresses);
+  const { kind, snapshots, diagnostics } = open(
+    readAll(given, (path) => files.read(path)),
+    { name: 'dump', hostAddresses: ofHost },
+  );
   if (kind === 'dump') return { side: snapshots[0], diagnostics };
   const path = given.map((each) => (typeof each === 'string' ? each : each.name)).join(', ');
   return refuse({ problem: 'no-dump', path });

@@ -379,6 +379,58 @@ const tests = [
     },
   ],
   [
+    'lists a folder as kpc does: without other programs files, its own output, and what a .kpcignore names',
+    async () => {
+      const inner = join(folder, 'mixed');
+      mkdirSync(join(inner, 'old'), { recursive: true });
+      mkdirSync(join(inner, 'golden'));
+      const service = (/** @type {string} */ name) =>
+        `{apiVersion: v1, kind: Service, metadata: {name: ${name}, namespace: shop}, spec: {ports: [{port: 80}]}}\n`;
+      for (const [name, text] of [
+        ['svc.yaml', service('a')],
+        ['values.yaml', 'replicas: 2\n'],
+        ['package.json', '{"name": "x"}'],
+        ['.kpcignore', 'old/\n'],
+        ['old/svc.yaml', service('b')],
+        ['golden/golden.json', '{}'],
+        ['golden/manifest.json', '{"formatVersion": 1}'],
+      ])
+        writeFileSync(join(inner, String(name)), String(text));
+      const { data, text, isError } = await ask('describe', { manifests: ['mixed'], node: 'worker-1' });
+      assert.ok(!isError, text);
+      assert.deepEqual(
+        data.result.services.map((/** @type {any} */ { service: each }) => each),
+        ['shop/a'],
+        text,
+      );
+      assert.ok(!data.findings.some((/** @type {any} */ { severity }) => severity === 'error'), text);
+      rmSync(inner, { recursive: true });
+    },
+  ],
+  [
+    'reads each option by its kind, and names one whose value it cannot be',
+    async () => {
+      const asked = { manifests: ['shop.yaml', 'nodes.yaml'], node: 'worker-1' };
+      const listed = await ask('compile', { ...asked, clusterCidr: ['10.244.0.0/16', 'fd00::/64'] });
+      assert.ok(!listed.isError, listed.text);
+      const written = await ask('compile', { ...asked, clusterCidr: '10.244.0.0/16,fd00::/64' });
+      assert.deepEqual(listed.data.result, written.data.result);
+      for (const [name, value] of Object.entries({
+        loadBalancerIpRange: true,
+        nodeportAddresses: 5,
+        featureGates: 5,
+        hostnameOverride: ['a', 'b'],
+        skipInvalid: 'perhaps',
+        detectLocalMode: true,
+      })) {
+        const { data, text, isError } = await ask('compile', { ...asked, [name]: value });
+        assert.ok(isError, `${name}: ${text}`);
+        assert.match(data.findings[0].text, new RegExp(name), text);
+        assert.doesNotMatch(text, /is not a function/);
+      }
+    },
+  ],
+  [
     'takes and refuses what the command does: keys of kpc.yaml, and parameters without effect',
     async () => {
       const path = join(folder, 'kpc.yaml');

@@ -2,7 +2,7 @@
 import { findNearest } from '../base/names.ts';
 import { ipFamilyChoices, type IpFamilyChoice } from '../snapshot/open/choose-families.ts';
 import type { LoadOptions as PipelineOptions, InputTexts } from '../snapshot/open/load-texts.ts';
-import { TextFile } from '../input/documents/text-file.ts';
+import { TextFile, type FolderOrigin } from '../input/documents/text-file.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import type { CommonOptions } from './options.ts';
@@ -11,6 +11,8 @@ import type { CommonOptions } from './options.ts';
 export interface NamedText {
   readonly name: string;
   readonly text: string;
+  /** The folder that it was found in. What is clearly no manifest there is left out, not an error. */
+  readonly origin?: FolderOrigin | undefined;
 }
 
 /** Throws for an unknown option: a program without types would not notice that it is ignored. */
@@ -33,7 +35,11 @@ export function checkText(value: NamedText, what: string): NamedText {
 
 /** Throws if one is not text. */
 export function mapTexts(texts: Texts, what: string): ReadonlyMap<string, string> {
-  return new Map(listTexts(texts, what).map(({ name, text }) => [name, text]));
+  return byName(listTexts(texts, what));
+}
+
+export function byName(texts: readonly NamedText[]): ReadonlyMap<string, string> {
+  return new Map(texts.map(({ name, text }) => [name, text]));
 }
 
 /** Keeps the order. Throws if one is not text. */
@@ -81,7 +87,7 @@ export interface InputOptions extends CommonOptions {
 
 /** Throws a TypeError for anything but text. */
 export function readInputTexts({ manifests, config }: InputOptions, hostAddresses: NamedText | undefined): InputTexts {
-  const files = listTexts(manifests, 'manifests').map(({ name, text }) => new TextFile(name, text));
+  const files = listTexts(manifests, 'manifests').map(({ name, text, origin }) => new TextFile(name, text, origin));
   const configText = config && checkText(config, 'config');
   return {
     manifests: { files, diagnostics: [] },

@@ -17,7 +17,7 @@ import {
 } from '../snapshot/open/stored-side.ts';
 import { sceneOf, type Scene } from '../ask/trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
-import { shownOptions, readInputTexts, checkOptionNames, checkText, mapTexts, type Texts } from './inputs.ts';
+import { shownOptions, readInputTexts, checkOptionNames, checkText, byName, listTexts, type Texts } from './inputs.ts';
 import { openOptions } from './options.ts';
 import { diagnosticsOf } from './words.ts';
 
@@ -57,8 +57,8 @@ export interface OpenedTexts {
  */
 export function open(inputs: Texts, { name = 'manifests', ...options }: OpenTextsOptions = {}): OpenedTexts {
   checkOptionNames(options, looked);
-  const texts = mapTexts(inputs, 'inputs');
-  const found = recogniseTexts(name, texts);
+  const texts = listTexts(inputs, 'inputs');
+  const found = recogniseTexts(name, byName(texts));
   const { hostAddresses } = options;
   const host = hostAddresses && checkText(hostAddresses, 'hostAddresses');
   const { nodes, at } =

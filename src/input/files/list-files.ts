@@ -72,7 +72,7 @@ export function listFolder(folder: string, exclude: readonly string[], tree: Fil
 }
 
 /** Tests absolute paths below a folder against patterns relative to the working folder or to that folder. */
-export function excludedBy(patterns: readonly string[], folder: string): (path: string, isFolder: boolean) => boolean {
+function excludedBy(patterns: readonly string[], folder: string): (path: string, isFolder: boolean) => boolean {
   const bases = patterns.length === 0 ? [] : [resolve('.'), folder];
   const rules = bases.map((base) => ignoreRule(base, patterns, () => '--exclude'));
   return (path, isFolder) => isIgnored(rules, path, isFolder);

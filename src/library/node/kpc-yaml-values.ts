@@ -4,8 +4,11 @@ import { acceptedCodes, oneOrTrue, onOrOff, word, words } from '#checks';
 import type { Shaped } from '../../base/json/schema.ts';
 import { findFaults } from '../../base/json/check.ts';
 import { findNearest } from '../../base/names.ts';
+import { withSlashes } from '../../base/system-paths.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { kpcYamlKey, type Flag, type FlagKind } from '../../settings/flag.ts';
+import { knownNetworks } from '../options.ts';
+import { refuse as refuseCall } from '../refusal.ts';
 import type { acceptedCodes as acceptedCodesSchema } from './kpc-yaml-schema.ts';
 
 /** The commands that a kpc.yaml configures. */
@@ -76,3 +79,22 @@ const valuesOf = {
   list: { check: words, expected: 'list' },
   codes: { check: acceptedCodes, expected: 'ignores' },
 } as const satisfies Readonly<Record<FlagKind, object>>;
+
+/** As from the command line; undefined for `false`, which unsets the flag. Refuses wrong values. */
+export function valueOfWords(row: Flag, written: readonly string[]): unknown {
+  const { kind, choices, path, parse = path === undefined ? String : withSlashes } = row;
+  const [first] = written;
+  const isOn = first === 'true';
+  if (kind === 'on' || kind === 'off') return isOn ? kind === 'on' : undefined;
+  if (kind === 'optional' && written.length === 1 && (isOn || first === 'false'))
+    return isOn ? knownNetworks : undefined;
+  const isStrange = choices && !written.every((each) => choices.includes(each));
+  if (isStrange) refuseCall({ problem: 'value', reason: `Allowed choices are ${choices.join(', ')}.` });
+  try {
+    const values = written.map((each) => parse(each));
+    if (kind === 'list' || kind === 'codes') return values.flat();
+    return row.parse ? values.at(-1) : values.join(',');
+  } catch (error) {
+    return refuseCall({ problem: 'value', reason: error instanceof Error ? error.message : String(error) });
+  }
+}

@@ -20,10 +20,9 @@ import {
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../ask/lint/ignores.ts';
 import { kpcYamlKey, type Flag } from '../../settings/flag.ts';
-import { knownNetworks } from '../options.ts';
-import { Refusal, refuse as refuseCall } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import type { ConfiguredCommand } from './kpc-yaml-schema.ts';
-import { hasRightValue, type GivenFlag, type Ignored, type Refuse } from './kpc-yaml-values.ts';
+import { hasRightValue, valueOfWords, type GivenFlag, type Ignored, type Refuse } from './kpc-yaml-values.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 
@@ -199,29 +198,11 @@ function valueOfFlag(
     return undefined;
   }
   try {
-    return parseWords(row, located);
+    return valueOfWords(row, located);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refuse(path, { problem: 'refused', flag, reason: error.message });
     return undefined;
-  }
-}
-
-/** As from the command line; undefined for `false`, which unsets the flag. Refuses wrong values. */
-function parseWords(row: Flag, words: readonly string[]): unknown {
-  const { kind, choices, path, parse = path === undefined ? (word: string) => word : withSlashes } = row;
-  const [first] = words;
-  const isOn = first === 'true';
-  if (kind === 'on' || kind === 'off') return isOn ? kind === 'on' : undefined;
-  if (kind === 'optional' && words.length === 1 && (isOn || first === 'false')) return isOn ? knownNetworks : undefined;
-  const isStrange = choices && !words.every((word) => choices.includes(word));
-  if (isStrange) refuseCall({ problem: 'value', reason: `Allowed choices are ${choices.join(', ')}.` });
-  try {
-    const values = words.map((word) => parse(word));
-    if (kind === 'list' || kind === 'codes') return values.flat();
-    return row.parse ? values.at(-1) : values.join(',');
-  } catch (error) {
-    return refuseCall({ problem: 'value', reason: error instanceof Error ? error.message : String(error) });
   }
 }
 
