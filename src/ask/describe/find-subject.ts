@@ -11,7 +11,7 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { endpointOn, PortDraft, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { describeSet, findItems, modeOfName, type HeldState, type SharedSubject } from './find-items.ts';
-import { bareName, readPodName, parseAsked, type Asked } from './parse-asked.ts';
+import { bareName, headlessServices, hostInDns, hostOf, parseAsked, readPodName, type Asked } from './parse-asked.ts';
 import {
   nodeOfDump,
   findPorts,
@@ -88,10 +88,9 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   };
   const { asked, subjects, unanswered, ...found } = findAsked(text, known);
   const pods = findPods(asked, view.objects.pods);
+  const addresses = [...pods.flatMap(addressesOfPod), ...addressesInDns(asked.text, cluster.services)];
   const matches =
-    found.matches.length > 0
-      ? found.matches
-      : pods.flatMap(addressesOfPod).flatMap((each) => findAsked(each, known).matches);
+    found.matches.length > 0 ? found.matches : addresses.flatMap((each) => findAsked(each, known).matches);
   if (matches.length > 0) {
     const byService = groupBy(matches, ({ port }) => serviceName(port));
     const services = cluster.services.flatMap((service): readonly ServiceMatch[] => {
@@ -116,6 +115,15 @@ function findPods({ text, address }: Asked, pods: readonly Sourced<Pod>[]): read
     if (address) return addressesOfPod(pod).includes(address.address.text);
     return name !== undefined && (metadata.name === name || fullName(metadata) === name);
   });
+}
+
+/** The addresses of the endpoint whose DNS name this is. */
+function addressesInDns(text: string, services: readonly ServiceInfo[]): readonly string[] {
+  const asked = hostInDns(text);
+  const headless = asked ? headlessServices(asked, services) : [];
+  return headless.flatMap(({ headlessEndpoints }) =>
+    headlessEndpoints.filter((each) => hostOf(each) === asked?.host).map(({ address }) => address),
+  );
 }
 
 function addressesOfPod({ object: { status } }: Sourced<Pod>): readonly string[] {

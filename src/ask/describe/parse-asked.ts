@@ -1,3 +1,4 @@
+import type { ServiceInfo } from '../../cluster/model.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import { parseAddressRange, singleAddress } from '../../kernel/address-range.ts';
 import { parseEntry } from '../../kernel/ipset/set-entry.ts';
@@ -88,6 +89,16 @@ export function hostInDns(what: string) {
   const [name = '', port] = what.split(':');
   const [, host, service, namespace] = dnsHost.exec(name) ?? [];
   return host === undefined || service === undefined ? undefined : { host, service, namespace, port };
+}
+
+/** The headless Services that may be the one in an endpoint's DNS name. */
+export function headlessServices(
+  { service, namespace }: Pick<NonNullable<ReturnType<typeof hostInDns>>, 'service' | 'namespace'>,
+  services: readonly ServiceInfo[],
+): readonly ServiceInfo[] {
+  return services.filter(
+    (each) => each.skipped === 'headless' && each.name === service && (namespace ?? each.namespace) === each.namespace,
+  );
 }
 
 /** The first label of an endpoint's DNS name: its hostname, or else its address with dashes. */

@@ -3,11 +3,13 @@
 import type { ArgumentsOf, FindingCode } from '../../base/findings/codes.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { PacketEvidence } from '../../base/findings/finding.ts';
+import type { OnNodes } from '../../base/findings/lint.ts';
 import type { Verdict } from '../../packet/packet.ts';
 import type { LintedService, LintInput, LintedNode } from './lint-input.ts';
 import type { ServicePort } from '../../cluster/model.ts';
 import { planTraffic } from '../../cluster/plan-traffic.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
+import { families } from '../../kernel/family.ts';
 
 /** How a packet ends; `fails`: it arrives, and its connection fails all the same. */
 export type PacketEnd = Verdict | 'fails';
@@ -75,28 +77,42 @@ interface PortOnNodes {
   /** The first of these nodes. */
   readonly node: LintedNode;
   readonly nodes: readonly LintedNode[];
-  /** Their names, and how many nodes there are. */
-  readonly on: { readonly nodes: readonly string[]; readonly of: number };
+  /** Their names, and how many nodes there are; the family, if it holds of one of two. */
+  readonly on: OnNodes;
 }
 
-/** The first port of the Service of which something holds on a node, with all nodes where it holds of one. */
+/** By family, the first port of the Service of which something holds on a node, with all nodes where it holds of one. */
 export function findNodes(
   { name }: LintedService,
   { nodes }: LintInput,
   holds: (port: ServicePort, node: LintedNode) => boolean,
-): PortOnNodes | undefined {
-  const found = nodes.flatMap((node) => {
-    const port = node.portsOf(name).find((each) => holds(each, node));
-    return port ? [{ port, node }] : [];
+): readonly PortOnNodes[] {
+  const all = nodes.map((node) => ({ node, ports: node.portsOf(name) }));
+  const own = families.filter((family) => all.some(({ ports }) => ports.some((port) => port.family === family)));
+  return own.flatMap((family) => {
+    const found = all.flatMap(({ node, ports }) => {
+      const port = ports.find((each) => each.family === family && holds(each, node));
+      return port ? [{ port, node }] : [];
+    });
+    const [first] = found;
+    const on = {
+      nodes: found.map(({ node }) => node.name),
+      of: nodes.length,
+      family: own.length > 1 ? family : undefined,
+    };
+    return first ? [{ ...first, nodes: found.map(({ node }) => node), on }] : [];
   });
-  const [first] = found;
-  const own = found.map(({ node }) => node);
-  return first && { ...first, nodes: own, on: { nodes: own.map(({ name: node }) => node), of: nodes.length } };
 }
 
-/** The same for what a lack of endpoints shows: nothing, if the input does not show all endpoints of the Service. */
-export function findGap(...[service, input, lacks]: Parameters<typeof findNodes>): PortOnNodes | undefined {
-  return service.knowsEndpoints ? findNodes(service, input, lacks) : undefined;
+/**
+ * The same for what a lack of endpoints shows: nothing, if the input does not show all endpoints of the Service. Told once for both families
+ * that lack them on the same nodes.
+ */
+export function findGaps(...[service, input, lacks]: Parameters<typeof findNodes>): readonly PortOnNodes[] {
+  const gaps = service.knowsEndpoints ? findNodes(service, input, lacks) : [];
+  const [first, second] = gaps;
+  if (!first || !second || first.on.nodes.join() !== second.on.nodes.join()) return gaps;
+  return [{ ...first, on: { ...first.on, family: undefined } }];
 }
 
 export function isRefusedForLack({ refusal }: ReturnType<typeof planTraffic>['internal']): boolean {

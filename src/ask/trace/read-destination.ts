@@ -1,5 +1,6 @@
 // Where a packet is sent: to a Service or Service port by name, a host, or a port of the node.
 import {
+  headlessServices,
   hostInDns,
   hostOf,
   nameInDns,
@@ -66,12 +67,8 @@ function readDnsName(
 ): Read<Destination> | undefined {
   const asked = hostInDns(to);
   if (!asked) return undefined;
-  const wanted = asked.namespace ?? namespace;
   const known = (side.kind === 'dump' ? side.named : side.cluster)?.services ?? [];
-  const services = known.filter(
-    (each) =>
-      each.skipped === 'headless' && each.name === asked.service && (wanted ?? each.namespace) === each.namespace,
-  );
+  const services = headlessServices({ ...asked, namespace: asked.namespace ?? namespace }, known);
   const [service] = services;
   if (!service) return undefined;
   const names = services.map(fullName);

@@ -3,7 +3,10 @@ import type { Release, Behaviour } from '../../kube-proxy/releases.ts';
 import { row, byProblem, severityBy, type By, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 
 /** The nodes on which something holds, of `of` nodes in the input. */
-export interface OnNodes extends Lists<'nodes'>, Numbers<'of'> {}
+export interface OnNodes extends Lists<'nodes'>, Numbers<'of'> {
+  /** Of a Service with two, if it is not both. */
+  readonly family?: Family | undefined;
+}
 
 export type OfService = Strings<'service'>;
 

@@ -2,7 +2,7 @@ import { proxyModeNames } from '../../kube-proxy/modes.ts';
 import { joinWords, printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
-import { releases } from '../../kube-proxy/releases.ts';
+import { firstRelease, releases } from '../../kube-proxy/releases.ts';
 import { describeFolderProblem } from './folder-problem.ts';
 import { byCase, type Words, type WordsOf } from './rows.ts';
 
@@ -154,7 +154,9 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     'nothing-in-common': ({ from, to }) => `${from} and ${to} have nothing in common that could be compared`,
     'no-services': ({ from, to }) => [
-      `neither ${from} nor ${to} holds a Service that could be compared`,
+      from === to
+        ? `${from} holds no Service that could be compared`
+        : `neither ${from} nor ${to} holds a Service that could be compared`,
       'name files or folders with Services',
     ],
     'empty-shard': ({ shard }) => [
@@ -176,7 +178,7 @@ export const callWords: WordsOf<typeof callFindings> = {
 
     'no-release': ({ release }) => [
       `--to-kubernetes-version: kpc knows no release ${quote(release)}`,
-      `name one from ${releases[0]} to 1.${lastAnnounced}`,
+      `name ${releases[0]}, or one from ${firstRelease} to 1.${lastAnnounced}`,
     ],
     'unknown-mode': ({ mode, release, by }) => [
       `kpc does not follow ${mode} of Kubernetes ${release}`,

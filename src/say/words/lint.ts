@@ -6,7 +6,11 @@ import { unreadyWords } from '../../snapshot/faults.ts';
 import { byCase, type WordsOf } from './rows.ts';
 import { type OnNodes, type Unready, type MissingObject, isIdle, type lintFindings } from '../../base/findings/lint.ts';
 
-function onNodes({ nodes, of }: OnNodes, all = 'all'): string {
+function onNodes({ family, ...on }: OnNodes, all = 'all'): string {
+  return family === undefined ? nameNodes(on, all) : `for ${familyNames[family]} ${nameNodes(on, all)}`;
+}
+
+function nameNodes({ nodes, of }: OnNodes, all: string): string {
   if (nodes.length < of) return `on ${formatCount(nodes.length)} of ${count(of, 'node')} (${nameSome(nodes)})`;
   if (of === 1) return `on node ${nodes[0]}`;
   return of === 2 && all === 'all' ? 'on both nodes' : `on ${all} ${formatCount(of)} nodes`;

@@ -23,6 +23,7 @@ import {
   type LoadedInputs,
   checkNamespace,
   parseVersionChoice,
+  sideName,
   releaseOfNode,
   releaseRunBy,
   startingRelease,
@@ -151,7 +152,7 @@ export function checkValues(flags: GivenFlags): readonly Finding[] {
     ...checkShard(flags.shard),
     ...checkPrune(flags),
     ...checkNamespace(flags.namespace),
-    ...parseVersionChoice(flags.kubernetesVersion).diagnostics,
+    ...parseVersionChoice(flags.kubernetesVersion, flags.sideOf === 'release' ? sideName : undefined).diagnostics,
     ...parseAssignmentRanges(flags).diagnostics,
     ...parsePodNetworks(flags.assumeEndpoints).diagnostics,
   ].filter(isError);

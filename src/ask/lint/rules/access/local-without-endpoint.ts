@@ -6,7 +6,7 @@ import { modeFacts, programs } from '../../../../kube-proxy/modes.ts';
 import {
   claimedSocket,
   unanswered,
-  findGap,
+  findGaps,
   isRefusedForLack,
   type RuleFinding,
   type PacketClaim,
@@ -21,25 +21,25 @@ export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
     // From a balancer on the node, endpoints anywhere see the node as their client.
     const isKept = !modeFacts[input.settings.mode].kinds.has('proxyPorts');
     return [
-      ...input.services.flatMap((service) => findInternalGap(service, input) ?? []),
+      ...input.services.flatMap((service) => findInternalGaps(service, input)),
       ...(isKept ? input.services.flatMap((service) => findFewPods(service, input) ?? []) : []),
-      ...(isKept ? input.services.flatMap((service) => findExternalGap(service, input) ?? []) : []),
+      ...(isKept ? input.services.flatMap((service) => findExternalGaps(service, input)) : []),
     ];
   },
 };
 
 /** internalTrafficPolicy Local, and nodes whose Pods get no endpoint. */
-function findInternalGap(service: LintedService, input: LintInput): UnservedPort | undefined {
-  if (service.object.spec.internalTrafficPolicy !== 'Local') return undefined;
-  const gap = findGap(service, input, (port, node) => isRefusedForLack(planTraffic(port, node.context).internal));
-  if (!gap) return undefined;
-  const { port, node, nodes, on } = gap;
-  const areTainted = nodes.every(({ object }) => object && !admitsPods(object, []));
-  return {
-    details: { traffic: areTainted ? 'internal-tainted' : 'internal', service: service.name, ...on },
-    place: service.source.place(['spec', 'internalTrafficPolicy']),
-    packet: { ...claimedSocket(port), from: 'pod', to: port.clusterIP, node: node.name, ends: unanswered },
-  };
+function findInternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
+  if (service.object.spec.internalTrafficPolicy !== 'Local') return [];
+  const gaps = findGaps(service, input, (port, node) => isRefusedForLack(planTraffic(port, node.context).internal));
+  return gaps.map(({ port, node, nodes, on }) => {
+    const areTainted = nodes.every(({ object }) => object && !admitsPods(object, []));
+    return {
+      details: { traffic: areTainted ? 'internal-tainted' : 'internal', service: service.name, ...on },
+      place: service.source.place(['spec', 'internalTrafficPolicy']),
+      packet: { ...claimedSocket(port), from: 'pod', to: port.clusterIP, node: node.name, ends: unanswered },
+    };
+  });
 }
 
 /** The same where only workloads show how many endpoints there will be. */
@@ -57,9 +57,9 @@ function findFewPods(
  * externalTrafficPolicy Local, and clients of a node port or an external IP that no load balancer keeps away from the
  * nodes without an endpoint.
  */
-function findExternalGap(service: LintedService, input: LintInput): UnservedPort | undefined {
+function findExternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   const { spec, ingress } = service.written;
-  if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return undefined;
+  if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return [];
   const { mode, ipvs } = input.settings;
   // Load balancers ask for the health of each node. Clients of external IPs do not, nor do those whom any node answers by ARP.
   const isAnnounced = programs(mode, 'links') && !ipvs.strictARP && ingress.length > 0;
@@ -69,7 +69,7 @@ function findExternalGap(service: LintedService, input: LintInput): UnservedPort
   const isEverywhere = service.selected.some(({ object }) => object.owner?.kind === 'DaemonSet');
   if (input.nodes.length === 0 || !service.knowsEndpoints) {
     const isUnsteered = spec.type === 'NodePort' && !isEverywhere;
-    return isUnsteered ? { details: { ...about, traffic: 'unsteered' }, place } : undefined;
+    return isUnsteered ? [{ details: { ...about, traffic: 'unsteered' }, place }] : [];
   }
   // IPVS mode sends it to endpoints elsewhere, whose answers do not come back. Slices without nodeName do not show where the endpoints are.
   const drops = modeFacts[mode].localWithoutEndpoints === 'local-drops';
@@ -78,18 +78,19 @@ function findExternalGap(service: LintedService, input: LintInput): UnservedPort
     if (spec.type === 'NodePort') return port.nodePort !== 0;
     return isSteered ? areAllUnplaced(port) : port.externalIPs.length > 0 || isAnnounced;
   };
-  const gap = findGap(
+  const gaps = findGaps(
     service,
     input,
     (port, node) => isOpen(port) && isRefusedForLack(planTraffic(port, node.context).external),
   );
-  if (!gap) return undefined;
   const kinds = { isNodePort: spec.type === 'NodePort', isBalanced: ingress.length > 0 };
-  const { words: way, packet } = wayFromOutside(gap.port, gap.node, kinds);
-  const details = areAllUnplaced(gap.port)
-    ? ({ traffic: 'unplaced', ...about, way } as const)
-    : ({ traffic: 'external', ...about, way, ...gap.on } as const);
-  return { details, place, packet };
+  return gaps.map(({ port, node, on }) => {
+    const { words: way, packet } = wayFromOutside(port, node, kinds);
+    const details = areAllUnplaced(port)
+      ? ({ traffic: 'unplaced', ...about, way } as const)
+      : ({ traffic: 'external', ...about, way, ...on } as const);
+    return { details, place, packet };
+  });
 }
 
 /** Whether its slices name no node, so that every node takes its endpoints for another's. */

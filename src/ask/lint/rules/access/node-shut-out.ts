@@ -8,14 +8,15 @@ import type { LintedNode } from '../../lint-input.ts';
 export const nodeShutOut: LintRule<'node-shut-out'> = ofRestricted((service, input) => {
   const { name, written, source } = service;
   if (written.ingress.length === 0) return undefined;
-  const out = findNodes(service, input, isOut);
-  const to = out?.port.loadBalancerIPs[0];
-  if (!to) return undefined;
-  return {
-    details: { service: name, address: to.text, ...out.on },
-    place: source.place(['spec', 'loadBalancerSourceRanges']),
-    packet: { ...claimedSocket(out.port), from: 'node', to, node: out.node.name, ends: unanswered },
-  };
+  return findNodes(service, input, isOut).flatMap(({ port, node, on }) => {
+    const [to] = port.loadBalancerIPs;
+    if (!to) return [];
+    return {
+      details: { service: name, address: to.text, ...on },
+      place: source.place(['spec', 'loadBalancerSourceRanges']),
+      packet: { ...claimedSocket(port), from: 'node', to, node: node.name, ends: unanswered } as const,
+    };
+  });
 });
 
 function isOut(port: ServicePort, { context }: LintedNode): boolean {

@@ -3,29 +3,30 @@ import type { ProxySettings } from '../../../../cluster/objects.ts';
 import { planTraffic } from '../../../../cluster/plan-traffic.ts';
 import { type Family, familyNames } from '../../../../kernel/family.ts';
 import { modeFacts } from '../../../../kube-proxy/modes.ts';
-import { claimedSocket, unanswered, findGap, isRefusedForLack, ofServices, type LintRule } from '../../rule.ts';
+import { claimedSocket, unanswered, findNodes, isRefusedForLack, ofServices, type LintRule } from '../../rule.ts';
 
 /** externalTrafficPolicy Local where kube-proxy cannot recognise Pods, so that these are clients like any other. */
 export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, input) => {
   const { namesMode, settings, loaded } = input;
   // Without a configuration, nothing is known of how kube-proxy recognises Pods.
-  if (!namesMode || !loaded.configured) return undefined;
+  if (!namesMode || !loaded.configured || !service.knowsEndpoints) return undefined;
   if (modeFacts[settings.mode].localWithoutEndpoints !== 'local-drops') return undefined;
   const { spec, ingress } = service.written;
   if (spec.externalTrafficPolicy !== 'Local' || ingress.length + spec.externalIPs.length === 0) return undefined;
-  const gap = findGap(service, input, (port, node) => {
+  const gaps = findNodes(service, input, (port, node) => {
     const isReached = port.loadBalancerIPs.length + port.externalIPs.length > 0;
     if (!isReached || detectLocalTraffic(node.settings, node.context, port.family)) return false;
     return isRefusedForLack(planTraffic(port, node.context).external);
   });
-  const to = gap && (gap.port.loadBalancerIPs[0] ?? gap.port.externalIPs[0]);
-  if (!to) return undefined;
-  const { port, node, on } = gap;
-  return {
-    details: { service: service.name, address: to.text, lacks: lackOfNetwork(settings, port.family), ...on },
-    place: service.source.place(['spec', 'externalTrafficPolicy']),
-    packet: { ...claimedSocket(port), from: 'pod', to, node: node.name, ends: unanswered },
-  };
+  return gaps.flatMap(({ port, node, on }) => {
+    const to = port.loadBalancerIPs[0] ?? port.externalIPs[0];
+    if (!to) return [];
+    return {
+      details: { service: service.name, address: to.text, lacks: lackOfNetwork(settings, port.family), ...on },
+      place: service.source.place(['spec', 'externalTrafficPolicy']),
+      packet: { ...claimedSocket(port), from: 'pod', to, node: node.name, ends: unanswered } as const,
+    };
+  });
 });
 
 /** Only a mode that needs networks can lack them. */
