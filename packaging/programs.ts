@@ -27,7 +27,10 @@ export interface ProgramCommands {
 /** kpc and kpc-apply. */
 export function readPrograms(): Promise<readonly ProgramCommands[]> {
   return Promise.all(
-    [kpcProgram(silent), kpcApplyProgram({ host: realHost, terminal: silent, onEvent: () => {} })].map(readCommands),
+    [
+      kpcProgram(silent),
+      kpcApplyProgram({ host: realHost, terminal: { ...silent, tell: async () => {} }, onEvent: () => {} }),
+    ].map(readCommands),
   );
 }
 

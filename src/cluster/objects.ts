@@ -1,4 +1,5 @@
 import type { Address, Network } from '../kernel/address.ts';
+import { compareText } from '../kernel/compare.ts';
 import type { Place } from '../kernel/place.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import type { SettingValues } from '../settings/table.ts';
@@ -38,6 +39,17 @@ export function selectorWords(selector: Labels = {}): string {
   return Object.entries(selector)
     .map((label) => label.join('='))
     .join();
+}
+
+/** Equal for selectors that select the same. */
+export function sortedSelectorWords(selector: Labels = {}): string {
+  return selectorWords(Object.fromEntries(Object.entries(selector).toSorted(([a], [b]) => compareText(a, b))));
+}
+
+/** Equal for Services whose endpoints are made from the same, besides Pods. */
+export function endpointSources({ spec: { selector, publishNotReadyAddresses, ports } }: Service): string {
+  const targets = ports.map(({ name, protocol, targetPort }) => JSON.stringify([name, protocol, targetPort]));
+  return JSON.stringify([sortedSelectorWords(selector), publishNotReadyAddresses, targets.toSorted(compareText)]);
 }
 
 /** A Service with the API server's defaults. Addresses are checked text, as written. */

@@ -12,6 +12,7 @@ import { snapshotWriter } from '../say/snapshots.ts';
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuseNoServices } from './refusal.ts';
+import { ofSides, type CalledSide } from './sides.ts';
 import { describeUnshown, onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/scene.ts';
 
 export type { Scene };
@@ -33,6 +34,7 @@ export class NodeComparison {
   /** All nodes, and those that represent them. */
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
+  readonly #called: readonly [CalledSide, CalledSide];
   readonly #announced: readonly Finding[] | undefined;
   readonly #standIns: ReturnType<typeof chooseStandIns>['standIns'];
   readonly #represented: readonly Represented[];
@@ -44,10 +46,11 @@ export class NodeComparison {
   #last: readonly [Scene, Scene] | undefined;
 
   /** `announced`: preparations for a change of mode or release; undefined for any other comparison. */
-  constructor(from: Opened, to: Opened, announced?: readonly Finding[]) {
+  constructor(from: Opened, to: Opened, called: readonly [CalledSide, CalledSide], announced?: readonly Finding[]) {
     const { loaded } = from;
     const nodes = loaded && to.loaded ? from.nodes : [''];
     this.#sides = [from, to];
+    this.#called = called;
     this.#announced = announced;
     const chosen = loaded && to.loaded && chooseStandIns(loaded.nodes, [loaded.cluster, to.loaded.cluster], nodes);
     this.#standIns = chosen?.standIns ?? nodes.map((node) => ({ node, only: undefined }));
@@ -67,7 +70,7 @@ export class NodeComparison {
       const scenes = before && after ? onOneNode(before, after) : undefined;
       this.#last = scenes;
       yield {
-        readings,
+        readings: ofSides(readings, this.#called),
         notes: scenes ? [before, after].flatMap((scene) => (scene ? describeUnshown(scene) : [])) : [],
       };
       if (!scenes) return;

@@ -12,6 +12,7 @@ import type { SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { equivalence as equivalenceSchema } from '../say/outputs/compile-and-compare.ts';
 import { NodeComparison } from './compare-nodes.ts';
+import type { CalledSide } from './sides.ts';
 import { traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
@@ -45,8 +46,7 @@ export interface EquivalenceResult {
   readonly notes: readonly string[];
 }
 
-interface Spec {
-  readonly name: string;
+interface Spec extends CalledSide {
   readonly words: readonly string[];
   readonly opened: Opened;
 }
@@ -95,17 +95,22 @@ function specOf(
   if (!flags) {
     const { name } = side as Snapshot;
     const opened = openReading({ side: side as Snapshot, diagnostics: [], files: new Map(), notes: [] });
-    return { name, words: ['kpc', 'trace', pathWord(name)], opened };
+    return { name, isPath: true, words: ['kpc', 'trace', pathWord(name)], opened };
   }
   const name = typeof side === 'string' ? side : (side as NamedText).name;
-  return compiledSpec(name, { ...input, ...flags }, read);
+  return { ...compiledSpec(name, { ...input, ...flags }, read), isPath: typeof side !== 'string' };
 }
 
 function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: LoadedInputs): Spec {
   const { manifests } = input;
   if (manifests === undefined) throw new TypeError('manifests are missing, which a side is compiled from');
   const files = listTexts(manifests, 'manifests').map((each) => each.name);
-  return { name, words: traceWords(files, input), opened: openTexts({ ...input, manifests }, undefined, read) };
+  return {
+    name,
+    isPath: false,
+    words: traceWords(files, input),
+    opened: openTexts({ ...input, manifests }, undefined, read),
+  };
 }
 
 /** `announced`: preparations for an announced change; undefined for any other comparison. */
@@ -114,7 +119,7 @@ function compareSpecs(
   announced?: readonly Finding[],
   modeFrom?: string,
 ): EquivalenceResult {
-  const comparison = new NodeComparison(from.opened, to.opened, announced);
+  const comparison = new NodeComparison(from.opened, to.opened, [from, to], announced);
   const nodes = [...comparison.run()];
   const diagnostics = toldOnce(nodes.flatMap(({ readings }) => readings.flatMap(diagnosticsOfNode)));
   const notes = [...new Set(nodes.flatMap((node) => node.notes))];

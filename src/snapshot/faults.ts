@@ -1,4 +1,4 @@
-import { isIdle, type Unready } from '../base/findings/lint.ts';
+import { isIdle, type UnfitPod, type Unready } from '../base/findings/lint.ts';
 import { mayBeUnseen } from '../base/findings/services.ts';
 import { count, joinWords } from '../base/printable.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
@@ -81,7 +81,7 @@ function unreadyInShort(details: Unready): string {
   if (isIdle(details)) return 'scaled to 0';
   const { unused, pods } = details;
   if (unused) return unused.by === 'port' ? 'ports without a number' : `EndpointSlices of ${unused.types.join(', ')}`;
-  return pods === undefined ? 'empty EndpointSlices' : `its Pods ${pods === 'ended' ? 'have ended' : 'are pending'}`;
+  return pods === undefined ? 'empty EndpointSlices' : `its Pods ${unfitPodWords(pods, shortUnfit)}`;
 }
 
 /** A clause on why a Service has no endpoint that takes connections. */
@@ -97,14 +97,27 @@ export function unreadyWords(details: Unready): string {
   }
   if (endpoints === 1) return 'its one endpoint is not ready';
   if (endpoints > 1) return `none of its ${count(endpoints, 'endpoint')} is ready`;
-  switch (pods) {
-    case 'ended':
-      return 'the Pods that it selects have ended';
-    case 'pending':
-      return 'the Pods that it selects have no address yet';
-    case undefined:
-      return 'its EndpointSlices are empty';
-  }
+  return pods ? `the Pods that it selects ${unfitPodWords(pods, longUnfit)}` : 'its EndpointSlices are empty';
+}
+
+const shortUnfit: Readonly<Record<UnfitPod, string>> = {
+  ended: 'have ended',
+  pending: 'are pending',
+  'other-family': 'are of another family',
+};
+
+const longUnfit: Readonly<Record<UnfitPod, string>> = {
+  ...shortUnfit,
+  pending: 'have no address yet',
+  'other-family': 'have no address of its family',
+};
+
+/** "have ended", or "have ended or are pending" if some do the one and some the other. */
+function unfitPodWords(pods: readonly UnfitPod[], words: Readonly<Record<UnfitPod, string>>): string {
+  return joinWords(
+    pods.map((each) => words[each]),
+    'or',
+  );
 }
 
 /** A clause; undefined if unknown. */

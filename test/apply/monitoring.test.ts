@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, test } from 'vitest';
+import { formatLogRecord } from '../../src/cli/kpc-apply/log.ts';
 import { createPorts } from '../../src/apply/monitor/serve-ports.ts';
 import { Metrics } from '../../src/apply/monitor/metrics.ts';
 import { answerHealth, createNotifier } from '../../src/apply/monitor/watch-monitor.ts';
@@ -252,6 +253,14 @@ test('health has the fields of kube-proxy, and its times', () => {
 });
 
 describe('--log-format json', () => {
+  test('takes nothing out of the text of a message', () => {
+    const text = 'warning: odd [name]\n  help: none';
+    const record = { time: new Date(0).toISOString(), level: 'info', message: text };
+    expect(JSON.parse(formatLogRecord(text, undefined, 0))).toEqual(record);
+    const details = { level: 'error', code: 'bad-bundle', help: 'compile it again' } as const;
+    expect(JSON.parse(formatLogRecord(text, details, 0))).toEqual({ ...record, ...details });
+  });
+
   test('writes one object a line', async () => {
     writeFileSync(join(scratch, 'manifest.json'), '{}');
     const good = await callApply(createFakeNode().host, 'apply', bundle, '--log-format', 'json');

@@ -42,8 +42,12 @@ describe('what the endpoints of a Service are made from', () => {
     expect(status).toBe(1);
     expect(reasonsOf(result)).toEqual([expect.objectContaining({ kind: 'field', field, ...turn })]);
     expect(result['notCompared']).toContainEqual(expect.stringMatching(/endpoints.*default\/web/));
-    const same = await run('equivalence', selecting, service(spec));
-    expect(same.result['notCompared']).toContainEqual(expect.stringMatching(/endpoints.*default\/web/));
+    const packets = await run('equivalence', selecting, service(spec));
+    expect(packets.result['notCompared']).toContainEqual(expect.stringMatching(/endpoints.*default\/web/));
+    const open = { cause: 'ungiven-endpoints', severity: 'unknown', services: ['default/web'] };
+    expect(packets).toMatchObject({ status: 1, result: { causes: [open] } });
+    for (const command of ['diff', 'equivalence'] as const)
+      expect(await run(command, service(spec), service(spec))).toMatchObject({ status: 0 });
   });
 
   test('of a headless Service', async () => {

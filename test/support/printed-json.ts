@@ -64,7 +64,7 @@ export function resultOf(stdout: string): any {
   return (JSON.parse(stdout) as { readonly result: unknown }).result;
 }
 
-interface PrintedFinding extends Pick<SaidFinding, 'code' | 'severity' | 'text' | 'help' | 'place'> {
+interface PrintedFinding extends Pick<SaidFinding, 'code' | 'severity' | 'text' | 'help' | 'place' | 'about'> {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 

@@ -159,7 +159,7 @@ export function explainUnanswered(
 }
 
 /** Why kube-proxy programs nothing on this node for an address in the input; undefined if it does. */
-export function explainUnserved(
+export function whyUnprogrammed(
   asked: { readonly address: Address; readonly port?: number | undefined; readonly protocol?: string | undefined },
   { objects: { services, nodes }, cluster, node }: CompiledSnapshot,
 ): string | undefined {

@@ -16,7 +16,7 @@ import {
   nodeOfDump,
   findPorts,
   explainUnanswered,
-  explainUnserved,
+  whyUnprogrammed,
   type Because,
   type PortMatch,
   type AskedNode,
@@ -102,7 +102,7 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
     return { kind: 'services', matches: services };
   }
   if (subjects.length > 0) return { kind: 'shared', subjects };
-  const unserved = asked.address && explainUnserved(asked.address, view);
+  const unserved = asked.address && whyUnprogrammed(asked.address, view);
   const nothing = `no Service, address, port, chain or set matches ${JSON.stringify(asked.text)}`;
   return { kind: 'nothing', why: unanswered ?? unserved ?? explainIdle(pods) ?? `${nothing}${hint(asked, view)}` };
 }

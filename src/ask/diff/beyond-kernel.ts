@@ -6,7 +6,7 @@ import { compareText } from '../../kernel/compare.ts';
 import type { Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
 import { isUngiven, sourceFields, type ServiceChange } from './service-changes.ts';
 
-export type Beyond =
+export type BeyondKernel =
   /** How many objects of a kind differ, none of which kube-proxy reads. */
   | { readonly kind: 'objects'; readonly of: string; readonly count: number }
   /** How many of a kind lead to a Service that changed, and are the same themselves. */
@@ -17,16 +17,20 @@ export type Beyond =
   | { readonly kind: 'later-connections'; readonly services: readonly string[] };
 
 /** `changes`: how the Services of the two sides differ; undefined if one side does not record them. */
-export function beyondKernel(from: Snapshot, to: Snapshot, changes: readonly ServiceChange[] = []): readonly Beyond[] {
+export function beyondKernel(
+  from: Snapshot,
+  to: Snapshot,
+  changes: readonly ServiceChange[] = [],
+): readonly BeyondKernel[] {
   return [
     ...(from.kind === 'manifests' && to.kind === 'manifests' ? beyondServices(from.objects, to.objects, changes) : []),
-    ...ofServices(
+    ...namingServices(
       'endpoints',
       changedIn(sourceFields, changes).filter((name) =>
         [from, to].every((side) => side.kind !== 'dump' && isUngiven(name, side)),
       ),
     ),
-    ...ofServices('later-connections', changedIn(['sessionAffinity'], changes)),
+    ...namingServices('later-connections', changedIn(['sessionAffinity'], changes)),
   ];
 }
 
@@ -34,7 +38,7 @@ function beyondServices(
   from: SnapshotObjects,
   to: SnapshotObjects,
   changes: readonly ServiceChange[],
-): readonly Beyond[] {
+): readonly BeyondKernel[] {
   const [before, after] = [unreadObjects(from), unreadObjects(to)];
   const differing = [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
     const [old, fresh] = [before.get(name), after.get(name)];
@@ -74,7 +78,7 @@ function leadsTo(services: ReadonlySet<string>, { routes }: Ingress): boolean {
   );
 }
 
-function countKinds(kind: 'objects' | 'ways', kinds: readonly string[]): readonly Beyond[] {
+function countKinds(kind: 'objects' | 'ways', kinds: readonly string[]): readonly BeyondKernel[] {
   const byKind = groupBy(kinds.toSorted(compareText), (each) => each);
   return [...byKind].map(([of, own]) => ({ kind, of, count: own.length }));
 }
@@ -87,11 +91,11 @@ function changedIn(fields: readonly string[], changes: readonly ServiceChange[])
   return [...new Set(own.map(({ service }) => service))];
 }
 
-function ofServices(kind: 'endpoints' | 'later-connections', services: readonly string[]): readonly Beyond[] {
+function namingServices(kind: 'endpoints' | 'later-connections', services: readonly string[]): readonly BeyondKernel[] {
   return services.length === 0 ? [] : [{ kind, services }];
 }
 
-export function beyondWords(beyond: Beyond): string {
+export function beyondWords(beyond: BeyondKernel): string {
   switch (beyond.kind) {
     case 'objects':
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'differs' : 'differ'}`;
@@ -104,6 +108,6 @@ export function beyondWords(beyond: Beyond): string {
   }
 }
 
-function countOf({ of, count: number }: Extract<Beyond, { readonly count: number }>): string {
+function countOf({ of, count: number }: Extract<BeyondKernel, { readonly count: number }>): string {
   return count(number, of, pluralOf(of));
 }

@@ -6,7 +6,7 @@ import { modeOfState } from '../../kube-proxy/evidence.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { programs, proxyModes } from '../../kube-proxy/modes.ts';
 import { unlistedWords } from '../../kube-proxy/unshown.ts';
-import { beyondKernel, beyondWords, type Beyond } from './beyond-kernel.ts';
+import { beyondKernel, beyondWords, type BeyondKernel } from './beyond-kernel.ts';
 import type { StatePair } from './foreign-items.ts';
 import type { ServiceChange } from './service-changes.ts';
 import { workingTables } from '../../dumps/coverage.ts';
@@ -23,7 +23,7 @@ export interface ComparisonGap {
   /** The dump file that may have held more; undefined for another part. */
   readonly doubt?: Doubt | undefined;
   /** What no kernel shows. */
-  readonly beyond?: Beyond | undefined;
+  readonly beyond?: BeyondKernel | undefined;
   /** Whether the side that shows it has kube-proxy objects there. */
   readonly held: boolean;
 }

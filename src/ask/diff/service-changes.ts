@@ -1,7 +1,7 @@
 import { explainEndpoints, isUsedFor } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type Endpoint, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
-import { selectorWords, type Service } from '../../cluster/objects.ts';
+import { sortedSelectorWords } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { Place } from '../../kernel/place.ts';
 import { kindOfChange, type ChangeKind } from '../changes/kernel-change.ts';
@@ -118,14 +118,10 @@ function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: st
     if (!old || !fresh) return [];
     const publishes = [old, fresh].map((spec) => String(spec.publishNotReadyAddresses)) as [string, string];
     return [
-      ...fieldReason('selector', sortedWords(old.selector), sortedWords(fresh.selector)),
+      ...fieldReason('selector', sortedSelectorWords(old.selector), sortedSelectorWords(fresh.selector)),
       ...fieldReason('publishNotReadyAddresses', ...publishes),
     ];
   };
-}
-
-function sortedWords(selector: Service['spec']['selector'] = {}): string {
-  return selectorWords(Object.fromEntries(Object.entries(selector).toSorted(([a], [b]) => compareText(a, b))));
 }
 
 /**

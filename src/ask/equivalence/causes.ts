@@ -134,6 +134,9 @@ export const causes = {
     title: 'A port where connections to Services are taken on the node is not the same, or not there',
     advice: 'check whether a firewall or a program names the port: clients use the addresses of Services',
   },
+  'ungiven-endpoints': {
+    title: 'The Services have endpoints of other Pods or ports, which neither side gives',
+  },
   'not-understood': {
     title: 'What the input does not show decides',
   },

@@ -1,3 +1,4 @@
+import { endpointSources } from '../../cluster/objects.ts';
 import type { Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import { isSameEnd } from '../../packet/explore.ts';
@@ -241,10 +242,34 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
   return isSameEnd(from.ways, to.ways, endOf, tolerance);
 }
 
-/** Whether both sides know how the packet ends, or neither does. Only of manifests: what else kpc reads does not show what was given. */
-function areKnownAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
-  const isKnown = ({ verdict }: Fate) => verdict !== 'unknown';
-  return isKnown(from) === isKnown(to) || scenes.some(({ side }) => side.kind !== 'manifests');
+/**
+ * Whether both sides know how the packet ends, or neither does and they lack the same. Only of manifests: what else kpc reads does not
+ * show what was given.
+ */
+function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
+  if (scenes.some(({ side }) => side.kind !== 'manifests')) return true;
+  const [from, to] = fates.map(({ verdict }) => verdict !== 'unknown');
+  return from === to && !lackOtherEndpoints(fates, scenes);
+}
+
+/** Whether both ends depend on endpoints that neither side gives, and that are made from something else on each. */
+export function lackOtherEndpoints(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
+  return (
+    fates.every(({ verdict }) => verdict === 'unknown') &&
+    fates.some(({ reasons }) =>
+      reasons.some(
+        (reason) =>
+          reason.kind === 'missing-listing' &&
+          reason.missing.kind === 'endpoint-slices' &&
+          !haveSameSources(reason.missing.service, scenes),
+      ),
+    )
+  );
+}
+
+function haveSameSources(service: string, scenes: readonly [Scene, Scene]): boolean {
+  const [old, fresh] = scenes.map(({ side }) => side.written.get(service));
+  return !old || !fresh || old === fresh || endpointSources(old) === endpointSources(fresh);
 }
 
 /**

@@ -17,7 +17,7 @@ import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/stop-words.ts'
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { causeIds, findServiceCause, type CauseId } from './causes.ts';
-import { sourceWord, type Difference } from './compare.ts';
+import { lackOtherEndpoints, sourceWord, type Difference } from './compare.ts';
 import { knownOwnAddresses } from './senders.ts';
 import type { EffectSeverity, EndpointShares, EffectChoice, Effect } from './effects.ts';
 import {
@@ -79,8 +79,11 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
       lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
     };
     const isServed = target.ports.some((each) => served.has(portText(each)));
-    const cause = causeOfDifference(difference, target, isServed, ownEndpoint !== undefined, changesExternalIPs, nodes);
-    const ofServices = cause === 'not-understood' ? undefined : serviceCause(target.ports);
+    const cause = lackOtherEndpoints([from, to], scenes)
+      ? 'ungiven-endpoints'
+      : causeOfDifference(difference, target, isServed, ownEndpoint !== undefined, changesExternalIPs, nodes);
+    const isOpen = cause === 'not-understood' || cause === 'ungiven-endpoints';
+    const ofServices = isOpen ? undefined : serviceCause(target.ports);
     // Policies choose among other endpoints, too, for a pod that reaches itself.
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
       return { ...ofServices, ports: target.ports, effect };
@@ -88,7 +91,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
       const because = [from, to].flatMap((each, at) => failureWords(each, packet, scenes[at] ?? scene));
       return { cause, because, ports: target.ports, effect };
     }
-    const lost = isOfService.has(target.kind) && cause !== 'not-understood' ? findLost(difference, lostJumps) : [];
+    const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, lostJumps) : [];
     return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect };
   };
   return { explain, find };

@@ -10,7 +10,8 @@ export type Fault<Code extends FindingCode = FindingCode> = {
 }[Code];
 
 export interface About {
-  readonly kind: 'service' | 'object';
+  /** A side of a comparison has a word for its name, such as a mode: a path is a place. */
+  readonly kind: 'service' | 'object' | 'side';
   readonly name: string;
 }
 

@@ -18,9 +18,14 @@ export interface Unready extends Numbers<'endpoints'> {
   readonly owner?: string | undefined;
   readonly isScaledToZero: boolean;
   readonly unused?: Unused | undefined;
-  /** Why none of the Pods that it selects is an endpoint. */
-  readonly pods?: 'ended' | 'pending' | undefined;
+  /** Why none of the Pods that it selects is an endpoint, each once. */
+  readonly pods?: readonly UnfitPod[] | undefined;
 }
+
+/** Why a Pod is no endpoint: it has ended, has no address yet, or none of a family of the Service. */
+export type UnfitPod = (typeof unfitPods)[number];
+
+export const unfitPods = ['ended', 'pending', 'other-family'] as const;
 
 /** Why kube-proxy skips all slices of a Service: their address types, or ports without numbers. */
 export type Unused = { readonly by: 'address-type'; readonly types: readonly string[] } | { readonly by: 'port' };

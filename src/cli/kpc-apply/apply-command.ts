@@ -27,7 +27,8 @@ import {
   formatStates,
   summarizePlan,
 } from '../../say/plan-text.ts';
-import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.ts';
+import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
+import type { ApplyTerminal } from './log.ts';
 import { loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 
@@ -77,7 +78,7 @@ export const confirm = defineApplyCommand({
   flags: ['stateDir'],
   async run(options, environment) {
     await confirmApply(await openSession(environment, { ...options, mayChange: false }));
-    await environment.terminal.err('confirmed\n');
+    await environment.terminal.tell('confirmed');
     return exitStatus.ok;
   },
 });
@@ -85,21 +86,21 @@ export const confirm = defineApplyCommand({
 /** Reports how a change of the node ended. `nothing`: why there was nothing to do; `what`: what was done otherwise. */
 export async function reportOutcome(
   outcome: ChangeOutcome,
-  terminal: Terminal,
+  terminal: ApplyTerminal,
   nothing = 'the node matches the bundle',
   what = '',
 ): Promise<ExitStatus> {
   const { kind, plan } = outcome;
   switch (kind) {
     case 'unchanged':
-      await terminal.err(`nothing to do: ${printable(nothing)}${describeConnections(plan)}\n`);
+      await terminal.tell(`nothing to do: ${printable(nothing)}${describeConnections(plan)}`);
       return exitStatus.ok;
     case 'changed':
-      await terminal.err(`done: ${printable(what)}${summarizePlan(plan)}${describeConnections(plan)}\n`);
+      await terminal.tell(`done: ${printable(what)}${summarizePlan(plan)}${describeConnections(plan)}`);
       return exitStatus.ok;
     case 'put-back': {
       const status = await reportFailure(outcome.failure, terminal);
-      await terminal.err('The node is as it was before.\n');
+      await terminal.tell('The node is as it was before.');
       return status;
     }
     case 'stuck':
@@ -144,7 +145,7 @@ export const cleanup = defineApplyCommand({
 async function showCleanup(
   session: Session,
   options: Options<'adopt' | 'assumeAlone' | 'ipvsExcludeCidrs' | 'force'>,
-  terminal: Terminal,
+  terminal: ApplyTerminal,
 ): Promise<ExitStatus> {
   const request = requestNothing(session.host, options);
   const observation = await observe(session, request);
@@ -157,14 +158,14 @@ async function showCleanup(
 }
 
 /** Reports what has kube-proxy's names but stays. */
-async function reportLeftovers({ ownership: { leftovers, used } }: Plan, terminal: Terminal): Promise<void> {
+async function reportLeftovers({ ownership: { leftovers, used } }: Plan, terminal: ApplyTerminal): Promise<void> {
   const others = leftovers.filter(({ isUsed }) => !isUsed);
   const advice = others.every(({ adoptable }) => adoptable) ? '; if kube-proxy left it, --adopt removes it too' : '';
   await reportKept('kpc-apply did not make it', others, advice);
   await reportKept('rules or sets of other programs use it', [...used, ...leftovers.filter(({ isUsed }) => isUsed)]);
 
   async function reportKept(why: string, kept: Parameters<typeof nameKept>[0], more = ''): Promise<void> {
-    if (kept.length > 0) await terminal.err(`kept, because ${why}: ${nameKept(kept)}${more}\n`);
+    if (kept.length > 0) await terminal.tell(`kept, because ${why}: ${nameKept(kept)}${more}`);
   }
 }
 
@@ -187,7 +188,11 @@ export const rollback = defineApplyCommand({
     }),
 });
 
-async function runRollback(session: Session, options: Options<RollbackFlag>, terminal: Terminal): Promise<ExitStatus> {
+async function runRollback(
+  session: Session,
+  options: Options<RollbackFlag>,
+  terminal: ApplyTerminal,
+): Promise<ExitStatus> {
   if (options.unconfirmed !== undefined) return runStandBy(session, options.unconfirmed, terminal);
   if (options.list) {
     await terminal.out(formatStates(await listStates(session)));
@@ -201,18 +206,18 @@ async function runRollback(session: Session, options: Options<RollbackFlag>, ter
   return reportRollBack(outcome, terminal);
 }
 
-async function reportRollBack(result: RollBackOutcome, terminal: Terminal): Promise<ExitStatus> {
+async function reportRollBack(result: RollBackOutcome, terminal: ApplyTerminal): Promise<ExitStatus> {
   if (result.kind === 'unfinished') {
     if (result.left !== 'nothing') return reportStuck(result.left, terminal);
-    await terminal.err('done: the node is as it was before the apply that did not finish\n');
+    await terminal.tell('done: the node is as it was before the apply that did not finish');
     return exitStatus.ok;
   }
   const { outcome } = result;
   const to = nameState(result.to);
   const status = await reportOutcome(outcome, terminal, `the node is as in ${to}`, `back to ${to}: `);
   const notes = isDone(outcome) ? describeLeftSettings(outcome.plan) : [];
-  for (const text of notes) await terminal.err(`note: ${printable(text)}\n`);
-  if (outcome.kind === 'changed') await terminal.err('"kpc-apply rollback" again undoes this\n');
+  for (const text of notes) await terminal.tell(`note: ${printable(text)}`);
+  if (outcome.kind === 'changed') await terminal.tell('"kpc-apply rollback" again undoes this');
   return status;
 }
 
@@ -222,11 +227,11 @@ const standByOutcomes = {
   'put-back': (id: string) => `done: apply ${id} was not confirmed, so the node is as it was before it`,
 };
 
-async function runStandBy(session: Session, id: string, terminal: Terminal): Promise<ExitStatus> {
+async function runStandBy(session: Session, id: string, terminal: ApplyTerminal): Promise<ExitStatus> {
   // The parent process waits for this line, and may be gone before the next.
   await terminal.out(`standing by for apply ${id}\n`);
   const outcome = await standBy(session, id);
   if (outcome === 'stuck') return reportStuck('unknown', terminal);
-  await terminal.err(`${standByOutcomes[outcome](id)}\n`);
+  await terminal.tell(standByOutcomes[outcome](id));
   return exitStatus.ok;
 }

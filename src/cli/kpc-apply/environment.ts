@@ -1,4 +1,4 @@
-import { printable, printableLines } from '../../base/printable.ts';
+import { printable } from '../../base/printable.ts';
 import { remark, type ChangeEvent, type Session } from '../../apply/change/observe-node.ts';
 import { explainError, failureOfSignal, type Failure } from '../../apply/state/failure.ts';
 import { formatCommand, type Host } from '../../apply/node/host.ts';
@@ -15,11 +15,12 @@ import { formatTime } from '../../say/words/states.ts';
 import { formatErrorsJson } from '../../say/formats/json.ts';
 import { formatPlanText } from '../../say/plan-text.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
+import type { ApplyTerminal } from './log.ts';
 import type { UsageCall } from '../shared/usage-errors.ts';
 
 /** Passed in, so that tests can replace it. */
 export interface ApplyEnvironment {
-  readonly terminal: Terminal;
+  readonly terminal: ApplyTerminal;
   readonly host: Host;
   /** Also called for each event of the work on the node. */
   readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
@@ -69,17 +70,21 @@ export async function openSession(
 }
 
 /** Events that logs must show. */
-const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning', 'waiting']);
+const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'waiting']);
 
 /** Shows progress in one changing line, on a terminal only; some events are printed to stay. */
-function showEvent(event: ChangeEvent, terminal: Terminal): void {
+function showEvent(event: ChangeEvent, terminal: ApplyTerminal): void {
+  if (event.kind === 'warning') {
+    void reportWarning(event.remark, terminal);
+    return;
+  }
   const text = printable(describeEvent(event));
   const stays = saidToLogs.has(event.kind) || (terminal.interactive && event.kind === 'putting-back');
-  if (stays) void terminal.err(`${text}\n`);
+  if (stays) void terminal.tell(text);
   else if (terminal.interactive) void terminal.status(text);
 }
 
-function describeEvent(event: ChangeEvent): string {
+function describeEvent(event: Exclude<ChangeEvent, { readonly kind: 'warning' }>): string {
   switch (event.kind) {
     case 'reading':
       return 'reading the node';
@@ -95,8 +100,6 @@ function describeEvent(event: ChangeEvent): string {
       return `kpc-apply: waiting for "${event.command}" since ${formatTime(event.since)}; kpc-apply stops it after ${event.limit / 1000} s`;
     case 'putting-back':
       return `putting everything back: ${sayApply(event.because.finding).text}`;
-    case 'warning':
-      return `warning: ${sayApply(event.remark).text}`;
     default:
       return event satisfies never;
   }
@@ -125,31 +128,30 @@ export async function printFailures(
 }
 
 /** Prints the failure with its advice; returns its exit status. */
-export async function reportFailure(failure: Failure, terminal: Terminal): Promise<ExitStatus> {
+export async function reportFailure(failure: Failure, terminal: ApplyTerminal): Promise<ExitStatus> {
   const { code, finding } = failure;
   const { text, help } = sayApply(finding);
-  const advice = help === undefined ? '' : `\n  help: ${help}`;
-  await terminal.err(`${printableLines(`error: ${text} [${code}]${advice}`)}\n`);
+  await terminal.tell(text, { level: 'error', code, help });
   return asksInVain.has(code) ? exitStatus.badInput : exitStatus.notApplied;
 }
 
-export function reportWarning(problem: Remark, terminal: Terminal): Promise<void> {
-  return terminal.err(`warning: ${printable(sayApply(problem).text)}\n`);
+export function reportWarning(problem: Remark, terminal: ApplyTerminal): Promise<void> {
+  return terminal.tell(printable(sayApply(problem).text), { level: 'warning' });
 }
 
 /** Further changes that could not be put back are counted, not named. */
 const mostNamed = 50;
 
 /** `left`: undefined if the node cannot be read. */
-export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: Terminal): Promise<ExitStatus> {
+export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: ApplyTerminal): Promise<ExitStatus> {
   const rest =
     left === undefined
-      ? ', and the node cannot be read.\n'
+      ? ', and the node cannot be read.'
       : left === 'unknown'
-        ? '.\n'
-        : `. Left to do:\n${nameRest(left)}`;
-  await terminal.err(`NOT everything could be put back${rest}`);
-  await terminal.err('Fix the cause, then run "kpc-apply rollback" to put back the rest.\n');
+        ? '.'
+        : `. Left to do:\n${nameRest(left).trimEnd()}`;
+  await terminal.tell(`NOT everything could be put back${rest}`);
+  await terminal.tell('Fix the cause, then run "kpc-apply rollback" to put back the rest.');
   return exitStatus.notRestored;
 }
 

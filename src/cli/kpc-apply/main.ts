@@ -1,11 +1,11 @@
 import { realHost } from '../../apply/node/real-host.ts';
-import type { ApplyEnvironment } from './environment.ts';
+import type { CalledFrom } from './program.ts';
 import { exitStatus, processTerminal } from '../shared/terminal.ts';
 import { version } from '../../base/version.ts';
 
 export async function main(
   argv: readonly string[],
-  environment: ApplyEnvironment = {
+  environment: CalledFrom = {
     terminal: processTerminal(),
     host: { ...realHost, program: ownProgram() },
   },

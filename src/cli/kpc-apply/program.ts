@@ -4,6 +4,7 @@ import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { apply, cleanup, confirm, rollback } from './apply-command.ts';
 import { doctor, dump, plan, verify } from './read-only-commands.ts';
 import { catchUncaught, printFailures, reportFailure, type ApplyEnvironment } from './environment.ts';
+import { formatLogRecord, formatMessage, type ApplyTerminal } from './log.ts';
 import type { Options } from './options.ts';
 import { watch } from './watch-command.ts';
 import { addCompletionCommand, addVersionCommand } from '../shared/common-commands.ts';
@@ -15,15 +16,19 @@ type Called = { command: string; output: string | undefined; logFormat?: 'text' 
 
 const uncalled = (): Called => ({ command: 'kpc-apply', output: undefined });
 
-export async function runApplyProgram(
-  argv: readonly string[],
-  { terminal, host }: ApplyEnvironment,
-): Promise<ExitStatus> {
+/** Passed in, so that tests can replace it. */
+export interface CalledFrom extends Pick<ApplyEnvironment, 'host'> {
+  readonly terminal: Terminal;
+}
+
+export async function runApplyProgram(argv: readonly string[], { terminal, host }: CalledFrom): Promise<ExitStatus> {
   let hasBegun = false;
   const called = uncalled();
   const environment = {
     host,
-    terminal: makePatient(terminal, (text) => (called.logFormat === 'json' ? formatLogRecord(text, host.now()) : text)),
+    terminal: makePatient(terminal, (text, details) =>
+      called.logFormat === 'json' ? formatLogRecord(text, details, host.now()) : formatMessage(text, details),
+    ),
     // Continuing or undoing an unfinished change counts too.
     onEvent: ({ kind }: ChangeEvent) => {
       hasBegun ||= kind === 'step' || kind === 'recovering' || kind === 'putting-back';
@@ -74,7 +79,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = un
 }
 
 /** For long work: messages replace the progress line, and a terminal that has hung up gets no output but does not stop the work. */
-function makePatient(terminal: Terminal, formatMessage: (text: string) => string): Terminal {
+function makePatient(terminal: Terminal, format: typeof formatMessage): ApplyTerminal {
   let isShowing = false;
   const status = (text: string): Promise<void> => {
     isShowing = text !== '';
@@ -86,11 +91,13 @@ function makePatient(terminal: Terminal, formatMessage: (text: string) => string
       if (isShowing) void status('');
       return write(text);
     };
+  const err = clearing((text) => terminal.err(text).catch(() => undefined));
   return {
     ...terminal,
     status,
     out: clearing(terminal.out),
-    err: clearing((text) => terminal.err(formatMessage(text)).catch(() => undefined)),
+    err,
+    tell: (text, details) => err(format(text, details)),
   };
 }
 
@@ -109,21 +116,11 @@ async function reportError(
 }
 
 /** After the first change, nothing has read the node since the error. */
-async function reportFailedCommand(fault: Failure, hasBegun: boolean, terminal: Terminal): Promise<ExitStatus> {
+async function reportFailedCommand(fault: Failure, hasBegun: boolean, terminal: ApplyTerminal): Promise<ExitStatus> {
   const status = await reportFailure(fault, terminal);
   if (!hasBegun) return status;
-  await terminal.err(
-    'The state of the node is NOT known: check it with "kpc-apply verify", or go back with "kpc-apply rollback".\n',
+  await terminal.tell(
+    'The state of the node is NOT known: check it with "kpc-apply verify", or go back with "kpc-apply rollback".',
   );
   return exitStatus.notRestored;
-}
-
-/** "error: …", "warning: …" or a note, with the code of an error and what to do about it. */
-const message = /^(?:(error|warning): )?(.*?)(?: \[([a-z-]+)\])?(?:\n {2}help: (.*))?$/s;
-
-/** A message as a line of JSON: time, level, message, and an error's code and help. */
-function formatLogRecord(text: string, milliseconds: number): string {
-  const [, level = 'info', said, code, help] = message.exec(text.trimEnd()) ?? [];
-  const time = new Date(milliseconds).toISOString();
-  return `${JSON.stringify({ time, level, message: said, code, help })}\n`;
 }

@@ -93,8 +93,8 @@ export const dump = defineApplyCommand({
     if (problem) throw new Failure('bad-usage', { problem: 'folder', why: problem });
     const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = manifest.counts;
     const parts = [count(virtualServers, 'virtual server'), count(sets, 'set'), count(chains, 'chain')];
-    await environment.terminal.err(
-      `${parts.join(', ')} and ${count(addresses, 'address', 'addresses')}, written to ${options.out}\n`,
+    await environment.terminal.tell(
+      `${parts.join(', ')} and ${count(addresses, 'address', 'addresses')}, written to ${options.out}`,
     );
     return exitStatus.ok;
   },

@@ -12,7 +12,8 @@ import { openSession, reportFailure, reportWarning } from './environment.ts';
 import { applyFlags, defineApplyCommand, type Options } from './options.ts';
 import { BundleSource } from '../../apply/open/bundle-source.ts';
 import { readBundleVersion, watchBundle, type WatchedBundle } from '../../apply/open/load-bundle.ts';
-import { type Terminal, exitStatus } from '../shared/terminal.ts';
+import { exitStatus } from '../shared/terminal.ts';
+import type { ApplyTerminal } from './log.ts';
 
 export const watch = defineApplyCommand({
   name: 'watch',
@@ -29,7 +30,7 @@ export const watch = defineApplyCommand({
     const bundle = watchBundle(path, session, new BundleSource(path, options, environment), {
       refused: (failure) => reportFailure(failure, terminal),
       warn: (problem) => reportWarning(problem, terminal),
-      note: (text) => terminal.err(`${text}\n`),
+      note: (text) => terminal.tell(text),
     });
     // Only this command needs Node's module for sockets.
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
@@ -82,7 +83,7 @@ async function syncOnce(
   watched: WatchedBundle,
   session: Session,
   options: Options<'adopt' | 'assumeAlone' | 'drainTimeout' | 'force' | 'ipvsExcludeCidrs'>,
-  terminal: Terminal,
+  terminal: ApplyTerminal,
 ): Promise<Round> {
   const { host, folder } = session;
   try {

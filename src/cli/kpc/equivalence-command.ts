@@ -3,12 +3,12 @@ import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { equivalenceAnswer, NodeComparison, type Scene } from '../../library/compare-nodes.ts';
 import {
   areStored,
+  calledSide,
   expectChange,
   isUnknownSide,
   nearestMode,
   isUsefulForStored,
   openChange,
-  ofSides,
   openPair,
   readSide,
   recognisePair,
@@ -73,7 +73,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
       to,
       traceOf: ([before, after]) => ({ old: words(before, old), new: words(after, fresh) }),
     } satisfies Parameters<NodeComparison['result']>[0];
-    return reportComparison(call, new NodeComparison(...sides), named, old.adds || fresh.adds ? undefined : [from, to]);
+    return reportComparison(call, new NodeComparison(...sides, [calledSide(old), calledSide(fresh)]), named);
   },
 });
 
@@ -96,12 +96,10 @@ async function reportComparison(
   call: Call<EquivalenceFlags>,
   comparison: NodeComparison,
   words: Parameters<NodeComparison['result']>[0],
-  /** The paths of both sides, if they are read separately. */
-  paths?: FromTo<string>,
 ): Promise<ExitStatus> {
   const progress = showProgress(comparison.counts.standIns, call.terminal);
   for (const { readings, notes } of comparison.run()) {
-    for (const reading of paths ? ofSides(readings, paths) : readings) await useReading(call, reading);
+    for (const reading of readings) await useReading(call, reading);
     await call.note(...notes.map((text) => ({ problem: 'taken-as-other', text }) as const));
     await progress.step();
   }
@@ -132,7 +130,7 @@ export const addMigrateCommand = defineCommand<MigrateFlags>({
     const sides = await openPair(pair, { ...call.options, loaded });
     await expectNodes(call, sides[0]);
     const words = ({ adds = {} }: NamedSide) => givenTraceWords(call.command, file.map(pathWord), flagWords(adds));
-    return reportComparison(call, new NodeComparison(...sides, announced), {
+    return reportComparison(call, new NodeComparison(...sides, [calledSide(pair[0]), calledSide(pair[1])], announced), {
       from: pair[0].name,
       to: pair[1].name,
       modeFrom,

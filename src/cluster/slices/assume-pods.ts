@@ -28,7 +28,7 @@ import {
   roomForReplicas,
   type AddressClaim,
 } from './place-pods.ts';
-import { hasEndpoints, selectPods } from './select-pods.ts';
+import { areEndpointsGiven, selectPods } from './select-pods.ts';
 
 interface Assumption {
   readonly workloads: readonly Sourced<Workload>[];
@@ -406,7 +406,7 @@ function describeLacks(all: readonly PlacedPod[], { services, given }: Assumptio
   const selecting = selectPods(
     services,
     all.map(({ pod }) => pod),
-  ).filter(({ service }) => !hasEndpoints(service, given));
+  ).filter(({ service }) => !areEndpointsGiven(service, given));
   // Services with the same single-label selector share the list.
   const lists = new Set(selecting.map(({ pods }) => pods));
   const selected = new Set<Sourced<Pod>>();

@@ -19,7 +19,7 @@ import type { AssumedWorkload } from '../model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { makeKnownNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
-import { compareNaturally, hasEndpoints, selectPods, type Selecting } from './select-pods.ts';
+import { compareNaturally, areEndpointsGiven, selectPods, type Selecting } from './select-pods.ts';
 import { causeFinder, findPrinted, type MakerSources } from './selector-causes.ts';
 import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type IdleWorkloads } from './slice-warnings.ts';
 
@@ -145,7 +145,7 @@ function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
   const { services, pods, nodes, namespaces, hasIdle } = inputs;
   if (!hasIdle && pods.length === 0) return nothing;
   const selecting = selectPods(services, pods);
-  const open = selecting.filter(({ service }) => !hasEndpoints(service, given));
+  const open = selecting.filter(({ service }) => !areEndpointsGiven(service, given));
   const tooMany = checkEndpoints(open, services.length + pods.length);
   if (tooMany) return { ...nothing, diagnostics: [tooMany] };
   const injected = new Set(namespaces.flatMap(({ object }) => (object.isInjected ? object.metadata.name : [])));

@@ -23,7 +23,7 @@ export function selectPods(services: readonly Sourced<Service>[], pods: Pods): r
     .toSorted((a, b) => compareText(a.label, b.label));
 }
 
-export function hasEndpoints({ object: { metadata } }: Sourced<Service>, given: Names): boolean {
+export function areEndpointsGiven({ object: { metadata } }: Sourced<Service>, given: Names): boolean {
   return given.has(metadata.namespace, metadata.name);
 }
 

@@ -1,11 +1,10 @@
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
-import type { Unready, Unused } from '../../base/findings/lint.ts';
+import { unfitPods, type UnfitPod, type Unready, type Unused } from '../../base/findings/lint.ts';
 import { serviceName, type ServicePort } from '../model.ts';
 import { groupBy } from '../grouping.ts';
 import type { ServiceWithSlices } from '../endpoints.ts';
 import type { Family } from '../../kernel/family.ts';
 import { fullName, type EndpointSlice, type Pod, type Service, type Sourced } from '../objects.ts';
-import { isEndpoint } from './make-slices.ts';
 import { selectPods } from './select-pods.ts';
 import { nameOfSelected } from './slice-warnings.ts';
 
@@ -30,26 +29,34 @@ export function whyUnready({ spec, ports, slices, selected, isScaledToZero }: Un
   const unused = filled.length > 0 ? whyUnused(spec, ports, filled) : undefined;
   const [pod] = selected;
   const isMade = slices.length === 0;
-  if (filled.length > 0 ? !unused : isMade && (!pod || selected.some((own) => fits(own, ports)))) return undefined;
+  const states = new Set(selected.map(({ object }) => stateOf(object, ports)));
+  if (filled.length > 0 ? !unused : isMade && (!pod || states.has('fit'))) return undefined;
   const owner = pod && nameOfSelected(pod.object);
-  return { endpoints, publishes, owner, isScaledToZero, unused, pods: unused ? undefined : stateOf(selected) };
+  const unfit = unfitPods.filter((state) => states.has(state));
+  const pods = unused || unfit.length === 0 || unfit.length < states.size ? undefined : unfit;
+  return { endpoints, publishes, owner, isScaledToZero, unused, pods };
 }
 
-function fits({ object }: Sourced<Pod>, ports: Unserved['ports']): boolean {
-  const addresses = isEndpoint(object) ? (object.status?.addresses ?? []) : [];
-  return addresses.some((address) => ports.some(({ family }) => family === address.family));
+/** Undefined for a Pod that no cluster has run. */
+function stateOf({ status }: Pod, ports: Unserved['ports']): UnfitPod | 'fit' | undefined {
+  if (!status) return undefined;
+  if (status.ended) return 'ended';
+  if (status.addresses.length === 0) return 'pending';
+  return status.addresses.some((address) => ports.some(({ family }) => family === address.family))
+    ? 'fit'
+    : 'other-family';
 }
 
 /** The ports of a family without endpoints, and the family whose endpoints there are. */
 export function findLackingFamily(
   ports: readonly ServicePort[],
 ): { readonly port: ServicePort; readonly other: Family } | undefined {
-  const lacking = ports.find((port) => !ports.some((own) => own.family === port.family && hasEndpoints(own)));
-  const other = ports.find(hasEndpoints)?.family;
+  const lacking = ports.find((port) => !ports.some((own) => own.family === port.family && listsEndpoints(own)));
+  const other = ports.find(listsEndpoints)?.family;
   return lacking && other && { port: lacking, other };
 }
 
-function hasEndpoints({ endpoints }: ServicePort): boolean {
+function listsEndpoints({ endpoints }: ServicePort): boolean {
   return endpoints.length > 0;
 }
 
@@ -63,15 +70,6 @@ function whyUnused(spec: Service['spec'], ports: Unserved['ports'], slices: Unse
     .flatMap(({ object }) => object.ports)
     .filter((port) => spec.ports.some((own) => own.name === port.name && own.protocol === port.protocol));
   return ofName.length > 0 && ofName.every(({ port }) => !port) ? { by: 'port' } : undefined;
-}
-
-/** What keeps all Pods of a cluster from being endpoints; undefined if the Pods do not show it. */
-function stateOf(pods: readonly Sourced<Pod>[]): Unready['pods'] {
-  const states = pods.map(
-    ({ object }) => object.status && !isEndpoint(object) && (object.status.ended ? 'ended' : 'pending'),
-  );
-  const [state, ...others] = new Set(states);
-  return others.length === 0 && state ? state : undefined;
 }
 
 /** The Services that the input shows to have no endpoints, or none of a family, and why. */
@@ -93,14 +91,14 @@ export function findUnready(
       const details = { service: fullName(object.metadata), address: port.clusterIP.text, family: port.family, other };
       return [diagnose('family-without-endpoints', details, source.place(['spec', 'ipFamilies']))];
     }),
-    ...explainUnserved(
-      served.filter(({ ports }) => !ports.some(hasEndpoints)),
+    ...reportUnready(
+      served.filter(({ ports }) => !ports.some(listsEndpoints)),
       pods,
     ),
   ];
 }
 
-function explainUnserved(
+function reportUnready(
   unserved: readonly { readonly service: ServiceWithSlices; readonly ports: readonly ServicePort[] }[],
   pods: readonly Sourced<Pod>[],
 ): readonly Finding[] {

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { findNearest } from '../../base/names.ts';
 import { readNamedFile } from '../../base/read-file.ts';
-import { isError, placeAtLine, type Finding, keyOfFault } from '../../base/findings/finding.ts';
+import { isError, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { openTrees, revisionOf } from '../../git/revision-paths.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
 import type { FileTree } from '../../input/files/file-tree.ts';
@@ -25,6 +25,7 @@ import { manifests } from '../../snapshot/open/stored-side.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuse } from '../refusal.ts';
+import { ofSides, type CalledSide } from '../sides.ts';
 
 export type { AskedChange };
 
@@ -130,13 +131,12 @@ export async function openPair(
       flags: ['--all-nodes'],
       because: { kind: from.found.kind === 'manifests' && to.found.kind === 'manifests' ? 'read-apart' : 'one-node' },
     });
-  const said = new Set<string>();
   let { loaded } = options;
   const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
     const shared = { ...options, ...adds };
     if (adds) {
       loaded = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
-      return openManifests(name, loaded, shared, said);
+      return openManifests(name, loaded, shared);
     }
     if (found.kind !== 'manifests') return openReading(found);
     const tree = (await openTrees([name])).trees.get(name);
@@ -158,10 +158,15 @@ function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide
   return openReading(side.compile(isDual ? name : undefined));
 }
 
-export function readPair([from, to]: FromTo<Opened>, [{ name }, { name: other }]: FromTo<NamedSide>) {
-  const readings = ofSides([withoutNode(from.at('')), withoutNode(to.at(''))], [name, other]);
+/** For `ofSides`: a mode or a release is no path. */
+export function calledSide({ name, adds }: NamedSide): CalledSide {
+  return { name, isPath: !adds || adds.config !== undefined };
+}
+
+export function readPair([from, to]: FromTo<Opened>, [before, after]: FromTo<NamedSide>) {
+  const readings = ofSides([withoutNode(from.at('')), withoutNode(to.at(''))], [calledSide(before), calledSide(after)]);
   const [old, fresh] = readings;
-  const isKept = keptBeside(name, fresh.diagnostics);
+  const isKept = keptBeside(before.name, fresh.diagnostics);
   return {
     sides: [old.side, fresh.side] as const,
     diagnostics: sortDiagnostics([...old.diagnostics.filter(isKept), ...fresh.diagnostics]),
@@ -177,24 +182,6 @@ function withoutNode(reading: Reading): Reading {
   if (reading.side?.nodeName !== '') return reading;
   const gaps = reading.gaps?.().filter(({ code }) => code === 'no-node') ?? [];
   return { ...reading, diagnostics: [...gaps, ...reading.diagnostics] };
-}
-
-/** Names the side in notes without a file, unless both sides have the same note, which is kept once. */
-export function ofSides([from, to]: FromTo<Reading>, [name, other]: FromTo<string>): FromTo<Reading> {
-  const [old, fresh] = [from, to].map(({ diagnostics }) => new Set(diagnostics.filter(isPlaceless).map(keyOfFault)));
-  const named = (reading: Reading, side: string, beside: Set<string> | undefined, isSecond: boolean): Reading => ({
-    ...reading,
-    diagnostics: reading.diagnostics.flatMap((each) => {
-      if (!isPlaceless(each)) return [each];
-      if (beside?.has(keyOfFault(each))) return isSecond ? [] : [each];
-      return [{ ...each, place: placeAtLine(side === '-' ? 'stdin' : side) }];
-    }),
-  });
-  return [named(from, name, fresh, false), named(to, other, old, true)];
-}
-
-function isPlaceless({ place, severity }: Finding): boolean {
-  return place === undefined && severity !== 'error';
 }
 
 /** Drops warnings and notes of a revision that are still true of the new side. */

@@ -14,10 +14,12 @@ const maxWidth = 120;
 export function formatFindings(findings: readonly SaidFinding[], lineOf: LineOf, isColoured: boolean): string {
   const chalk = new Chalk({ level: isColoured ? 1 : 0 });
   const paint = { error: chalk.red.bold, warning: chalk.yellow.bold, note: chalk.cyan.bold };
-  const blocks = findings.map(({ severity, code, text, help, trace, place }) => {
+  const blocks = findings.map(({ severity, code, text, help, trace, place, about }) => {
     const { file, line, column } = place ?? {};
     const isPlaced = file !== undefined && line !== undefined && column !== undefined;
-    const where = file === undefined ? undefined : chalk.bold(printable(isPlaced ? `${file}:${line}:${column}` : file));
+    const side = about?.kind === 'side' ? about.name : undefined;
+    const at = isPlaced ? `${file}:${line}:${column}` : (file ?? side);
+    const where = at === undefined ? undefined : chalk.bold(printable(at));
     const header = [where, paint[severity](severity), `${printable(text)} ${chalk.dim(`[${code}]`)}\n`]
       .filter((part) => part !== undefined)
       .join(': ');

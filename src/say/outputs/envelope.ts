@@ -41,8 +41,11 @@ export const finding = named(
     place: optional(about('absent if it is about no file', place)),
     about: optional(
       objectOf({
-        kind: oneOf('service', 'object'),
-        name: about('a Service as "namespace/name", any other object as "Node worker-1"', text),
+        kind: oneOf('service', 'object', 'side'),
+        name: about(
+          'a Service as "namespace/name", any other object as "Node worker-1", a side as it was called',
+          text,
+        ),
       }),
     ),
     trace: optional(

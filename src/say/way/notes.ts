@@ -2,7 +2,7 @@ import { count, joinWords, formatCount } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
-import { explainUnserved } from '../../ask/describe/find-ports.ts';
+import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkippedListings } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
@@ -30,7 +30,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const notes = [
     healthCheckNote(trace, scene),
     ...describeSkippedListings(scene.side.doubts),
-    side.kind === 'dump' ? undefined : explainUnserved(target, side),
+    side.kind === 'dump' ? undefined : whyUnprogrammed(target, side),
     port && (lostWayWords(trace, scene) ?? divertedNote(trace) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace),
     port ? undefined : otherFamilyNote(trace, scene),

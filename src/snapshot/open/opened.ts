@@ -52,12 +52,11 @@ export function openReading(reading: Reading): Opened {
   return { loaded: undefined, nodes: [''], at: () => reading };
 }
 
-/** Opens the node in the options, or all Nodes. No diagnostic is repeated for another node, nor any in `said`, from another opening. */
+/** Opens the node in the options, or all Nodes. No diagnostic is repeated for another node. */
 export function openManifests(
   name: string,
   loaded: LoadedInputs,
   { allNodes = false, ...options }: NodeOptions & { readonly allNodes?: boolean | undefined },
-  said = new Set<string>(),
 ): Opened {
   const nodes = allNodes ? [...loaded.nodes.keys()].toSorted() : [''];
   const memo = nodes.length > 1 ? new NodeMemo() : undefined;
@@ -68,12 +67,9 @@ export function openManifests(
     const reading = readingOf(name, loaded, compileLoaded(loaded, asked, [], memo), '', undefined);
     const diagnostics = reading.diagnostics.filter((each) => {
       const key = keyOfFault(each);
-      return !said.has(key) || first.get(key) === node;
+      return !first.has(key) || first.get(key) === node;
     });
-    for (const key of diagnostics.map(keyOfFault)) {
-      first.set(key, node);
-      said.add(key);
-    }
+    for (const key of diagnostics.map(keyOfFault)) first.set(key, node);
     return { ...reading, diagnostics };
   };
   const isNodeNamed = options.node !== undefined || loaded.settings.hostnameOverride !== '';

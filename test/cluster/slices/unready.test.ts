@@ -11,6 +11,7 @@ const slice = (addressType: string, addresses: string, port = 'port: 80') =>
 const pod = (name: string, status: string) =>
   `apiVersion: v1\nkind: Pod\nmetadata: { name: ${name}, labels: { app: web } }\nspec: { nodeName: n1, containers: [{ name: c, image: c }] }\nstatus: { ${status} }\n---\n`;
 const ended = 'phase: Succeeded, podIP: 10.244.0.5, podIPs: [{ ip: 10.244.0.5 }]';
+const ofIPv6 = 'phase: Running, podIP: "fd00::6", podIPs: [{ ip: "fd00::6" }]';
 const running = 'phase: Running, podIP: 10.244.0.6, podIPs: [{ ip: 10.244.0.6 }]';
 
 test.each([
@@ -30,13 +31,24 @@ test.each([
     slice('IPv4', '{ addresses: [10.244.0.5] }', 'protocol: TCP'),
     { unused: { by: 'port' } },
   ],
-  ['a Pod that has ended', pod('a', ended), { owner: 'Pod default/a', pods: 'ended' }],
+  ['a Pod that has ended', pod('a', ended), { owner: 'Pod default/a', pods: ['ended'] }],
   [
     'Pods that are Pending',
     pod('a', 'phase: Pending') + pod('b', 'phase: Pending'),
-    { owner: 'Pod default/a', pods: 'pending' },
+    { owner: 'Pod default/a', pods: ['pending'] },
   ],
-  ['Pods of both', pod('a', 'phase: Pending') + pod('b', ended), { owner: 'Pod default/a' }],
+  [
+    'Pods of both',
+    pod('a', 'phase: Pending') + pod('b', ended),
+    { owner: 'Pod default/a', pods: ['ended', 'pending'] },
+  ],
+  ['a Pod of the other family', pod('a', ofIPv6), { owner: 'Pod default/a', pods: ['other-family'] }],
+  [
+    'Pods of all kinds, beside an empty slice',
+    slice('IPv4', '') + pod('a', ended) + pod('b', 'phase: Pending') + pod('c', ofIPv6),
+    { owner: 'Pod default/a', pods: ['ended', 'pending', 'other-family'] },
+  ],
+  ['a Pod that runs, and an empty slice', slice('IPv4', '') + pod('a', running), { owner: 'Pod default/a' }],
 ])('%s', (_, more, why) => {
   const manifests = { 'in.yaml': service + more };
   const details = { service: 'default/web', endpoints: 0, publishes: false, isScaledToZero: false, ...why };

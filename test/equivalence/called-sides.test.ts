@@ -1,0 +1,55 @@
+// What is said of one side alone names it, and what is said of both is said once.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { equivalence } from '../../src/library/comparisons.ts';
+import { findingsOf } from '../support/printed-json.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-called-sides-'));
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+const deployment = (replicas: number) =>
+  `apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec: { replicas: ${replicas}, selector: { matchLabels: { app: web } }, template: { metadata: { labels: { app: web } }, spec: { containers: [{ name: web, image: web }] } } }\n`;
+const service =
+  'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { selector: { app: web }, ports: [{ port: 80 }] }\n---\n';
+const config =
+  'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\nclusterCIDR: 10.0.0.0/8\n';
+writeFolder(cwd, {
+  'two.yaml': service + deployment(2),
+  'three.yaml': service + deployment(3),
+  'config.yaml': config,
+});
+
+const ofMode = (name: string) => ({ place: undefined, about: { kind: 'side', name } });
+const ofFile = (file: string) => ({ place: { file }, about: undefined });
+const ofBoth = { place: undefined, about: undefined };
+
+test.each([
+  ['iptables config.yaml -f two.yaml', [ofMode('iptables'), ofFile('config.yaml')]],
+  ['config.yaml 1.36 -f two.yaml', [ofFile('config.yaml'), ofMode('1.36')]],
+  ['iptables three.yaml -f two.yaml', [ofMode('iptables'), ofFile('three.yaml')]],
+  ['two.yaml three.yaml', [ofFile('two.yaml'), ofFile('three.yaml')]],
+  ['iptables nftables -f two.yaml', [ofBoth]],
+])('kpc equivalence %s', async (words, sides) => {
+  const args = ['equivalence', ...words.split(' '), '--output', 'json', '--kpc-yaml', 'none'];
+  const { stdout, stderr } = await runKpc(args, { cwd });
+  const notes = findingsOf(stdout).filter(({ code }) => code === 'assumed');
+  expect(notes.map(({ place, about }) => ({ place, about }))).toEqual(sides);
+  const named = [...stderr.matchAll(/^(?:(\S+): )?note: .*\[assumed\]$/gm)].map(([, side]) => side);
+  expect(named).toEqual(notes.map(({ place, about }) => place?.file ?? about?.name));
+});
+
+test('a program is told the same', () => {
+  const manifests = { 'two.yaml': service + deployment(2) };
+  const { diagnostics } = equivalence({
+    manifests,
+    assume: true,
+    from: 'iptables',
+    to: { name: 'config.yaml', text: config },
+  });
+  const notes = diagnostics.filter(({ code }) => code === 'assumed');
+  expect(notes).toMatchObject([{ about: { kind: 'side', name: 'iptables' } }, { place: { file: 'config.yaml' } }]);
+});
