@@ -13,6 +13,7 @@ import { connectionWords } from '../ask/trace/connection-words.ts';
 import { policyNotes } from './way/notes.ts';
 import { listTraceLines, describeTrace, traceJson } from './way/trace.ts';
 import type { Scene } from '../ask/trace/scene.ts';
+import { faultsInWords } from './way/expectation.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
 import { formatDescription } from './formats/description.ts';
 import { formatJson, type SaidByCommand } from './formats/json.ts';
@@ -87,17 +88,24 @@ function resultsToMarkdown(results: readonly PacketResult[]): string {
 }
 
 function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
-  const failed = results.filter(hasFailed).map(({ title: packet, faults, place }) => {
-    return diagnose('unexpected-packet', { packet, faults }, { file: place.file, locate: () => place });
+  const failed = results.filter(hasFailed).map((result) => {
+    const { title: packet, place } = result;
+    const details = { packet, faults: faultsInWords(result) };
+    return diagnose('unexpected-packet', details, { file: place.file, locate: () => place });
   });
   return sayFindings(failed);
 }
 
 /** Equal for packets of one test that fail alike on one node: the trace of the first shows why. */
-function failureKey({ place, faults, trace: { target }, scene: { side } }: PacketResult): string {
+function failureKey(result: PacketResult): string {
+  const {
+    place,
+    trace: { target },
+    scene: { side },
+  } = result;
   return JSON.stringify([
     placeText(place),
-    faults,
+    faultsInWords(result),
     formatSocketAddress(target),
     target.protocol,
     side.nodeName,
@@ -137,10 +145,10 @@ function describeScenes(scenes: readonly Scene[]): readonly string[] {
   ];
 }
 
-function explainResult({ faults, trace, scene }: PacketResult): readonly DescriptionLine[] {
-  const steps = listTraceLines(describeTrace(trace, scene));
+function explainResult(result: PacketResult): readonly DescriptionLine[] {
+  const steps = listTraceLines(describeTrace(result.trace, result.scene));
   return [
-    ...faults.map((text) => descriptionLine('plain', 1, text)),
+    ...faultsInWords(result).map((text) => descriptionLine('plain', 1, text)),
     ...steps.map((each) => ({ ...each, depth: each.depth + 1 })),
   ];
 }
@@ -156,20 +164,17 @@ function placeText({ file, line: row, column }: Location): string {
 }
 
 function caseOf(result: PacketResult): TestCase {
-  const { title: name, place, faults } = result;
-  const failure = hasFailed(result) ? { title: faults.join('; '), lines: explainLines(result) } : undefined;
+  const { title: name, place } = result;
+  const failure = hasFailed(result)
+    ? { title: faultsInWords(result).join('; '), lines: explainLines(result) }
+    : undefined;
   return { name, place, output: besideOf(result), failure };
 }
 
 /** A result of `--output json`. */
-export function resultJson({
-  title,
-  place,
-  faults,
-  trace,
-  scene,
-}: PacketResult): Shaped<typeof tested>['tests'][number] {
-  return { name: title, passed: faults.length === 0, place, faults, trace: traceJson(trace, scene) };
+export function resultJson(result: PacketResult): Shaped<typeof tested>['tests'][number] {
+  const { title: name, place, trace, scene } = result;
+  return { name, passed: !hasFailed(result), place, faults: faultsInWords(result), trace: traceJson(trace, scene) };
 }
 
 /** The head of a file for kpc test: everything but the tests. Undefined fields are left out. */

@@ -47,6 +47,15 @@ export function connectionWords({ fate, target }: Ended, scene: Scene): Connecti
 
 const mostReasons = 3;
 
+/** "The connection …". */
+export const connectionDoes = {
+  works: 'works',
+  fails: 'fails',
+  partial: 'works for some',
+  depends: 'depends on what is there',
+  unknown: 'is not known to work',
+} as const;
+
 function outcomeWords(outcome: Outcome, family: Family, scene: Scene): readonly string[] {
   switch (outcome.kind) {
     case 'works':
