@@ -13,7 +13,7 @@ import {
   type Packet,
   type ReachedEndpoint,
 } from '../../packet/packet.ts';
-import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/stop-words.ts';
+import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { causeIds, findServiceCause, type CauseId } from './causes.ts';

@@ -2,7 +2,8 @@
 import { nameSome } from '../../base/printable.ts';
 import { isArrival, workingShare, type Fate, type Packet, type ReachedEndpoint } from '../../packet/packet.ts';
 import { connectionWords } from '../trace/connection-words.ts';
-import { verdictCondition, isUndetectedPod } from '../trace/stop-words.ts';
+import { verdictCondition } from '../trace/stop-words.ts';
+import { isUndetectedPod } from '../trace/obstacles.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
