@@ -9,7 +9,7 @@ import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../ask/trace/packet-tests.ts';
-import { connectionWords } from '../ask/trace/connection-words.ts';
+import { connectionWords } from './way/connection.ts';
 import { policyNotes } from './way/notes.ts';
 import { listTraceLines, describeTrace, traceJson } from './way/trace.ts';
 import type { Scene } from '../ask/trace/scene.ts';

@@ -31,7 +31,7 @@ import {
   isShutOut,
   type KnownDestination,
 } from './destinations.ts';
-import { failureWords, lackWords, fateWords } from './fate-words.ts';
+import { failureWords, lackWords, fateWords } from '../../say/way/fate.ts';
 
 /** The cause of a difference, with sentences on it, and what it means for clients. */
 interface Explained {

@@ -2,8 +2,8 @@ import { nameSome, percent } from '../../base/printable.ts';
 import { sourceText } from '../../packet/packet.ts';
 import { sharesOf, type Unexpected } from '../../ask/trace/expectation.ts';
 import type { PacketResult } from '../../ask/trace/packet-tests.ts';
-import { connectionWords, connectionDoes } from '../../ask/trace/connection-words.ts';
-import { verdictCondition } from '../../ask/trace/stop-words.ts';
+import { connectionWords, connectionDoes } from './connection.ts';
+import { verdictCondition } from './stop.ts';
 
 /** A sentence for each difference between a packet's fate and the expectation. */
 export function faultsInWords(result: PacketResult): readonly string[] {

@@ -5,9 +5,9 @@ import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { MarkChange } from '../../kernel/action.ts';
 import type { Hook, RuleStep, Step } from '../../packet/step.ts';
 import { isUnknownOwn } from '../../packet/packet.ts';
-import { decisionWords } from '../../ask/trace/connection-words.ts';
+import { decisionWords } from './connection.ts';
 import type { Sender, Trace } from '../../ask/trace/question.ts';
-import { ruleText, whereOf } from '../../ask/trace/reason-words.ts';
+import { ruleText, whereOf } from './reason.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
 export interface StepInWords {

@@ -8,11 +8,11 @@ import type { Step } from '../../packet/step.ts';
 import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
 import { listNotes, findExistingFlows } from './notes.ts';
 import { stepInWords, type RouteStep, type StepInWords } from './step.ts';
-import { verdictWords, causeOfStop } from '../../ask/trace/stop-words.ts';
-import { connectionWords, connectionDoes, type ConnectionInWords } from '../../ask/trace/connection-words.ts';
+import { verdictWords, causeOfStop } from './stop.ts';
+import { connectionWords, connectionDoes, type ConnectionInWords } from './connection.ts';
 import { judgePolicies } from '../../ask/trace/network-policies.ts';
 import type { Sender, Trace } from '../../ask/trace/question.ts';
-import { conditionWords, reasonSentence, reasonWords } from '../../ask/trace/reason-words.ts';
+import { conditionWords, reasonSentence, reasonWords } from './reason.ts';
 import { servicePortAt } from '../../ask/trace/service-ends.ts';
 import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
 

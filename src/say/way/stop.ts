@@ -6,13 +6,20 @@ import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../
 import { whyNoEndpoint, dormantCause, faultsOfPort, lostJumpCause, unlessUnseen } from '../../snapshot/faults.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import type { Step } from '../../packet/step.ts';
-import { decisionWords } from './connection-words.ts';
-import type { Trace } from './question.ts';
-import { whereOf } from './reason-words.ts';
-import { isInternal, isLocalElsewhere, isUndetectedPod, isUntaken, lostJumpOf, lostJumpsOf } from './obstacles.ts';
-import { addressKind, servicePortAt } from './service-ends.ts';
-import type { Scene } from './scene.ts';
-import { stopOf, type Stop } from './stop.ts';
+import { decisionWords } from './connection.ts';
+import type { Trace } from '../../ask/trace/question.ts';
+import { whereOf } from './reason.ts';
+import {
+  isInternal,
+  isLocalElsewhere,
+  isUndetectedPod,
+  isUntaken,
+  lostJumpOf,
+  lostJumpsOf,
+} from '../../ask/trace/obstacles.ts';
+import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
+import type { Scene } from '../../ask/trace/scene.ts';
+import { stopOf, type Stop } from '../../ask/trace/stop.ts';
 
 /** Why a packet is dropped or refused, or what policy Local does with a delivered one. */
 export function causeNote(trace: Trace, scene: Scene): string | undefined {

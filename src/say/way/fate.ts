@@ -1,13 +1,13 @@
 // How packets end, in words that fit all of their kind, and why connections fail.
 import { nameSome } from '../../base/printable.ts';
 import type { Fate, Packet, ReachedEndpoint } from '../../packet/packet.ts';
-import { connectionWords } from '../trace/connection-words.ts';
-import { verdictCondition } from '../trace/stop-words.ts';
-import { isUndetectedPod } from '../trace/obstacles.ts';
-import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
-import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
-import { stopOf } from '../trace/stop.ts';
-import type { Sender } from '../trace/question.ts';
+import { connectionWords } from './connection.ts';
+import { verdictCondition } from './stop.ts';
+import { isUndetectedPod } from '../../ask/trace/obstacles.ts';
+import { reasonSentence, reasonWords } from './reason.ts';
+import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
+import { stopOf } from '../../ask/trace/stop.ts';
+import type { Sender } from '../../ask/trace/question.ts';
 
 /** A packet and its end on one side. */
 interface Met {

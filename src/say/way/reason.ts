@@ -8,7 +8,7 @@ import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
 import { jumpCommand, unshownJumpWords } from '../../snapshot/faults.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
-import type { Scene } from './scene.ts';
+import type { Scene } from '../../ask/trace/scene.ts';
 
 /** Why a verdict is unknown, and what would settle it. */
 export interface ReasonInWords {

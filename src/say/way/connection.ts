@@ -5,9 +5,9 @@ import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { NextHop } from '../../kernel/route/route.ts';
 import { isUndecided, sumOutcomes, type Connection, type Loss, type Outcome } from '../../packet/packet.ts';
 import type { RouteDecision, Step } from '../../packet/step.ts';
-import type { Trace } from './question.ts';
-import { reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
-import type { Scene } from './scene.ts';
+import type { Trace } from '../../ask/trace/question.ts';
+import { reasonSentence, reasonWords, ruleText, whereOf } from './reason.ts';
+import type { Scene } from '../../ask/trace/scene.ts';
 
 interface Ended extends Pick<Trace, 'fate'> {
   readonly target: Pick<Trace['target'], 'address'>;
