@@ -37,11 +37,11 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
         return { kind, text: `kpc could not read all of ${text}`, settle, command: undefined };
       }
       // iptables' own listing shows all that it keeps in nftables.
-      const command = savingCommands[family];
+      const command = jumpCommand({ tool: 'iptables', family });
       const answer = text.startsWith('xt ')
         ? { settle: [`add the output of ${command}`], command }
         : watch(rule, family);
-      return { kind, text: `kpc does not read a rule: ${whereOf(rule)}: ${ruleText(rule)}`, ...answer };
+      return { kind, text: `kpc does not read a rule${ruleClause(rule)}`, ...answer };
     }
     case 'unread-value': {
       const where = reason.rule ? ` in ${whereOf(reason.rule)}` : '';
@@ -56,9 +56,8 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
         command: 'nft list hooks',
       };
     case 'circumstance': {
-      const where = reason.rule ? `: ${whereOf(reason.rule)}: ${ruleText(reason.rule)}` : '';
       const answer = reason.rule ? watch(reason.rule, family) : unshown(reason);
-      return { kind, text: `${circumstances[reason.of]}${where}`, ...answer };
+      return { kind, text: `${circumstances[reason.of]}${ruleClause(reason.rule)}`, ...answer };
     }
     case 'too-many-ways':
       return {
@@ -81,8 +80,6 @@ function unshown({
   const command = `bridge fdb show br ${shellWord(text)}`;
   return { settle: [`look for them on the node in ${command} and bridge vlan`], command };
 }
-
-const savingCommands: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
 /** How to see on the node whether a rule matches packets that no listing describes. */
 function watch({ tool, table, chain }: RuleStep, family: Family): Pick<ReasonInWords, 'settle' | 'command'> {
@@ -207,7 +204,7 @@ function missingTablesWords(
   { family, tables, unread }: Missing & { readonly kind: 'iptables' },
   side: Snapshot,
 ): MissingInWords {
-  const command = savingCommands[family];
+  const command = jumpCommand({ tool: 'iptables', family });
   if (unread) return { text: `kpc could not read line ${unread.line} of ${unread.file}, a rule`, command };
   if (tables.length === tableNames.length) {
     const isShown = Object.values(side.state.iptables[family] ?? {}).some((chains) => chains.size > 0);
@@ -262,11 +259,10 @@ function missingFlagWords(
   reason: Reason & { readonly kind: 'missing-flag' },
   { links, side }: Scene,
 ): Omit<ReasonInWords, 'kind'> {
-  const where = reason.rule ? `: ${whereOf(reason.rule)}: ${ruleText(reason.rule)}` : '';
   if (reason.flag === '--from') {
     const command = `ip route get ${reason.to.text}`;
     return {
-      text: `a rule distinguishes between the node's own addresses, and its routes choose one${where}`,
+      text: `a rule distinguishes between the node's own addresses, and its routes choose one${ruleClause(reason.rule)}`,
       settle: [`${command} on the node shows it: name it with --from, such as --from ${reason.such.text}`],
       command,
     };
@@ -282,10 +278,14 @@ function missingFlagWords(
   const outer = links.find(({ name, addresses }) => name !== 'lo' && addresses.some(({ scope }) => scope !== 'link'));
   const named = side.kind === 'dump' && outer ? outer.name : 'eth0';
   return {
-    text: `a rule matches the interface where the packet arrives${where}`,
+    text: `a rule matches the interface where the packet arrives${ruleClause(reason.rule)}`,
     settle: [`name it with --in-interface, such as --in-interface ${named}`],
     command: `--in-interface ${named}`,
   };
+}
+
+function ruleClause(rule: RuleStep | undefined): string {
+  return rule ? `: ${whereOf(rule)}: ${ruleText(rule)}` : '';
 }
 
 /** "iptables nat KUBE-SERVICES rule 3". */
