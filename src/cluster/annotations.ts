@@ -3,7 +3,7 @@ import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import { foundOf } from '../base/findings/fields.ts';
 import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
 import { groupBy } from './grouping.ts';
-import type { Cluster, ServicePort } from './model.ts';
+import { serviceName, type Cluster, type ServicePort } from './model.ts';
 import type { Service, Sourced } from './objects.ts';
 
 export const ownAnnotations = {
@@ -44,7 +44,7 @@ export function checkAnnotations(services: readonly Sourced<Service>[], cluster:
     [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),
   );
   if (annotated.length === 0) return [];
-  const portsOf = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  const portsOf = groupBy(cluster.servicePorts, serviceName);
   return annotated.flatMap((service) => {
     const { namespace, name } = service.object.metadata;
     return [

@@ -162,12 +162,17 @@ function untranslatedWords({ source, port, why, link = '' }: Loss & { kind: 'unt
   }
 }
 
+export function stopperWords(step: Step & { readonly kind: 'rule' | 'policy' }): string {
+  if (step.kind === 'policy') return `the policy of ${step.tool} ${step.table} ${step.chain} drops it`;
+  return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it`;
+}
+
 function stoppedWords(step: Step): string {
   switch (step.kind) {
     case 'rule':
-      return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it: ${ruleText(step)}`;
+      return `${stopperWords(step)}: ${ruleText(step)}`;
     case 'policy':
-      return `the policy of ${step.tool} ${step.table} ${step.chain} drops it, because no rule there accepts it`;
+      return `${stopperWords(step)}, because no rule there accepts it`;
     case 'route':
       return decisionWords(step.decision, step.destination.text);
     case 'virtual-server':

@@ -3,6 +3,7 @@ import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../clus
 import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { explainUnserved } from '../../ask/describe/find-ports.ts';
+import { addressesOn } from '../../kernel/link/link.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkippedListings } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
@@ -95,7 +96,7 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
 function answerNote({ target, fate }: Trace, { side, links, evaluate }: Scene): string | undefined {
   const { protocol, address } = target;
   if (protocol !== 'udp' || fate.verdict !== 'delivered' || !side.routes[address.family]) return undefined;
-  const own = new Set(links.flatMap(({ addresses }) => addresses.map((each) => each.address.text)));
+  const own = addressesOn(links);
   for (const { address: endpoint, source, masqueradedAs } of fate.endpoints) {
     const client = masqueradedAs ?? source;
     if (client === 'masqueraded' || !own.has(endpoint.text)) continue;

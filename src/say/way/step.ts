@@ -75,10 +75,12 @@ export function stepInWords(step: Step, { sender }: Pick<Trace, 'sender'>, scene
 function routeWords({ decision, destination }: RouteStep, { enters }: Sender, { side: { endpoints } }: Scene): string {
   if (decision.kind === 'local' && isUnknownOwn(destination)) return 'it is for the node itself';
   if (decision.kind !== 'out') return decisionWords(decision, destination.text);
-  const isLocal = endpoints.at(destination.text)[0]?.isLocal;
-  const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
   const by = decision.interface === undefined ? '' : ` by ${decision.interface}`;
-  return `it is ${enters ? 'forwarded' : 'sent'} to ${destination.text}${by}${where}`;
+  return `it is ${enters ? 'forwarded' : 'sent'} to ${destination.text}${by}${nodeClause(endpoints.at(destination.text)[0]?.isLocal)}`;
+}
+
+export function nodeClause(isLocal: boolean | undefined): string {
+  return isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
 }
 
 /** What a rule does, as the end of a sentence. */

@@ -5,8 +5,7 @@ import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { whyNoEndpoint, dormantCause, faultsOfPort, lostJumpCause, unlessUnseen } from '../../snapshot/faults.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
-import type { Step } from '../../packet/step.ts';
-import { decisionWords } from './connection.ts';
+import { decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { whereOf } from './reason.ts';
 import {
@@ -67,7 +66,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
         ? 'the endpoint is the sender itself, which cannot answer a packet from its own address'
         : decisionWords(stop.decision, stop.destination.text);
     case 'stranger':
-      return strangerWords(stop.step);
+      return `${stopperWords(stop.step)}, not kube-proxy`;
     case 'kube-proxy':
       return undefined;
   }
@@ -137,11 +136,6 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
   if (protocol === 'icmp') return `${titleOfMode(scene.side.mode)} refuses pings of ${address.text}`;
   const has = own.map((each) => `${each.port}/${each.protocol}`).join(', ');
   return `${address.text} belongs to ${serviceName(first)}, which has no port ${port}/${protocol.toUpperCase()} (has ${has})`;
-}
-
-function strangerWords(step: Step & { readonly kind: 'rule' | 'policy' }): string {
-  if (step.kind === 'policy') return `the policy of ${step.tool} ${step.table} ${step.chain} drops it, not kube-proxy`;
-  return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it, not kube-proxy`;
 }
 
 /** What happens to an unrecognised pod, and the setting that changes it. */

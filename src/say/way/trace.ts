@@ -7,7 +7,7 @@ import { isArrival, sourceText, isUnknownOwn, type KnownFate, type ReachedEndpoi
 import type { Step } from '../../packet/step.ts';
 import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
 import { listNotes, findExistingFlows } from './notes.ts';
-import { stepInWords, type RouteStep, type StepInWords } from './step.ts';
+import { nodeClause, stepInWords, type RouteStep, type StepInWords } from './step.ts';
 import { verdictWords, causeOfStop } from './stop.ts';
 import { connectionWords, connectionDoes, type ConnectionInWords } from './connection.ts';
 import { judgePolicies } from '../../ask/trace/network-policies.ts';
@@ -161,8 +161,7 @@ function endpointWords(
   { byEndpoint }: ConnectionInWords,
 ): string {
   const { source, masqueradedAs, probability } = endpoint;
-  const isLocal = isLocalEndpoint(scene, endpoint);
-  const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
+  const where = nodeClause(isLocalEndpoint(scene, endpoint));
   const isNode = source === 'masqueraded' || isUnknownOwn(source);
   const own = masqueradedAs ? `${masqueradedAs.text}, the node's address,` : "the node's address";
   const client = isNode ? own : source.text === address?.text ? undefined : source.text;
