@@ -18,50 +18,51 @@ export interface ReasonInWords {
   /** What to do, as imperatives: "add the output of ipset save". One of them is enough. */
   readonly settle: readonly string[];
   /** The command or flag that settles it, for programs. */
-  readonly command: string | undefined;
+  readonly command?: string | undefined;
 }
 
 export function reasonWords(reason: Reason, family: Family, scene: Scene): ReasonInWords {
-  const { kind } = reason;
-  switch (kind) {
+  return { kind: reason.kind, ...wordsOfReason(reason, family, scene) };
+}
+
+function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<ReasonInWords, 'kind'> {
+  switch (reason.kind) {
     case 'missing-listing': {
       const { text, command, settle } = missingWords(reason.missing, family, scene);
-      return { kind, text, command, settle: settle ?? [`add the output of ${command}`] };
+      return { text, command, settle: settle ?? [`add the output of ${command}`] };
     }
     case 'missing-flag':
-      return { kind, ...missingFlagWords(reason, scene) };
+      return missingFlagWords(reason, scene);
     case 'unread-rule': {
       const { text, rule } = reason;
       if (!rule) {
         const settle = ['check on the node what it does with this packet'];
-        return { kind, text: `kpc could not read all of ${text}`, settle, command: undefined };
+        return { text: `kpc could not read all of ${text}`, settle };
       }
       // iptables' own listing shows all that it keeps in nftables.
       const command = jumpCommand({ tool: 'iptables', family });
       const answer = text.startsWith('xt ')
         ? { settle: [`add the output of ${command}`], command }
         : watch(rule, family);
-      return { kind, text: `kpc does not read a rule${ruleClause(rule)}`, ...answer };
+      return { text: `kpc does not read a rule${ruleClause(rule)}`, ...answer };
     }
     case 'unread-value': {
       const where = reason.rule ? ` in ${whereOf(reason.rule)}` : '';
-      const answer = reason.rule ? watch(reason.rule, family) : { settle: ['check what it means'], command: undefined };
-      return { kind, text: `kpc does not understand ${reason.text}${where}`, ...answer };
+      const answer = reason.rule ? watch(reason.rule, family) : { settle: ['check what it means'] };
+      return { text: `kpc does not understand ${reason.text}${where}`, ...answer };
     }
     case 'unknown-order':
       return {
-        kind,
         text: `${joinWords(reason.chains, 'and')} have the same hook and priority, so the last one registered sees packets first`,
         settle: ['add the output of nft list ruleset in one piece', 'look at nft list hooks on the node'],
         command: 'nft list hooks',
       };
     case 'circumstance': {
       const answer = reason.rule ? watch(reason.rule, family) : unshown(reason);
-      return { kind, text: `${circumstances[reason.of]}${ruleClause(reason.rule)}`, ...answer };
+      return { text: `${circumstances[reason.of]}${ruleClause(reason.rule)}`, ...answer };
     }
     case 'too-many-ways':
       return {
-        kind,
         text: 'the rules branch into more ways than kpc follows, or never end',
         settle: ['follow them on the node with nft monitor trace'],
         command: 'nft monitor trace',
@@ -76,7 +77,7 @@ function unshown({
   readonly of: Circumstance;
   readonly text: string;
 }): Pick<ReasonInWords, 'settle' | 'command'> {
-  if (of !== 'bridge-port') return { settle: ['no listing shows it'], command: undefined };
+  if (of !== 'bridge-port') return { settle: ['no listing shows it'] };
   const command = `bridge fdb show br ${shellWord(text)}`;
   return { settle: [`look for them on the node in ${command} and bridge vlan`], command };
 }

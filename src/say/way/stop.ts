@@ -7,7 +7,6 @@ import { whyNoEndpoint, dormantCause, faultsOfPort, lostJumpCause, unlessUnseen 
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
-import { whereOf } from './reason.ts';
 import {
   isInternal,
   isLocalElsewhere,
@@ -35,16 +34,12 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
 export function causeOfStop(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = stopOf(fate);
-  return stop && { kind: stop.kind, text: causeNote(trace, scene) ?? `${lastPlace(fate)} ${stopVerb(fate)} it` };
+  return stop && { kind: stop.kind, text: causeNote(trace, scene) ?? stoppedBy(fate) };
 }
 
-function lastPlace({ steps }: Pick<Fate, 'steps'>): string {
+function stoppedBy({ steps, verdict }: KnownFate): string {
   const last = steps.at(-1);
-  return last?.kind === 'rule' ? whereOf(last) : 'the node';
-}
-
-function stopVerb({ verdict }: Pick<Fate, 'verdict'>): string {
-  return verdict === 'refused' ? 'refuses' : 'drops';
+  return last?.kind === 'rule' ? stopperWords(last) : `the node ${verdict === 'refused' ? 'refuses' : 'drops'} it`;
 }
 
 function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene: Scene): string | undefined {
