@@ -29,6 +29,7 @@ import { formatDescription, painter } from './formats/description.ts';
 import type { traced } from './outputs/trace.ts';
 import { fitRows, joinCells } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
+import { serviceName } from '../cluster/model.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import { familyNames } from '../kernel/family.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -188,7 +189,7 @@ export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
 /** A line for each Service; one for each family where kube-proxy's answers differ. */
 function healthCheckLines({ healthChecks }: Matrix, { side }: Scene): readonly string[] {
   const said = healthChecks.map((check) => ({ ...check, words: healthCheckWords(check, side) }));
-  return [...groupBy(said, ({ namespace, service }) => `${namespace}/${service}`).values()].flatMap((own) => {
+  return [...groupBy(said, serviceName).values()].flatMap((own) => {
     const [words, ...others] = new Set(own.map((each) => each.words));
     if (words !== undefined && others.length === 0) return [words];
     return own.map((each) => `${each.words} (${familyNames[each.family]})`);

@@ -254,14 +254,14 @@ function policyWords(finding: PolicyFinding, fate: Fate): string {
   return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }
 
+const byReadiness = '200 with a ready endpoint on this node, and 503 without';
+
 /** kube-proxy's answer to a load balancer's health check on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
-export function healthCheckWords(
-  { namespace, service, port, readyEndpoints }: ServiceHealthCheck,
-  side: Snapshot,
-): string {
-  const words = `health check of ${namespace}/${service} on port ${port}: kube-proxy answers`;
-  if (side.kind !== 'dump' && servicesWithoutEndpoints(side).has(`${namespace}/${service}`))
-    return `${words} 200 with a ready endpoint on this node, and 503 without; the input holds no EndpointSlices of ${namespace}/${service}`;
+export function healthCheckWords({ port, readyEndpoints, ...check }: ServiceHealthCheck, side: Snapshot): string {
+  const service = serviceName(check);
+  const words = `health check of ${service} on port ${port}: kube-proxy answers`;
+  if (side.kind !== 'dump' && servicesWithoutEndpoints(side).has(service))
+    return `${words} ${byReadiness}; the input holds no EndpointSlices of ${service}`;
   const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.node?.name).length;
   const status = local > 0 ? 200 : 503;
   return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
@@ -271,7 +271,7 @@ export function healthCheckWords(
 function shownHealthCheck(port: number, fate: Fate, ports: Snapshot['ports']): string | undefined {
   const label = ports.find(({ healthCheckNodePort }) => healthCheckNodePort === port)?.label;
   if (label === undefined || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
-  return `port ${port} is the health check of ${label}: kube-proxy answers 200 with a ready endpoint on this node, and 503 without`;
+  return `port ${port} is the health check of ${label}: kube-proxy answers ${byReadiness}`;
 }
 
 /** The note for one address of the node. kube-proxy listens on the addresses that serve node ports (newServiceHealthServer). */
