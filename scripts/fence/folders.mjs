@@ -100,8 +100,13 @@ export const folders = {
     ],
     ...pure,
   },
+  // The words of a packet's way: differences are grouped by those of its ends.
+  'say/way': {
+    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'dumps', 'snapshot', 'ask/describe', 'ask/trace'],
+    ...pure,
+  },
   'ask/equivalence': {
-    folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'packet', 'cluster', 'ask/trace'],
+    folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'packet', 'cluster', 'ask/trace', 'say/way'],
     ...pure,
   },
   apply: {
@@ -186,6 +191,7 @@ export const folders = {
       'ask/describe',
       'packet',
       'ask/trace',
+      'say/way',
       'ask/equivalence',
       'apply',
       'snapshot/files',

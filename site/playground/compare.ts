@@ -1,4 +1,4 @@
-import { reportDiff } from '../../src/ask/diff/diff-report.ts';
+import { reportDiff } from '../../src/say/diff-report.ts';
 import { diffSides } from '../../src/ask/diff/diff-sides.ts';
 import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { compareScenes } from '../../src/ask/equivalence/compare.ts';

@@ -2,8 +2,8 @@
 import { createLocatedLines, type LocatedLines } from '../base/json/check.ts';
 import { printable, quotePrintable } from '../base/printable.ts';
 import { portChanges } from '../cluster/annotations.ts';
-import type { EndpointStatus } from '../cluster/objects.ts';
-import type { Cluster, ServicePort } from '../cluster/model.ts';
+import { fullName, type EndpointStatus } from '../cluster/objects.ts';
+import { serviceName, type Cluster, type ServicePort } from '../cluster/model.ts';
 import { isLabelValue, isName } from '../base/names.ts';
 import { describeUnusable, type Address } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
@@ -50,8 +50,8 @@ export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'n
 
 /** People read the list of Services, but rules follow from their ports: each must match the other. */
 function findOrphans({ services, servicePorts, healthChecks }: Cluster): readonly string[] {
-  const known = new Set(services.map(({ namespace, name }) => `${namespace}/${name}`));
-  const named = [...servicePorts, ...healthChecks].map(({ namespace, service }) => `${namespace}/${service}`);
+  const known = new Set(services.map(fullName));
+  const named = [...servicePorts, ...healthChecks].map(serviceName);
   return [...new Set(named)]
     .filter((name) => !known.has(name))
     .map((name) => `${quotePrintable(name)} has ports or health checks, and is not among the Services`);

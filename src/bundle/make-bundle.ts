@@ -1,7 +1,7 @@
 import { hashHex } from '#hash';
 import { networkFile } from '../base/names.ts';
 import { joinText, type FileText } from '../base/chunks.ts';
-import type { Cluster, ServicePort, NodeContext } from '../cluster/model.ts';
+import { serviceName, type Cluster, type ServicePort, type NodeContext } from '../cluster/model.ts';
 import {
   writeManifestNode,
   formatVersion,
@@ -218,7 +218,7 @@ function countHealthChecks(cluster: Cluster, node: NodeContext, families: readon
   const checks = new Map<string, HealthCheck>();
   for (const check of cluster.healthChecks) {
     if (!families.includes(check.family)) continue;
-    const service = `${check.namespace}/${check.service}`;
+    const service = serviceName(check);
     const count = check.readyEndpoints.filter(({ nodeName }) => isLocalNode(nodeName, node)).length;
     const known = checks.get(service)?.localEndpoints;
     checks.set(service, { port: check.port, service, localEndpoints: { ...known, [check.family]: count } });

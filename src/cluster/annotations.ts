@@ -3,8 +3,8 @@ import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import { foundOf } from '../base/findings/fields.ts';
 import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
 import { groupBy } from './grouping.ts';
-import type { Cluster, ServicePort } from './model.ts';
-import type { Service, Sourced } from './objects.ts';
+import { serviceName, type Cluster, type ServicePort } from './model.ts';
+import { fullName, type Service, type Sourced } from './objects.ts';
 
 export const ownAnnotations = {
   /** On any object: the codes of findings that kpc lint accepts, such as "external-ips, open-node-port". */
@@ -44,13 +44,12 @@ export function checkAnnotations(services: readonly Sourced<Service>[], cluster:
     [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),
   );
   if (annotated.length === 0) return [];
-  const portsOf = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  const portsOf = groupBy(cluster.servicePorts, serviceName);
   return annotated.flatMap((service) => {
-    const { namespace, name } = service.object.metadata;
     return [
       ...checkValue(service, schedulerAnnotation, schedulers),
       ...checkValue(service, forwardingAnnotation, forwardingMethods),
-      ...checkPorts(service, portsOf.get(`${namespace}/${name}`) ?? []),
+      ...checkPorts(service, portsOf.get(fullName(service.object.metadata)) ?? []),
     ];
   });
 }

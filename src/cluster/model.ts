@@ -174,7 +174,11 @@ export function portAddresses(port: ShownPort): readonly PortAddress[] {
 }
 
 /** "namespace/service", without the namespace if it is unknown; the port's label if the Service is unknown. */
-export function serviceName({ namespace, service, label }: ShownPort): string {
+export function serviceName({
+  namespace,
+  service,
+  label = '',
+}: Pick<ShownPort, 'namespace' | 'service'> & { readonly label?: string }): string {
   return service === undefined ? label : namespace === undefined ? service : `${namespace}/${service}`;
 }
 

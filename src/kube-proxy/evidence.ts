@@ -2,7 +2,7 @@ import { isBuiltInChain, type Chain, type Rule, type TableName } from '../kernel
 import { realServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
-import type { Link, LinkAddress } from '../kernel/link/link.ts';
+import { addressesOn, type Link, type LinkAddress } from '../kernel/link/link.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
@@ -184,7 +184,7 @@ function findUndecided(
   if (shows.sets) return () => false;
   // `ip addr show kube-ipvs0` does not show the node's own addresses.
   if (links.every(({ name }) => name === serviceLink)) return () => true;
-  const ofNode = new Set(links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  const ofNode = addressesOn(links);
   return ({ address }) => ofNode.has(address.text);
 }
 

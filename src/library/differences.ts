@@ -1,6 +1,6 @@
 import { flowChangeJson } from '../ask/describe/flow-change.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
-import { reportDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
+import { reportDiff, type ReportLimits } from '../say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeGaps, withLeftOut } from '../ask/diff/not-compared.ts';
 import { painter } from '../say/formats/description.ts';

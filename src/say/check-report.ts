@@ -6,7 +6,7 @@ import { diagnose } from '../base/findings/finding.ts';
 import { count, cutLines, nameSome, pathWord, printable, printableLines } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { reportDiff } from '../ask/diff/diff-report.ts';
+import { reportDiff } from './diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';

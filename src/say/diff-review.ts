@@ -9,11 +9,11 @@ import {
   type ReportBlock,
   type ReportLimits,
   type ReportLine,
-} from '../ask/diff/diff-report.ts';
+} from './diff-report.ts';
 import { describeGaps } from '../ask/diff/not-compared.ts';
 import type { ServicePortDiff, SideDiff } from '../ask/diff/diff-sides.ts';
 import { listFacts, type WriteValue } from '../ask/diff/port-facts.ts';
-import { serviceReasonWords } from '../ask/diff/reason-words.ts';
+import { serviceReasonWords } from './service-reasons.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { EffectSender, EndpointShares, EffectSeverity } from '../ask/equivalence/effects.ts';

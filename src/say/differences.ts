@@ -7,11 +7,11 @@ import { assumedNote, listEffects, listServices, lacksOf, type Review, type Pack
 import { effectJson, type Tracing } from './equivalence.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { describeKernelChange, type KernelChange } from '../ask/changes/kernel-change.ts';
-import { reasonJson, serviceReasonWords } from '../ask/diff/reason-words.ts';
+import { reasonJson, serviceReasonWords } from './service-reasons.ts';
 import type { difference, servicePortDifference } from './outputs/compile-and-compare.ts';
 import type { kernelChange } from './outputs/envelope.ts';
 import { count, formatCount } from '../base/printable.ts';
-import { reportDiff, summarizeDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
+import { reportDiff, summarizeDiff, type ReportLimits } from './diff-report.ts';
 import { escapeMarkdown, fold, foldCode, formatMarkdown, kernelLines, listItems } from './formats/markdown.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';

@@ -14,7 +14,7 @@ import type { SharedSubject } from '../ask/describe/find-items.ts';
 import { describeFlowChange, type FlowChange } from '../ask/describe/flow-change.ts';
 import type { DumpReading } from '../ask/describe/read-dumped.ts';
 import { formatRows, rowsOfDump } from '../ask/describe/service-table.ts';
-import { more, type ReportBlock, type ReportLine } from '../ask/diff/diff-report.ts';
+import { more, type ReportBlock, type ReportLine } from './diff-report.ts';
 import { describeReach, leftBy } from '../kube-proxy/left-behind.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { formatDescription } from './formats/description.ts';

@@ -5,6 +5,7 @@ import { addressWords } from '../ask/diff/port-facts.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Place } from '../kernel/place.ts';
 import { isRequired } from '../ask/equivalence/change.ts';
+import type { Compared } from '../ask/equivalence/findings.ts';
 import type { Represented } from '../ask/equivalence/representatives.ts';
 import { severities, type Divergence, type Effect, type EffectSeverity } from '../ask/equivalence/effects.ts';
 import { unknownWords } from './words/answers.ts';
@@ -26,7 +27,7 @@ export interface Tracing {
   readonly new: readonly string[];
 }
 
-export interface EquivalenceReport {
+export interface EquivalenceReport extends Compared {
   readonly from: string;
   readonly to: string;
   /** Behind the names of the sides, where nothing names a mode. */
@@ -42,14 +43,6 @@ export interface EquivalenceReport {
   readonly standIns: number;
   /** Of several nodes, which were asked instead of which. */
   readonly represented: readonly Represented[];
-  /** The nodes that were asked, also those beside the one that was named. */
-  readonly asked: readonly string[];
-  /** Packet classes that were compared, and those that neither side has an answer for. */
-  readonly classes: number;
-  readonly unknown: number;
-  /** Why, and what would settle it. */
-  readonly reasons: readonly string[];
-  readonly findings: readonly Divergence[];
   /** What differs between the sides and no packet shows. */
   readonly beyond: readonly string[];
   /** What to do before a change of mode; undefined for any other comparison. */

@@ -1,6 +1,6 @@
 // What kpc test prints, and the file of tests that hold now.
 import { diagnose } from '../base/findings/finding.ts';
-import { printable, count, joinWords, nameSome } from '../base/printable.ts';
+import { printable, count, joinWords, nameSome, percent } from '../base/printable.ts';
 import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import { describeSkippedListings } from '../dumps/dump.ts';
@@ -9,10 +9,11 @@ import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../ask/trace/packet-tests.ts';
-import { connectionWords } from '../ask/trace/connection-words.ts';
+import { connectionDoes, connectionWords } from './way/connection.ts';
 import { policyNotes } from './way/notes.ts';
 import { listTraceLines, describeTrace, traceJson } from './way/trace.ts';
 import type { Scene } from '../ask/trace/scene.ts';
+import { verdictCondition } from './way/stop.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
 import { formatDescription } from './formats/description.ts';
 import { formatJson, type SaidByCommand } from './formats/json.ts';
@@ -22,8 +23,8 @@ import type { TestCase } from './formats/junit.ts';
 import { escapeMarkdown, foldCode } from './formats/markdown.ts';
 import { sayFindings, type SaidFinding } from './words/said.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import { isUnknownOwn, isArrival, type Fate } from '../packet/packet.ts';
-import { seenSource, sharesOf } from '../ask/trace/expectation.ts';
+import { isUnknownOwn, isArrival, sourceText, type Fate } from '../packet/packet.ts';
+import { seenSource, sharesOf, type Unexpected } from '../ask/trace/expectation.ts';
 import { traceMatrix } from '../ask/trace/matrix.ts';
 import { nodeSocketText } from '../ask/trace/read-destination.ts';
 import type { Sender } from '../ask/trace/question.ts';
@@ -46,6 +47,42 @@ export function testAnswer(results: readonly PacketResult[], isColoured: boolean
     suite: 'kpc test',
     cases: () => results.map(caseOf),
   };
+}
+
+/** A sentence for each difference between a packet's fate and the expectation. */
+function faultsInWords(result: PacketResult): readonly string[] {
+  return result.faults.map((fault) => faultWords(fault, result));
+}
+
+function faultWords(fault: Unexpected, { trace, scene }: Pick<PacketResult, 'trace' | 'scene'>): string {
+  const { fate, target } = trace;
+  const connection = connectionWords(trace, scene);
+  const why = connection.reason === undefined ? '' : `: ${connection.reason}`;
+  switch (fault.kind) {
+    case 'works':
+      return `expected that the connection fails, but it ${connectionDoes[connection.kind]}`;
+    case 'fails':
+      return `it is ${fate.verdict}, but the connection fails${why}`;
+    case 'verdict': {
+      const reached = fate.verdict === 'delivered' ? ` to ${[...sharesOf(fate).keys()].join(', ')}` : '';
+      return `expected ${fault.expected}, but it is ${fate.verdict}${reached}${verdictCondition(target, fate, scene)}`;
+    }
+    case 'lost':
+      return `${percent(fault.share)} of connections are not ${fate.verdict}`;
+    case 'failing':
+      return `${percent(fault.share)} of connections fail${why}`;
+    case 'endpoints': {
+      const [reached, missed] = [nameSome(fault.reached), nameSome(fault.missed)];
+      if (reached === '') return `did not go to ${missed}`;
+      return missed === '' ? `also went to ${reached}` : `went to ${reached}, expected ${missed}`;
+    }
+    case 'share':
+      return `${fault.endpoint} got ${percent(fault.share)} of connections, expected ${percent(fault.wanted)}`;
+    case 'source': {
+      const changed = fault.seen === 'changed' ? ` (${sourceText(fate.source)})` : '';
+      return `expected the source ${fault.expected}, but it is ${fault.seen}${changed}`;
+    }
+  }
 }
 
 const hasFailed = ({ faults }: PacketResult): boolean => faults.length > 0;
@@ -87,17 +124,24 @@ function resultsToMarkdown(results: readonly PacketResult[]): string {
 }
 
 function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
-  const failed = results.filter(hasFailed).map(({ title: packet, faults, place }) => {
-    return diagnose('unexpected-packet', { packet, faults }, { file: place.file, locate: () => place });
+  const failed = results.filter(hasFailed).map((result) => {
+    const { title: packet, place } = result;
+    const details = { packet, faults: faultsInWords(result) };
+    return diagnose('unexpected-packet', details, { file: place.file, locate: () => place });
   });
   return sayFindings(failed);
 }
 
 /** Equal for packets of one test that fail alike on one node: the trace of the first shows why. */
-function failureKey({ place, faults, trace: { target }, scene: { side } }: PacketResult): string {
+function failureKey(result: PacketResult): string {
+  const {
+    place,
+    trace: { target },
+    scene: { side },
+  } = result;
   return JSON.stringify([
     placeText(place),
-    faults,
+    faultsInWords(result),
     formatSocketAddress(target),
     target.protocol,
     side.nodeName,
@@ -137,10 +181,10 @@ function describeScenes(scenes: readonly Scene[]): readonly string[] {
   ];
 }
 
-function explainResult({ faults, trace, scene }: PacketResult): readonly DescriptionLine[] {
-  const steps = listTraceLines(describeTrace(trace, scene));
+function explainResult(result: PacketResult): readonly DescriptionLine[] {
+  const steps = listTraceLines(describeTrace(result.trace, result.scene));
   return [
-    ...faults.map((text) => descriptionLine('plain', 1, text)),
+    ...faultsInWords(result).map((text) => descriptionLine('plain', 1, text)),
     ...steps.map((each) => ({ ...each, depth: each.depth + 1 })),
   ];
 }
@@ -156,20 +200,17 @@ function placeText({ file, line: row, column }: Location): string {
 }
 
 function caseOf(result: PacketResult): TestCase {
-  const { title: name, place, faults } = result;
-  const failure = hasFailed(result) ? { title: faults.join('; '), lines: explainLines(result) } : undefined;
+  const { title: name, place } = result;
+  const failure = hasFailed(result)
+    ? { title: faultsInWords(result).join('; '), lines: explainLines(result) }
+    : undefined;
   return { name, place, output: besideOf(result), failure };
 }
 
 /** A result of `--output json`. */
-export function resultJson({
-  title,
-  place,
-  faults,
-  trace,
-  scene,
-}: PacketResult): Shaped<typeof tested>['tests'][number] {
-  return { name: title, passed: faults.length === 0, place, faults, trace: traceJson(trace, scene) };
+export function resultJson(result: PacketResult): Shaped<typeof tested>['tests'][number] {
+  const { title: name, place, trace, scene } = result;
+  return { name, passed: !hasFailed(result), place, faults: faultsInWords(result), trace: traceJson(trace, scene) };
 }
 
 /** The head of a file for kpc test: everything but the tests. Undefined fields are left out. */

@@ -19,16 +19,17 @@ import { findNamedPorts } from '../ask/trace/read-destination.ts';
 import { readSender } from '../ask/trace/read-sender.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { assumedLine } from './way/assumed-values.ts';
-import { connectionWords } from '../ask/trace/connection-words.ts';
+import { connectionWords } from './way/connection.ts';
 import { healthCheckWords, policyLines } from './way/notes.ts';
-import { reasonSentence, reasonWords } from '../ask/trace/reason-words.ts';
-import { assumedPlace, lackNote, lostWayWords } from '../ask/trace/stop-words.ts';
+import { reasonSentence, reasonWords } from './way/reason.ts';
+import { assumedPlace, lackNote, lostWayWords } from './way/stop.ts';
 import { describeTrace, listTraceLines, traceJson } from './way/trace.ts';
 import { describeWay, type WayInWords } from './way/way.ts';
 import { formatDescription, painter } from './formats/description.ts';
 import type { traced } from './outputs/trace.ts';
 import { fitRows, joinCells } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
+import { serviceName } from '../cluster/model.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import { familyNames } from '../kernel/family.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -188,7 +189,7 @@ export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
 /** A line for each Service; one for each family where kube-proxy's answers differ. */
 function healthCheckLines({ healthChecks }: Matrix, { side }: Scene): readonly string[] {
   const said = healthChecks.map((check) => ({ ...check, words: healthCheckWords(check, side) }));
-  return [...groupBy(said, ({ namespace, service }) => `${namespace}/${service}`).values()].flatMap((own) => {
+  return [...groupBy(said, serviceName).values()].flatMap((own) => {
     const [words, ...others] = new Set(own.map((each) => each.words));
     if (words !== undefined && others.length === 0) return [words];
     return own.map((each) => `${each.words} (${familyNames[each.family]})`);

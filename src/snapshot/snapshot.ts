@@ -21,7 +21,7 @@ import type { ObjectLists, UnreadLists } from '../input/objects/kinds.ts';
 import { addressBits, loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import { families as bothFamilies, type Family } from '../kernel/family.ts';
-import type { Link } from '../kernel/link/link.ts';
+import { addressesOn, type Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/evidence.ts';
@@ -209,9 +209,7 @@ abstract class Known<Own extends Facts> {
   }
 
   get heldAddresses(): ReadonlySet<string> {
-    return (this.#held ??= new Set(
-      this.state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)),
-    ));
+    return (this.#held ??= addressesOn(this.state.links));
   }
 
   /** Addresses that are no Pod's alone: those of Nodes, of Pods with the network of their Node, and of the API server. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readStoredSide } from '../../src/snapshot/files/read-side.ts';
-import { reportDiff } from '../../src/ask/diff/diff-report.ts';
+import { reportDiff } from '../../src/say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../../src/ask/diff/diff-sides.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { DumpedSnapshot, type Snapshot } from '../../src/snapshot/snapshot.ts';

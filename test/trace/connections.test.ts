@@ -6,7 +6,7 @@ import { readDump } from '../../src/dumps/read-dump.ts';
 import type { Connection } from '../../src/packet/packet.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { ask } from '../../src/ask/trace/ask.ts';
-import { connectionWords } from '../../src/ask/trace/connection-words.ts';
+import { connectionWords } from '../../src/say/way/connection.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import type { Trace } from '../../src/ask/trace/question.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';

@@ -6,7 +6,7 @@ import { isDone } from '../change/observe-node.ts';
 import type { Watch } from '../change/watch.ts';
 import { replaceFile } from '../../base/open-folder.ts';
 import { version } from '../../base/version.ts';
-import type { Family } from '../../kernel/family.ts';
+import { familyNames, type Family } from '../../kernel/family.ts';
 import type { Host } from '../node/host.ts';
 
 export interface ListenAddress {
@@ -103,8 +103,6 @@ export interface Health {
   /** The bundle's families; empty before the first bundle. */
   readonly families: readonly Family[];
 }
-
-const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
 
 const goZeroTime = '0001-01-01T00:00:00Z';
 

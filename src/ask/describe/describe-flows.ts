@@ -1,6 +1,7 @@
 import { count, formatCount } from '../../base/printable.ts';
 import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import { deleteArguments, findStaleFlows } from '../../cluster/stale-flows.ts';
+import { addressesOn } from '../../kernel/link/link.ts';
 import type { TrackedFlow } from '../../kernel/conntrack.ts';
 import type { Family } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
@@ -58,7 +59,7 @@ export interface FlowContext {
 /** Finds the stale flows in a listing. Manifests override rules, which show no status. */
 export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): FlowFindings {
   const { known, shown, state, showsAll, namesPorts, release } = context;
-  const own = new Set(state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  const own = addressesOn(state.links);
   const isToNode = (flow: TrackedFlow) => isTranslated(flow) || own.has(flow.destination.address.text);
   const udp = flows.filter(({ protocol }) => protocol === 'udp');
   const ports = [...shown, ...known];

@@ -1,3 +1,4 @@
+import { fullName } from '../../cluster/objects.ts';
 import { indexCluster } from '../../cluster/address-index.ts';
 import {
   chooseEndpoints,
@@ -7,7 +8,7 @@ import {
   type EndpointUse,
 } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
+import { serviceName, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { faultsOfPort, faultWords, targetPortOf, whyNoEndpoint } from '../../snapshot/faults.ts';
 import { hostOf } from './parse-asked.ts';
@@ -38,8 +39,8 @@ export function describeService(
   clusterDomain: string,
 ) {
   const { cluster, assumed } = view;
-  const name = `${service.namespace}/${service.name}`;
-  const own = cluster.servicePorts.filter((port) => `${port.namespace}/${port.service}` === name);
+  const name = fullName(service);
+  const own = cluster.servicePorts.filter((port) => serviceName(port) === name);
   const chosen = assumed.services.find((each) => each.service === name);
   return {
     /** "namespace/name". */

@@ -52,7 +52,7 @@ export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
     const star = (text: string): string => (chosen.has(text) ? `${text}*` : text);
     const nodePorts = service.ports.flatMap(({ nodePort }) => (nodePort === 0 ? [] : [String(nodePort)]));
     return {
-      service: `${service.namespace}/${service.name}`,
+      service: fullName(service),
       type: service.type,
       addresses: summarizeAddresses(known).map(star).join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
@@ -171,7 +171,7 @@ export function summarizeServices(view: CompiledSnapshot) {
     const { service, endpoints, assumed } = known;
     return {
       /** "namespace/name". */
-      service: `${service.namespace}/${service.name}`,
+      service: fullName(service),
       type: service.type,
       /** Why kube-proxy programs nothing for it. */
       skipped: service.skipped,

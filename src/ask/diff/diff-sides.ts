@@ -1,3 +1,4 @@
+import { fullName } from '../../cluster/objects.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { isForeignDoubt } from '../../dumps/dump.ts';
@@ -188,7 +189,7 @@ function listServicePorts(
 
 /** The types of the Services that a side was compiled from, by "namespace/name". */
 function typesByName({ cluster }: Snapshot): ReadonlyMap<string, ServiceInfo['type']> {
-  return new Map((cluster?.services ?? []).map(({ namespace, name, type }) => [`${namespace}/${name}`, type]));
+  return new Map((cluster?.services ?? []).map((service) => [fullName(service), service.type]));
 }
 
 function portsByLabel({ servicePorts }: Cluster): ReadonlyMap<string, readonly ShownPort[]> {

@@ -1,7 +1,7 @@
 import { explainEndpoints, isUsedFor } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type Endpoint, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
-import { sortedSelectorWords } from '../../cluster/objects.ts';
+import { fullName, sortedSelectorWords } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { Place } from '../../kernel/place.ts';
 import { kindOfChange, type ChangeKind } from '../changes/kernel-change.ts';
@@ -95,7 +95,7 @@ interface ClusterIndex {
 
 function indexByLabel(cluster: Cluster): ClusterIndex {
   return {
-    services: new Map(cluster.services.map((service) => [`${service.namespace}/${service.name}`, service])),
+    services: new Map(cluster.services.map((service) => [fullName(service), service])),
     ports: groupBy(cluster.servicePorts, ({ label }) => label),
   };
 }

@@ -1,6 +1,6 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import type { Finding } from '../../base/findings/finding.ts';
-import type { ServicePort } from '../../cluster/model.ts';
+import { serviceName, type ServicePort } from '../../cluster/model.ts';
 import { announcedEnds, announcedDefault, lastAnnounced, parseMinor, type Minor } from '../../kube-proxy/announced.ts';
 import { modeFacts, modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
 import {
@@ -200,7 +200,7 @@ function announcementsFor(
   if (ended.some((behaviour) => behaviour === modeHistories[mode].needs)) {
     rows.push({ step: 'leave-mode', mode, minor });
   }
-  const users = [...new Set(servicePorts.filter(usesExternalIPs).map((port) => `${port.namespace}/${port.service}`))];
+  const users = [...new Set(servicePorts.filter(usesExternalIPs).map(serviceName))];
   if (ended.includes('external-ips') && users.length > 0) {
     rows.push({ step: 'replace-external-ips', services: users, minor });
   }

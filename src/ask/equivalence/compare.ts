@@ -16,7 +16,7 @@ import type { AskedSource } from '../../packet/step.ts';
 import { wholeState } from '../trace/knowledge.ts';
 import { packetOf } from '../trace/ask.ts';
 import type { Destination } from '../trace/question.ts';
-import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
+import { reasonSentence, reasonWords } from '../../say/way/reason.ts';
 import type { Scene } from '../trace/scene.ts';
 import { Likeness } from './likeness.ts';
 import { readPortKey, type ProtocolPort, Questions } from './questions.ts';

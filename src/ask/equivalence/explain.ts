@@ -13,7 +13,7 @@ import {
   type Packet,
   type ReachedEndpoint,
 } from '../../packet/packet.ts';
-import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/stop-words.ts';
+import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { causeIds, findServiceCause, type CauseId } from './causes.ts';
@@ -31,7 +31,7 @@ import {
   isShutOut,
   type KnownDestination,
 } from './destinations.ts';
-import { failureWords, lackWords, isNearly, fateWords, shareNotWorking } from './fate-words.ts';
+import { failureWords, lackWords, fateWords } from '../../say/way/fate.ts';
 
 /** The cause of a difference, with sentences on it, and what it means for clients. */
 interface Explained {
@@ -62,8 +62,8 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const effect: Effect = {
       target: target.kind,
       senders: [senderOf(sender, target, ownEndpoint)],
-      from: fateWords({ sender, packet, fate: from }, isSameChoice, source?.from, scenes),
-      to: fateWords({ sender, packet, fate: to }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
+      from: fateWords({ sender, packet, fate: from, loses: lossOf(from) }, isSameChoice, source?.from, scenes),
+      to: fateWords({ sender, packet, fate: to, loses: lossOf(to) }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
       severity: severityOfDifference(from, to, target),
       classes: 1,
       choice: choiceOf(from, to, source),
@@ -199,6 +199,20 @@ function severityOfDifference(from: Fate, to: Fate, { kind }: KnownDestination):
   const isOfChoice = isNearly(lostShare(from), lostShare(to)) && chancesOf(from.endpoints) !== chancesOf(to.endpoints);
   if (isPart && isOfChoice) return 'changes';
   return before > after ? 'breaks' : 'opens';
+}
+
+function lossOf(fate: Fate): 'all' | 'some' | 'none' {
+  const lost = shareNotWorking(fate);
+  if (!isArrival(fate.verdict) || isNearly(lost, 0)) return 'none';
+  return isNearly(lost, 1) ? 'all' : 'some';
+}
+
+function shareNotWorking(fate: Fate): number {
+  return Math.max(0, 1 - workingShare(fate, isArrival).most);
+}
+
+function isNearly(share: number, other: number): boolean {
+  return Math.abs(share - other) < 1e-6;
 }
 
 function chancesOf(

@@ -1,5 +1,6 @@
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { PreparationArguments } from '../../base/findings/equivalence.ts';
+import { addressesOn } from '../../kernel/link/link.ts';
 import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
@@ -59,7 +60,7 @@ const leftBehindBy: { readonly [M in ProxyMode]?: (from: Scene, to: Scene) => St
 function answersLost(from: Scene, { side: { mode: to } }: Scene): Steps {
   const { side } = from;
   if (side.kind === 'dump' || side.settings.ipvs.strictARP) return [];
-  const own = new Set(from.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  const own = addressesOn(from.links);
   const listAddresses = (kind: 'externalIPs' | 'loadBalancerIPs'): readonly string[] => {
     const all = side.cluster.servicePorts.flatMap((port) => port[kind]);
     return [...new Set(all.filter(({ family, text }) => family === 'ipv4' && !own.has(text)).map(({ text }) => text))];

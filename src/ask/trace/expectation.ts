@@ -1,6 +1,5 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { cite } from '../../base/findings/finding.ts';
-import { percent, nameSome } from '../../base/printable.ts';
 import { nearest } from '../../base/names.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
@@ -14,11 +13,9 @@ import {
   workingShare,
   type Fate,
 } from '../../packet/packet.ts';
-import { connectionWords } from './connection-words.ts';
 import { qualifyPodName } from './read-sender.ts';
 import { wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
-import { verdictCondition } from './stop-words.ts';
 
 /** The expected fate of a packet, as written in a test file. */
 export interface WrittenExpectation {
@@ -122,51 +119,40 @@ function findEndpoint(
   return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
 }
 
-const outcomeWords = {
-  works: 'works',
-  fails: 'fails',
-  partial: 'works for some',
-  depends: 'depends on what is beyond the node',
-  unknown: 'is not known to',
-} as const;
+/** How a packet's fate differs from what is expected of it. */
+export type Unexpected =
+  /** `works`: its connection should fail; `verdict`: it ends otherwise; `fails`: it ends so, but its connection fails. */
+  | { readonly kind: 'works' | 'fails' }
+  | { readonly kind: 'verdict'; readonly expected: string }
+  /** A share of the connections does not end so, or ends so and fails. */
+  | { readonly kind: 'lost' | 'failing'; readonly share: number }
+  | { readonly kind: 'endpoints'; readonly reached: readonly string[]; readonly missed: readonly string[] }
+  | { readonly kind: 'share'; readonly endpoint: string; readonly share: number; readonly wanted: number }
+  | { readonly kind: 'source'; readonly expected: string; readonly seen: ReturnType<typeof seenSource> };
 
 /** Allowed difference between written and computed shares, for rounding by hand. */
 const tolerance = 0.005;
 
-/** A sentence for each difference between a packet's fate and the expectation. */
-export function compareFate(trace: Trace, expected: Expectation, scene: Scene): readonly string[] {
-  const { fate, target, sender } = trace;
+export function compareFate({ fate, sender }: Trace, expected: Expectation): readonly Unexpected[] {
   const { verdict, endpoints, source } = expected;
-  const connection = connectionWords(trace, scene);
-  if (verdict === 'fails') {
-    return connection.kind === 'fails'
-      ? []
-      : [`expected that the connection fails, but it ${outcomeWords[connection.kind]}`];
-  }
-  const shares = sharesOf(fate);
-  if (fate.verdict !== verdict) {
-    const words = endpoints ? endpoints.map((each) => each.words).join(', ') : verdict;
-    const reached = fate.verdict === 'delivered' ? ` to ${[...shares.keys()].join(', ')}` : '';
-    return [`expected ${words}, but it is ${fate.verdict}${reached}${verdictCondition(target, fate, scene)}`];
-  }
+  if (verdict === 'fails')
+    return fate.verdict !== 'unknown' && fate.connection().kind === 'fails' ? [] : [{ kind: 'works' }];
+  if (fate.verdict !== verdict)
+    return [{ kind: 'verdict', expected: endpoints?.map(({ words }) => words).join(', ') ?? verdict }];
   // Nothing more is known of it.
   if (verdict === 'unknown') return [];
   const failing = failingShare(fate);
-  const why = connection.reason === undefined ? '' : `: ${connection.reason}`;
-  if (failing > 1 - tolerance) return [`it is ${verdict}, but the connection fails${why}`];
-  const faults: string[] = [];
+  if (failing > 1 - tolerance) return [{ kind: 'fails' }];
+  const faults: Unexpected[] = [];
   const lost = lostShare(fate);
   // Expected shares that sum to less than 1 imply that the rest is lost.
   const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
-  if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${verdict}`);
-  if (failing > tolerance && !hasShares) faults.push(`${percent(failing)} of connections fail${why}`);
-  if (endpoints) faults.push(...compareReached(shares, endpoints));
+  if (lost > tolerance && !hasShares) faults.push({ kind: 'lost', share: lost });
+  if (failing > tolerance && !hasShares) faults.push({ kind: 'failing', share: failing });
+  if (endpoints) faults.push(...compareReached(sharesOf(fate), endpoints));
   const seen = seenSource(fate, sender);
   const isSeen = seen === source || fate.endpoints.every((each) => sourceText(each.source) === source);
-  if (source !== undefined && !isSeen) {
-    const changed = seen === 'changed' ? ` (${sourceText(fate.source)})` : '';
-    faults.push(`expected the source ${source}, but it is ${seen}${changed}`);
-  }
+  if (source !== undefined && !isSeen) faults.push({ kind: 'source', expected: source, seen });
   return faults;
 }
 
@@ -189,8 +175,8 @@ export function sharesOf(fate: Fate): ReadonlyMap<string, number> {
 function compareReached(
   reached: ReadonlyMap<string, number>,
   expected: readonly ExpectedEndpoint[],
-): readonly string[] {
-  const faults: string[] = [];
+): readonly Unexpected[] {
+  const faults: Unexpected[] = [];
   const missed: string[] = [];
   const others = new Set(reached.keys());
   for (const { words, address, port, share: wanted } of expected) {
@@ -202,17 +188,11 @@ function compareReached(
     const share = own.reduce((sum, [, each]) => sum + each, 0);
     if (own.length === 0 && wanted !== 0) missed.push(words);
     else if (wanted !== undefined && Math.abs(share - wanted) > tolerance) {
-      faults.push(`${words} got ${percent(share)} of connections, expected ${percent(wanted)}`);
+      faults.push({ kind: 'share', endpoint: words, share, wanted });
     }
   }
-  return [...ends([...others], missed), ...faults];
-}
-
-/** A sentence for the endpoints that differ, if any. */
-function ends(others: readonly string[], missed: readonly string[]): readonly string[] {
-  const [reached, expected] = [nameSome(others), nameSome(missed)];
-  if (others.length === 0) return missed.length === 0 ? [] : [`did not go to ${expected}`];
-  return [missed.length === 0 ? `also went to ${reached}` : `went to ${reached}, expected ${expected}`];
+  if (others.size === 0 && missed.length === 0) return faults;
+  return [{ kind: 'endpoints', reached: [...others], missed }, ...faults];
 }
 
 /** The sender's address as endpoints see it. */

@@ -3,7 +3,7 @@ import { findUnshownJumps } from '../../snapshot/faults.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
-import type { Link } from '../../kernel/link/link.ts';
+import { addressesOn, type Link } from '../../kernel/link/link.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
@@ -64,7 +64,7 @@ export function knowledgeOf(
   const isUnread = (output: RegExp): boolean =>
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
   const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => isKnownOwn(address)));
-  const ofLinks = new Set(links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  const ofLinks = addressesOn(links);
   // Every node has a loopback link: if it is missing, only part of ip addr was pasted, or only the other family.
   const hasLoopback = (family: Family): boolean =>
     links.some(({ addresses }) => addresses.some(({ address }) => address.family === family && isLoopback(address)));

@@ -56,9 +56,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     );
   });
   const services = new Set(ports.map(serviceName));
-  const healthChecks = (scene.side.cluster?.healthChecks ?? []).filter(({ namespace, service }) =>
-    services.has(`${namespace}/${service}`),
-  );
+  const healthChecks = (scene.side.cluster?.healthChecks ?? []).filter((check) => services.has(serviceName(check)));
   return { senders: names, cells, healthChecks };
 }
 

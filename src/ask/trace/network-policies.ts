@@ -263,9 +263,7 @@ function knownPods({ side: { objects, ports, pods } }: Scene): ReadonlyMap<strin
   const known = new Map<string, KnownPod>();
   /** Node addresses, as far as Nodes and host-network Pods show them. */
   const hosts = new Set<string>();
-  const selectors = new Map(
-    services.map(({ object: { metadata, spec } }) => [`${metadata.namespace}/${metadata.name}`, spec.selector]),
-  );
+  const selectors = new Map(services.map(({ object: { metadata, spec } }) => [fullName(metadata), spec.selector]));
   for (const port of ports) {
     const { namespace = '', endpoints = [] } = port;
     const labels = selectors.get(serviceName(port));

@@ -14,7 +14,7 @@ import type { Location } from '../../kernel/place.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { parseRelease } from '../../kube-proxy/releases.ts';
 import type { PacketProtocol } from '../../packet/packet.ts';
-import { compareFate, readExpectation, type WrittenExpectation } from './expectation.ts';
+import { compareFate, readExpectation, type Unexpected, type WrittenExpectation } from './expectation.ts';
 import { ask } from './ask.ts';
 import { sceneOfSender } from './read-sender.ts';
 import type { Trace } from './question.ts';
@@ -60,7 +60,7 @@ export interface PacketResult {
   readonly place: Location;
   readonly trace: Trace;
   readonly scene: Scene;
-  readonly faults: readonly string[];
+  readonly faults: readonly Unexpected[];
 }
 
 export function readPacketTests(
@@ -209,7 +209,7 @@ export function runPacketTest(
           place: place().locate(),
           trace,
           scene,
-          faults: compareFate(trace, expected.value, scene),
+          faults: compareFate(trace, expected.value),
         },
       ];
     }),

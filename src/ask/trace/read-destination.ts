@@ -194,9 +194,8 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
   if (services.length > 1) return wrong({ problem: 'several', kind: 'Service', name, names: services });
   if (own.length === 0) {
     const others = scene.side.cluster?.services ?? [];
-    const idle = others.find((each) => each.skipped && isNamed(`${each.namespace}/${each.name}`, wanted));
-    if (idle?.skipped)
-      return wrong({ problem: 'skipped', service: `${idle.namespace}/${idle.name}`, why: idle.skipped });
+    const idle = others.find((each) => each.skipped && isNamed(fullName(each), wanted));
+    if (idle?.skipped) return wrong({ problem: 'skipped', service: fullName(idle), why: idle.skipped });
     const left = scene.side.objects.services.find(
       ({ object }) => isLeftToOther(object) && isNamed(fullName(object.metadata), wanted),
     );

@@ -1,4 +1,5 @@
 // Who sends a packet: a named Pod, workload or address, or a stand-in for any Pod, node or client outside.
+import { addressesOn } from '../../kernel/link/link.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
@@ -270,17 +271,13 @@ function beside(
   isMeant: (endpoint: { readonly address: Address; readonly isLocal: boolean | undefined }) => boolean,
 ): Address | undefined {
   const { endpoints, addressesOfHosts } = scene.side;
-  const own = addressesOfLinks(scene);
+  const own = addressesOn(scene.links);
   for (const endpoint of endpoints.of(family)) {
     const { address } = endpoint;
     if (own.has(address.text) || addressesOfHosts.has(address.text) || !isMeant(endpoint)) continue;
     return freeAddressIn(parseNetwork(`${address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? address;
   }
   return undefined;
-}
-
-function addressesOfLinks({ links }: Scene): ReadonlySet<string> {
-  return new Set(links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
 }
 
 /** freeAddressIn counts down from this host number, because routers and endpoints often have low ones. */
@@ -296,7 +293,7 @@ function freeAddressIn(
 ): Address | undefined {
   if (!network) return undefined;
   const { endpoints } = scene.side;
-  const own = addressesOfLinks(scene);
+  const own = addressesOn(scene.links);
   const isTaken = ({ text }: Address) => endpoints.has(text) || endpoints.isOfService(text) || own.has(text);
   let start = network.address;
   for (let block = 0; block < blocks && contains(network, start); block++) {

@@ -200,6 +200,11 @@ function traitsAt(place: 'info_data' | 'info_slave_data', traits: LinkTraits): L
   return own.length > 0 ? Object.fromEntries(own) : undefined;
 }
 
+/** The addresses on these links, as texts. */
+export function addressesOn(links: readonly Link[]): ReadonlySet<string> {
+  return new Set(links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+}
+
 /** A safe link name: Linux allows no blanks or slashes, and nothing else may get into a line for `ip`. */
 function isLinkName(name: unknown): name is string {
   return typeof name === 'string' && /^[^\s/]+$/.test(name);

@@ -1,7 +1,7 @@
 import { Chalk } from 'chalk';
 import { fitRows, joinCells, printable } from '../../base/printable.ts';
 import type { DescriptionLine } from '../../ask/describe/describe-words.ts';
-import type { ReportLine } from '../../ask/diff/diff-report.ts';
+import type { ReportLine } from '../diff-report.ts';
 
 type Role = ReportLine['role'] | DescriptionLine['role'];
 

@@ -1,5 +1,5 @@
 import { printable } from '../../base/printable.ts';
-import type { ReportBlock, ReportLine } from '../../ask/diff/diff-report.ts';
+import type { ReportBlock, ReportLine } from '../diff-report.ts';
 
 /** Colours a line for a terminal, and nothing elsewhere. */
 export type Paint = (role: ReportLine['role'], text: string) => string;

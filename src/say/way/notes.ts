@@ -3,6 +3,7 @@ import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../clus
 import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
+import { addressesOn } from '../../kernel/link/link.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkippedListings } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
@@ -12,12 +13,12 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import { ephemeral } from '../../packet/flow.ts';
 import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision } from '../../packet/step.ts';
-import { verdictWords, causeNote, undetectedNote, lostWayWords } from '../../ask/trace/stop-words.ts';
+import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
 import { hasAddress } from '../../ask/trace/read-destination.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
-import { whereOf } from '../../ask/trace/reason-words.ts';
+import { whereOf } from './reason.ts';
 import { addressKind, servicePortAt, servicesWithoutEndpoints } from '../../ask/trace/service-ends.ts';
 import { isStrange } from '../../ask/trace/stop.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
@@ -95,7 +96,7 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
 function answerNote({ target, fate }: Trace, { side, links, evaluate }: Scene): string | undefined {
   const { protocol, address } = target;
   if (protocol !== 'udp' || fate.verdict !== 'delivered' || !side.routes[address.family]) return undefined;
-  const own = new Set(links.flatMap(({ addresses }) => addresses.map((each) => each.address.text)));
+  const own = addressesOn(links);
   for (const { address: endpoint, source, masqueradedAs } of fate.endpoints) {
     const client = masqueradedAs ?? source;
     if (client === 'masqueraded' || !own.has(endpoint.text)) continue;
@@ -253,14 +254,14 @@ function policyWords(finding: PolicyFinding, fate: Fate): string {
   return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }
 
+const byReadiness = '200 with a ready endpoint on this node, and 503 without';
+
 /** kube-proxy's answer to a load balancer's health check on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
-export function healthCheckWords(
-  { namespace, service, port, readyEndpoints }: ServiceHealthCheck,
-  side: Snapshot,
-): string {
-  const words = `health check of ${namespace}/${service} on port ${port}: kube-proxy answers`;
-  if (side.kind !== 'dump' && servicesWithoutEndpoints(side).has(`${namespace}/${service}`))
-    return `${words} 200 with a ready endpoint on this node, and 503 without; the input holds no EndpointSlices of ${namespace}/${service}`;
+export function healthCheckWords({ port, readyEndpoints, ...check }: ServiceHealthCheck, side: Snapshot): string {
+  const service = serviceName(check);
+  const words = `health check of ${service} on port ${port}: kube-proxy answers`;
+  if (side.kind !== 'dump' && servicesWithoutEndpoints(side).has(service))
+    return `${words} ${byReadiness}; the input holds no EndpointSlices of ${service}`;
   const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.node?.name).length;
   const status = local > 0 ? 200 : 503;
   return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
@@ -270,7 +271,7 @@ export function healthCheckWords(
 function shownHealthCheck(port: number, fate: Fate, ports: Snapshot['ports']): string | undefined {
   const label = ports.find(({ healthCheckNodePort }) => healthCheckNodePort === port)?.label;
   if (label === undefined || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
-  return `port ${port} is the health check of ${label}: kube-proxy answers 200 with a ready endpoint on this node, and 503 without`;
+  return `port ${port} is the health check of ${label}: kube-proxy answers ${byReadiness}`;
 }
 
 /** The note for one address of the node. kube-proxy listens on the addresses that serve node ports (newServiceHealthServer). */

@@ -5,9 +5,9 @@ import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { MarkChange } from '../../kernel/action.ts';
 import type { Hook, RuleStep, Step } from '../../packet/step.ts';
 import { isUnknownOwn } from '../../packet/packet.ts';
-import { decisionWords } from '../../ask/trace/connection-words.ts';
+import { decisionWords } from './connection.ts';
 import type { Sender, Trace } from '../../ask/trace/question.ts';
-import { ruleText, whereOf } from '../../ask/trace/reason-words.ts';
+import { ruleText, whereOf } from './reason.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
 export interface StepInWords {
@@ -75,10 +75,12 @@ export function stepInWords(step: Step, { sender }: Pick<Trace, 'sender'>, scene
 function routeWords({ decision, destination }: RouteStep, { enters }: Sender, { side: { endpoints } }: Scene): string {
   if (decision.kind === 'local' && isUnknownOwn(destination)) return 'it is for the node itself';
   if (decision.kind !== 'out') return decisionWords(decision, destination.text);
-  const isLocal = endpoints.at(destination.text)[0]?.isLocal;
-  const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
   const by = decision.interface === undefined ? '' : ` by ${decision.interface}`;
-  return `it is ${enters ? 'forwarded' : 'sent'} to ${destination.text}${by}${where}`;
+  return `it is ${enters ? 'forwarded' : 'sent'} to ${destination.text}${by}${nodeClause(endpoints.at(destination.text)[0]?.isLocal)}`;
+}
+
+export function nodeClause(isLocal: boolean | undefined): string {
+  return isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
 }
 
 /** What a rule does, as the end of a sentence. */

@@ -7,12 +7,12 @@ import { isArrival, sourceText, isUnknownOwn, type KnownFate, type ReachedEndpoi
 import type { Step } from '../../packet/step.ts';
 import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
 import { listNotes, findExistingFlows } from './notes.ts';
-import { stepInWords, type RouteStep, type StepInWords } from './step.ts';
-import { verdictWords, causeOfStop } from '../../ask/trace/stop-words.ts';
-import { connectionWords, type ConnectionInWords } from '../../ask/trace/connection-words.ts';
+import { nodeClause, stepInWords, type RouteStep, type StepInWords } from './step.ts';
+import { verdictWords, causeOfStop } from './stop.ts';
+import { connectionWords, connectionDoes, type ConnectionInWords } from './connection.ts';
 import { judgePolicies } from '../../ask/trace/network-policies.ts';
 import type { Sender, Trace } from '../../ask/trace/question.ts';
-import { conditionWords, reasonSentence, reasonWords } from '../../ask/trace/reason-words.ts';
+import { conditionWords, reasonSentence, reasonWords } from './reason.ts';
 import { servicePortAt } from '../../ask/trace/service-ends.ts';
 import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
 
@@ -161,24 +161,15 @@ function endpointWords(
   { byEndpoint }: ConnectionInWords,
 ): string {
   const { source, masqueradedAs, probability } = endpoint;
-  const isLocal = isLocalEndpoint(scene, endpoint);
-  const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
+  const where = nodeClause(isLocalEndpoint(scene, endpoint));
   const isNode = source === 'masqueraded' || isUnknownOwn(source);
   const own = masqueradedAs ? `${masqueradedAs.text}, the node's address,` : "the node's address";
   const client = isNode ? own : source.text === address?.text ? undefined : source.text;
   const sees = client === undefined ? "sees the client's own address" : `sees ${client} as the client`;
   const outcome = byEndpoint.get(formatSocketAddress(endpoint));
-  const answer = outcome === undefined ? '' : `; the connection ${outcomeWords[outcome]}`;
+  const answer = outcome === undefined ? '' : `; the connection ${connectionDoes[outcome]}`;
   return `${percent(probability).padStart(6)}  ${formatSocketAddress(endpoint)}${where}; ${sees}${answer}`;
 }
-
-const outcomeWords = {
-  works: 'works',
-  fails: 'fails',
-  partial: 'works for some',
-  depends: 'depends on what is there',
-  unknown: 'is not known to work',
-} as const;
 
 export function traceJson(trace: Trace, scene: Scene) {
   const { sender, target, fate } = trace;

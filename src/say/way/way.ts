@@ -1,4 +1,5 @@
 import { joinHostPort } from '../../kernel/address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { Step } from '../../packet/step.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
@@ -95,9 +96,9 @@ function placeOf(step: Step): string | undefined {
     case 'policy':
       return chainOfStep(step);
     case 'virtual-server':
-      return `virtual server ${joinHostPort(step.server.address.text, step.server.port)}`;
+      return `virtual server ${formatSocketAddress(step.server)}`;
     case 'listener':
-      return `proxy port ${joinHostPort(step.server.address.text, step.server.port)}`;
+      return `proxy port ${formatSocketAddress(step.server)}`;
     case 'route':
       return undefined;
   }

@@ -4,7 +4,7 @@ import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/ca
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { firstRelease, releases } from '../../kube-proxy/releases.ts';
 import { describeFolderProblem } from './folder-problem.ts';
-import { byCase, type Words, type WordsOf } from './rows.ts';
+import { byCase, didYouMean, listCodes, type Words, type WordsOf } from './rows.ts';
 
 const missing = {
   manifests: 'name manifests, or - for stdin',
@@ -131,14 +131,9 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     'unknown-side': ({ names, meant }) => [
       `no mode, release, file or folder is called ${names.map((name) => quotePrintable(name)).join(' and ')}`,
-      meant === undefined
-        ? `name a mode (${proxyModeNames}), a release such as 1.36, a file or a folder`
-        : `did you mean ${meant}?`,
+      didYouMean(meant, `name a mode (${proxyModeNames}), a release such as 1.36, a file or a folder`),
     ],
-    'unknown-code': ({ name, meant }) => [
-      `no message has the code ${printable(name)}`,
-      meant === undefined ? 'list the codes with "kpc explain"' : `did you mean ${meant}?`,
-    ],
+    'unknown-code': ({ name, meant }) => [`no message has the code ${printable(name)}`, didYouMean(meant, listCodes)],
     'no-node-name': ({ name }) => `${quotePrintable(name)} is not the name of a node`,
     'other-kind': ({ path, kind, asker }) => {
       const [needs, help] = askers[asker](path);

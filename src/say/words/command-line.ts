@@ -1,6 +1,7 @@
 import { formatCount, joinWords, nameSome, escapeText, quote } from '../../base/printable.ts';
 import { foundWords } from './fields.ts';
-import { byCase, type WordsOf } from './rows.ts';
+import { familyNames } from '../../kernel/family.ts';
+import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
 import type { commandLineFindings } from '../../base/findings/command-line.ts';
 
 const expectedValues = {
@@ -10,8 +11,8 @@ const expectedValues = {
   ignores: 'write codes, or mappings with code, reason and (for one Service) service',
 } as const;
 
-function suggestNearest(near: readonly string[], otherwise: string): string {
-  return near.length > 0 ? `did you mean ${near.join(' or ')}?` : otherwise;
+function suggestNearest(near: readonly string[], otherwise: string) {
+  return didYouMean(near.join(' or ') || undefined, otherwise);
 }
 
 /** Why kube-proxy programs nothing for a Service. */
@@ -48,7 +49,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     'unknown-source': ({ value, known }) => `source: ${value} is neither ${known.join(', ')} nor an address`,
     'unknown-verdict': ({ value, known, near }) => [
       `expect: ${value} is not one of ${known.join(', ')}`,
-      near === undefined ? 'for endpoints, write a list' : `did you mean ${near}?`,
+      didYouMean(near, 'for endpoints, write a list'),
     ],
     'idle-source': ['source needs a packet that is delivered', 'expect delivered, or endpoints'],
     'no-endpoints': ['expect: the list is empty', 'to expect that no endpoint is reached, write refused or dropped'],
@@ -78,19 +79,16 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     ],
     'unknown-flag': ({ name, command, meant }) => [
       `${command === undefined ? 'kpc' : `kpc ${command}`} has no flag --${escapeText(name)}`,
-      meant === undefined ? undefined : `did you mean ${meant}?`,
+      didYouMean(meant),
     ],
     value: (details) => [`${details.flag} cannot be ${foundWords(details.found)}`, expectedValues[details.expected]],
 
     lacks: ({ entry, field }) => [`${entry} has no ${field}`, expectedValues.ignores],
     'unknown-field': ({ entry, name, meant }) => [
       `${entry} has no field ${quote(name)}`,
-      meant === undefined ? expectedValues.ignores : `did you mean ${meant}?`,
+      didYouMean(meant, expectedValues.ignores),
     ],
-    'unknown-code': ({ code, meant }) => [
-      `no message has the code ${escapeText(code)}`,
-      meant === undefined ? 'list the codes with "kpc explain"' : `did you mean ${meant}?`,
-    ],
+    'unknown-code': ({ code, meant }) => [`no message has the code ${escapeText(code)}`, didYouMean(meant, listCodes)],
     rivals: ({ flag, other }) => [`${flag} cannot be used with ${other}`, 'keep one of them'],
     'replaces-outside': ({ flag }) => [
       `${flag} is outside the folder of kpc.yaml, but its contents would be replaced`,
@@ -160,7 +158,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       suggestNearest(near, 'write address:port'),
     ],
     'no-address-of-pod': ({ pod, family }) => [
-      `Pod ${pod} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`,
+      `Pod ${pod} has no ${familyNames[family]} address`,
       'name a destination of its own family',
     ],
     'no-node-named': ({ nodes }) => [

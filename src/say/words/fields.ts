@@ -1,7 +1,7 @@
 import { quote } from '../../base/printable.ts';
 import { adviseOnOddSpace } from '../../base/odd-texts.ts';
 import type { FoundValue, WrongValue, fieldFindings } from '../../base/findings/fields.ts';
-import type { Words, WordsOf } from './rows.ts';
+import { didYouMean, type Words, type WordsOf } from './rows.ts';
 
 export function foundWords(found: FoundValue): string {
   switch (found.type) {
@@ -53,7 +53,7 @@ export const fieldWords: WordsOf<typeof fieldFindings> = {
   'missing-field': ({ owner, field, expected }) => [`${owner} has no ${field}`, `write ${expected}`],
   'unknown-field': ({ name, owner, reader, meant }) => [
     `${owner} has no field ${quote(name)}${reader === undefined ? '' : `: ${reader} ignores it`}`,
-    adviseOnOddSpace(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`),
+    adviseOnOddSpace(name) ?? didYouMean(meant),
   ],
   'odd-address': ({ field, value, address, single, isRefused }) => [
     `${field} ${quote(value)} is read as ${address}${isRefused ? '; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on' : ''}`,

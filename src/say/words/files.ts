@@ -13,7 +13,7 @@ import { describeBound } from '../../base/bounds.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { lostJumpCause, unshownJumpWords } from '../../snapshot/faults.ts';
-import { byCase, type Words, type WordsOf } from './rows.ts';
+import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
 import type { DumpNote, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
 
 function describeTemplate(details: UnrenderedTemplate): Words {
@@ -138,9 +138,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     ],
     'no-revision': ({ revision, near }) => [
       `there is no such file, nor is ${quote(revision)} a revision of this repository`,
-      near === undefined
-        ? 'name a branch, a tag or a commit; in a shallow clone, fetch it first with "git fetch --unshallow"'
-        : `did you mean ${near}?`,
+      didYouMean(
+        near,
+        'name a branch, a tag or a commit; in a shallow clone, fetch it first with "git fetch --unshallow"',
+      ),
     ],
     'whole-revision': ({ revision }) => [
       `there is no such file; ${quote(revision)} is a revision without a path`,

@@ -3,7 +3,7 @@ import { familyNames } from '../../kernel/family.ts';
 import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';
 import { unreadyWords } from '../../snapshot/faults.ts';
-import { byCase, type WordsOf } from './rows.ts';
+import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
 import { type OnNodes, type Unready, type MissingObject, isIdle, type lintFindings } from '../../base/findings/lint.ts';
 
 function onNodes({ family, ...on }: OnNodes, all = 'all'): string {
@@ -44,9 +44,8 @@ function helpOfUnready(details: Unready): string {
     : 'check why its Pods are not ready, or set publishNotReadyAddresses: true';
 }
 
-function nearOr({ near, maker }: MissingObject, help: string): string {
-  if (near !== undefined) return `did you mean ${near}?`;
-  return maker === undefined ? help : `${help}, unless ${printable(maker)} makes it`;
+function nearOr({ near, maker }: MissingObject, help: string) {
+  return didYouMean(near, maker === undefined ? help : `${help}, unless ${printable(maker)} makes it`);
 }
 
 /** Rules of kpc lint: valid input that does not do what it seems to. */
@@ -253,7 +252,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   ],
   'misspelled-key': ({ service, key, near, field }) => [
     `${service}: nothing reads the ${field === 'labels' ? 'label' : 'annotation'} ${escapeText(key)}`,
-    `did you mean ${near}?`,
+    didYouMean(near),
   ],
   'idle-ignore': byCase('problem', {
     'matches-nothing': ({ by, code, service }) => [
@@ -267,7 +266,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     ],
     'no-such-code': ({ by, code, near }) => [
       `${by}: no message has the code ${escapeText(code)}`,
-      near === undefined ? 'list the codes with "kpc explain"' : `did you mean ${near}?`,
+      didYouMean(near, listCodes),
     ],
   }),
 };

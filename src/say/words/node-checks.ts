@@ -1,6 +1,6 @@
 import type { CheckArguments, NftFeature, RemarkArguments } from '../../base/findings/node-checks.ts';
 import { count, joinWords, nameSome } from '../../base/printable.ts';
-import type { Family } from '../../kernel/family.ts';
+import { familyNames } from '../../kernel/family.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
 import {
@@ -37,8 +37,6 @@ const featureNames: { readonly [F in NftFeature]: string } = {
   reject: 'refuse packets (reject)',
   ct: 'tell new connections from others (ct)',
 };
-
-const familyNames: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
 
 /** What it means that a sysctl is 0, and what to do. */
 const zeros = {

@@ -1,7 +1,7 @@
 import { count, nameSome, printable, quote, pluralOf } from '../../base/printable.ts';
 import type { FoundValue } from '../../base/findings/fields.ts';
 import { foundWords } from './fields.ts';
-import { byCase, type Words, type WordsOf } from './rows.ts';
+import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
 import type { DuplicateObject, SkippedKinds, NothingProgrammed, objectFindings } from '../../base/findings/objects.ts';
 
 function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread }: DuplicateObject): Words {
@@ -98,7 +98,7 @@ export const objectWords: WordsOf<typeof objectFindings> = {
   'skipped-kinds': skippedKindsWords,
   'unknown-kind': (details) => [
     `${details.field} is ${quote(details.value)}, so kpc ignores this object`,
-    `did you mean ${details.meant}?`,
+    didYouMean(details.meant),
   ],
   'no-input': byCase('problem', {
     'nothing-named': [

@@ -13,6 +13,12 @@ export interface Said {
 /** A text in the words of a caller; undefined if it needs what the caller has not. */
 export type Speak = (way: string) => string | undefined;
 
+export function didYouMean(near: string | undefined, otherwise?: string): string | undefined {
+  return near === undefined ? otherwise : `did you mean ${near}?`;
+}
+
+export const listCodes = 'list the codes with "kpc explain"';
+
 /** Puts a finding into words that the arguments of another cite. */
 export type Say = (cited: Cited) => Said;
 

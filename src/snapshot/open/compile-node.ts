@@ -4,7 +4,7 @@ import { assignAddresses, type AssignmentRanges } from '../../cluster/assign-add
 import { buildCluster, clusterOfNode } from '../../cluster/build-cluster.ts';
 import { ContextMemo } from '../../cluster/memos.ts';
 import { checkAnnotations } from '../../cluster/annotations.ts';
-import type { Cluster, NodeContext, ServiceRange } from '../../cluster/model.ts';
+import { serviceName, type Cluster, type NodeContext, type ServiceRange } from '../../cluster/model.ts';
 import { describeNode, findCoveredAddresses } from '../../cluster/node-context.ts';
 import {
   fullName,
@@ -262,7 +262,7 @@ function findEndingAddresses({ servicePorts }: Cluster, release: Release): reado
     ? servicePorts.filter(({ externalIPs }) => externalIPs.length > 0)
     : [];
   if (users.length === 0) return [];
-  const services = [...new Set(users.map(({ namespace, service }) => `${namespace}/${service}`))];
+  const services = [...new Set(users.map(serviceName))];
   return [diagnose('external-ips', { services }, users[0]?.places?.externalIP(0))];
 }
 

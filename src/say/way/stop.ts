@@ -3,27 +3,21 @@ import { count, percent } from '../../base/printable.ts';
 import { lostShare, type KnownFate, type Fate } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
-import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
-import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
-import {
-  whyNoEndpoint,
-  dormantCause,
-  entryOf,
-  faultsOfPort,
-  findLostJumps,
-  lostJumpCause,
-  unlessUnseen,
-} from '../../snapshot/faults.ts';
+import { whyNoEndpoint, dormantCause, faultsOfPort, lostJumpCause, unlessUnseen } from '../../snapshot/faults.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
-import type { Step } from '../../packet/step.ts';
-import { decisionWords } from './connection-words.ts';
-import type { Trace } from './question.ts';
-import { whereOf } from './reason-words.ts';
-import { addressKind, servicePortAt } from './service-ends.ts';
-import type { Scene } from './scene.ts';
-import { stopOf, type Stop } from './stop.ts';
-import { families, type Family } from '../../kernel/family.ts';
-import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
+import { decisionWords, stopperWords } from './connection.ts';
+import type { Trace } from '../../ask/trace/question.ts';
+import {
+  isInternal,
+  isLocalElsewhere,
+  isUndetectedPod,
+  isUntaken,
+  lostJumpOf,
+  lostJumpsOf,
+} from '../../ask/trace/obstacles.ts';
+import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
+import type { Scene } from '../../ask/trace/scene.ts';
+import { stopOf, type Stop } from '../../ask/trace/stop.ts';
 
 /** Why a packet is dropped or refused, or what policy Local does with a delivered one. */
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
@@ -40,16 +34,12 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
 export function causeOfStop(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = stopOf(fate);
-  return stop && { kind: stop.kind, text: causeNote(trace, scene) ?? `${lastPlace(fate)} ${stopVerb(fate)} it` };
+  return stop && { kind: stop.kind, text: causeNote(trace, scene) ?? stoppedBy(fate) };
 }
 
-function lastPlace({ steps }: Pick<Fate, 'steps'>): string {
+function stoppedBy({ steps, verdict }: KnownFate): string {
   const last = steps.at(-1);
-  return last?.kind === 'rule' ? whereOf(last) : 'the node';
-}
-
-function stopVerb({ verdict }: Pick<Fate, 'verdict'>): string {
-  return verdict === 'refused' ? 'refuses' : 'drops';
+  return last?.kind === 'rule' ? stopperWords(last) : `the node ${verdict === 'refused' ? 'refuses' : 'drops'} it`;
 }
 
 function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene: Scene): string | undefined {
@@ -71,14 +61,10 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
         ? 'the endpoint is the sender itself, which cannot answer a packet from its own address'
         : decisionWords(stop.decision, stop.destination.text);
     case 'stranger':
-      return strangerWords(stop.step);
+      return `${stopperWords(stop.step)}, not kube-proxy`;
     case 'kube-proxy':
       return undefined;
   }
-}
-
-function isInternal(port: ShownPort, { target }: Pick<Trace, 'target'>): boolean {
-  return addressKind(port, target.address) === 'cluster-ip';
 }
 
 function noLocalWords(port: ShownPort, trace: Trace): string {
@@ -106,18 +92,6 @@ export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict'
 const dependsOnPlace: ReadonlySet<Stop['kind']> = new Set(['no-local-endpoints', 'no-server']);
 
 const lacksEndpoints: ReadonlySet<Stop['kind']> = new Set(['no-endpoints', 'no-server']);
-
-/** Whether the policy is Local and all endpoints are known to be on other nodes. */
-function isLocalElsewhere(
-  port: ShownPort,
-  trace: Pick<Trace, 'target'>,
-  { side: { endpoints: known } }: Scene,
-): boolean {
-  const { endpoints = [] } = port;
-  const policy = isInternal(port, trace) ? internalPolicyOf(port) : externalPolicyOf(port);
-  const isElsewhere = endpoints.every((endpoint) => known.isLocal(endpoint) === false);
-  return policy === 'Local' && endpoints.length > 0 && isElsewhere;
-}
 
 /** In IPVS mode a virtual server may have no real servers even if the Service has endpoints elsewhere. */
 function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
@@ -159,24 +133,6 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
   return `${address.text} belongs to ${serviceName(first)}, which has no port ${port}/${protocol.toUpperCase()} (has ${has})`;
 }
 
-function strangerWords(step: Step & { readonly kind: 'rule' | 'policy' }): string {
-  if (step.kind === 'policy') return `the policy of ${step.tool} ${step.table} ${step.chain} drops it, not kube-proxy`;
-  return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it, not kube-proxy`;
-}
-
-/** If kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
-export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
-  const { mode } = side;
-  const port = servicePortAt(target, side.addresses);
-  if (!mode || !port || !sender.isPod || side.kind === 'dump') return false;
-  const stop = stopOf(fate.otherwise ?? fate);
-  // Any other stop would also stop a client outside.
-  if (stop && stop.kind !== 'no-local-endpoints') return false;
-  const detects = detectLocalTraffic(side.settings, side.node, target.address.family) !== undefined;
-  if (detects || isInternal(port, { target }) || externalPolicyOf(port) !== 'Local') return false;
-  return modeFacts[mode].localWithoutEndpoints !== 'local-to-all';
-}
-
 /** What happens to an unrecognised pod, and the setting that changes it. */
 export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   if (!isUndetectedPod(trace, scene)) return undefined;
@@ -216,35 +172,6 @@ const endWords = {
   dropped: { end: 'dropped', meaning: 'the sender gets no answer and waits until it times out' },
   forwarded: { end: 'left to routing', meaning: 'no rule of a Service changes it' },
 } as const;
-
-/** The missing jumps to the rules of Services, by family. */
-export type LostJumps = { readonly [F in Family]: readonly MissingJump[] };
-
-export function lostJumpsOf({ side }: Scene): LostJumps {
-  const { mode } = side;
-  const [ipv4, ipv6] = families.map((family) => (mode ? findLostJumps(side, mode, family) : []));
-  return { ipv4: ipv4 ?? [], ipv6: ipv6 ?? [] };
-}
-
-/** All other stops come before the rules of Services, or do not depend on them. */
-const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
-
-/** Whether no rule that translates Service addresses has taken the packet, which is then untouched or stopped. */
-function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
-  const end = fate.otherwise ?? fate;
-  const stop = stopOf(end);
-  return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
-}
-
-/** The missing jump that keeps a packet to a Service from its rules; undefined if there is none. */
-export function lostJumpOf(
-  trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address'> },
-  lost: LostJumps,
-): MissingJump | undefined {
-  const hook = trace.sender.enters ? 'prerouting' : 'output';
-  const jumps = lost[trace.target.address.family];
-  return isUntaken(trace) ? jumps.find((jump) => entryOf(jump) === hook) : undefined;
-}
 
 /** A sentence on why a packet to a Service does not reach its rules, and what to do. */
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {

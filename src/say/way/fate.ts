@@ -1,16 +1,21 @@
 // How packets end, in words that fit all of their kind, and why connections fail.
 import { nameSome } from '../../base/printable.ts';
-import { isArrival, workingShare, type Fate, type Packet, type ReachedEndpoint } from '../../packet/packet.ts';
-import { connectionWords } from '../trace/connection-words.ts';
-import { verdictCondition, isUndetectedPod } from '../trace/stop-words.ts';
-import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
-import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
-import { stopOf } from '../trace/stop.ts';
-import type { Difference } from './compare.ts';
+import type { Fate, Packet, ReachedEndpoint } from '../../packet/packet.ts';
+import { connectionWords } from './connection.ts';
+import { verdictCondition } from './stop.ts';
+import { isUndetectedPod } from '../../ask/trace/obstacles.ts';
+import { reasonSentence, reasonWords } from './reason.ts';
+import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
+import { stopOf } from '../../ask/trace/stop.ts';
+import type { Sender } from '../../ask/trace/question.ts';
 
 /** A packet and its end on one side. */
-interface Met extends Pick<Difference, 'sender' | 'packet'> {
+interface Met {
+  readonly sender: Sender;
+  readonly packet: Packet;
   readonly fate: Fate;
+  /** Which connections are lost although their first packet arrives. */
+  readonly loses: 'all' | 'some' | 'none';
 }
 
 /** Why connections fail on a side, if they do. */
@@ -31,10 +36,6 @@ export function lackWords({ reasons }: Fate, { destination: { family } }: Packet
 
 const mostReasons = 2;
 
-export function isNearly(share: number, other: number): boolean {
-  return Math.abs(share - other) < 1e-6;
-}
-
 /** What happens to a packet, in words that fit all packets of its kind. The side's own scene comes first. */
 export function fateWords(
   met: Met,
@@ -42,10 +43,10 @@ export function fateWords(
   source: string | undefined,
   scenes: readonly [Scene, Scene],
 ): string {
-  const { fate } = met;
+  const { fate, loses } = met;
   const where = isSameChoice ? '' : whichEndpoints(fate, scenes);
   const seen = source === undefined ? '' : `, with ${source} as source`;
-  return `${endWords[fate.verdict]}${where}${seen}${lossClause(fate)}${stopClause(met, scenes[0])}`;
+  return `${endWords[fate.verdict]}${where}${seen}${lossWords[loses]}${stopClause(met, scenes[0])}`;
 }
 
 /** Why a packet is stopped: because of the nodes that kpc chose for Pods, or because settings keep pods from being recognised. */
@@ -55,17 +56,7 @@ function stopClause({ sender, packet, fate }: Met, scene: Scene): string {
   return `${verdictCondition(target, fate, scene)}${isUndetected ? ', as no setting tells kube-proxy which clients are pods' : ''}`;
 }
 
-/** Words for connections lost although their first packet arrives; '' if none are lost. */
-function lossClause(fate: Fate): string {
-  if (!isArrival(fate.verdict)) return '';
-  const lost = shareNotWorking(fate);
-  if (isNearly(lost, 0)) return '';
-  return isNearly(lost, 1) ? ', but the connection fails' : ', with some connections lost';
-}
-
-export function shareNotWorking(fate: Fate): number {
-  return Math.max(0, 1 - workingShare(fate, isArrival).most);
-}
+const lossWords = { all: ', but the connection fails', some: ', with some connections lost', none: '' } as const;
 
 const endWords: { readonly [V in Fate['verdict']]: string } = {
   delivered: 'delivered',

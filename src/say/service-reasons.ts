@@ -1,7 +1,7 @@
-import { turn } from '../changes/kernel-change.ts';
-import { familyNames } from '../../kernel/family.ts';
-import { kernelPortJson, listFacts, portJson, type WriteValue } from './port-facts.ts';
-import type { EndpointState, ServiceReason, Skip } from './service-reasons.ts';
+import { turn } from '../ask/changes/kernel-change.ts';
+import { familyNames } from '../kernel/family.ts';
+import { kernelPortJson, listFacts, portJson, type WriteValue } from '../ask/diff/port-facts.ts';
+import type { EndpointState, ServiceReason, Skip } from '../ask/diff/service-reasons.ts';
 
 /** A reason in Kubernetes terms, on one line. */
 export function serviceReasonWords(reason: ServiceReason, write: WriteValue = String): string {

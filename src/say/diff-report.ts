@@ -1,8 +1,14 @@
-import { count, formatCount, cutLines, printable } from '../../base/printable.ts';
-import { areSidesSame, otherPartNames, otherParts, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
-import { describeKernelChange, type ChangeKind, type KernelChange } from '../changes/kernel-change.ts';
-import { describeGaps } from './not-compared.ts';
-import { serviceReasonWords } from './reason-words.ts';
+import { count, formatCount, cutLines, printable } from '../base/printable.ts';
+import {
+  areSidesSame,
+  otherPartNames,
+  otherParts,
+  type ServicePortDiff,
+  type SideDiff,
+} from '../ask/diff/diff-sides.ts';
+import { describeKernelChange, type ChangeKind, type KernelChange } from '../ask/changes/kernel-change.ts';
+import { describeGaps } from '../ask/diff/not-compared.ts';
+import { serviceReasonWords } from './service-reasons.ts';
 
 /** A line for people. Its role says how to show it: with a sign, in colour, as an item of a list. */
 export interface ReportLine {

@@ -8,7 +8,7 @@ import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
 import { jumpCommand, unshownJumpWords } from '../../snapshot/faults.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
-import type { Scene } from './scene.ts';
+import type { Scene } from '../../ask/trace/scene.ts';
 
 /** Why a verdict is unknown, and what would settle it. */
 export interface ReasonInWords {
@@ -18,51 +18,51 @@ export interface ReasonInWords {
   /** What to do, as imperatives: "add the output of ipset save". One of them is enough. */
   readonly settle: readonly string[];
   /** The command or flag that settles it, for programs. */
-  readonly command: string | undefined;
+  readonly command?: string | undefined;
 }
 
 export function reasonWords(reason: Reason, family: Family, scene: Scene): ReasonInWords {
-  const { kind } = reason;
-  switch (kind) {
+  return { kind: reason.kind, ...wordsOfReason(reason, family, scene) };
+}
+
+function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<ReasonInWords, 'kind'> {
+  switch (reason.kind) {
     case 'missing-listing': {
       const { text, command, settle } = missingWords(reason.missing, family, scene);
-      return { kind, text, command, settle: settle ?? [`add the output of ${command}`] };
+      return { text, command, settle: settle ?? [`add the output of ${command}`] };
     }
     case 'missing-flag':
-      return { kind, ...missingFlagWords(reason, scene) };
+      return missingFlagWords(reason, scene);
     case 'unread-rule': {
       const { text, rule } = reason;
       if (!rule) {
         const settle = ['check on the node what it does with this packet'];
-        return { kind, text: `kpc could not read all of ${text}`, settle, command: undefined };
+        return { text: `kpc could not read all of ${text}`, settle };
       }
       // iptables' own listing shows all that it keeps in nftables.
-      const command = savingCommands[family];
+      const command = jumpCommand({ tool: 'iptables', family });
       const answer = text.startsWith('xt ')
         ? { settle: [`add the output of ${command}`], command }
         : watch(rule, family);
-      return { kind, text: `kpc does not read a rule: ${whereOf(rule)}: ${ruleText(rule)}`, ...answer };
+      return { text: `kpc does not read a rule${ruleClause(rule)}`, ...answer };
     }
     case 'unread-value': {
       const where = reason.rule ? ` in ${whereOf(reason.rule)}` : '';
-      const answer = reason.rule ? watch(reason.rule, family) : { settle: ['check what it means'], command: undefined };
-      return { kind, text: `kpc does not understand ${reason.text}${where}`, ...answer };
+      const answer = reason.rule ? watch(reason.rule, family) : { settle: ['check what it means'] };
+      return { text: `kpc does not understand ${reason.text}${where}`, ...answer };
     }
     case 'unknown-order':
       return {
-        kind,
         text: `${joinWords(reason.chains, 'and')} have the same hook and priority, so the last one registered sees packets first`,
         settle: ['add the output of nft list ruleset in one piece', 'look at nft list hooks on the node'],
         command: 'nft list hooks',
       };
     case 'circumstance': {
-      const where = reason.rule ? `: ${whereOf(reason.rule)}: ${ruleText(reason.rule)}` : '';
       const answer = reason.rule ? watch(reason.rule, family) : unshown(reason);
-      return { kind, text: `${circumstances[reason.of]}${where}`, ...answer };
+      return { text: `${circumstances[reason.of]}${ruleClause(reason.rule)}`, ...answer };
     }
     case 'too-many-ways':
       return {
-        kind,
         text: 'the rules branch into more ways than kpc follows, or never end',
         settle: ['follow them on the node with nft monitor trace'],
         command: 'nft monitor trace',
@@ -77,12 +77,10 @@ function unshown({
   readonly of: Circumstance;
   readonly text: string;
 }): Pick<ReasonInWords, 'settle' | 'command'> {
-  if (of !== 'bridge-port') return { settle: ['no listing shows it'], command: undefined };
+  if (of !== 'bridge-port') return { settle: ['no listing shows it'] };
   const command = `bridge fdb show br ${shellWord(text)}`;
   return { settle: [`look for them on the node in ${command} and bridge vlan`], command };
 }
-
-const savingCommands: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
 /** How to see on the node whether a rule matches packets that no listing describes. */
 function watch({ tool, table, chain }: RuleStep, family: Family): Pick<ReasonInWords, 'settle' | 'command'> {
@@ -207,7 +205,7 @@ function missingTablesWords(
   { family, tables, unread }: Missing & { readonly kind: 'iptables' },
   side: Snapshot,
 ): MissingInWords {
-  const command = savingCommands[family];
+  const command = jumpCommand({ tool: 'iptables', family });
   if (unread) return { text: `kpc could not read line ${unread.line} of ${unread.file}, a rule`, command };
   if (tables.length === tableNames.length) {
     const isShown = Object.values(side.state.iptables[family] ?? {}).some((chains) => chains.size > 0);
@@ -262,11 +260,10 @@ function missingFlagWords(
   reason: Reason & { readonly kind: 'missing-flag' },
   { links, side }: Scene,
 ): Omit<ReasonInWords, 'kind'> {
-  const where = reason.rule ? `: ${whereOf(reason.rule)}: ${ruleText(reason.rule)}` : '';
   if (reason.flag === '--from') {
     const command = `ip route get ${reason.to.text}`;
     return {
-      text: `a rule distinguishes between the node's own addresses, and its routes choose one${where}`,
+      text: `a rule distinguishes between the node's own addresses, and its routes choose one${ruleClause(reason.rule)}`,
       settle: [`${command} on the node shows it: name it with --from, such as --from ${reason.such.text}`],
       command,
     };
@@ -282,10 +279,14 @@ function missingFlagWords(
   const outer = links.find(({ name, addresses }) => name !== 'lo' && addresses.some(({ scope }) => scope !== 'link'));
   const named = side.kind === 'dump' && outer ? outer.name : 'eth0';
   return {
-    text: `a rule matches the interface where the packet arrives${where}`,
+    text: `a rule matches the interface where the packet arrives${ruleClause(reason.rule)}`,
     settle: [`name it with --in-interface, such as --in-interface ${named}`],
     command: `--in-interface ${named}`,
   };
+}
+
+function ruleClause(rule: RuleStep | undefined): string {
+  return rule ? `: ${whereOf(rule)}: ${ruleText(rule)}` : '';
 }
 
 /** "iptables nat KUBE-SERVICES rule 3". */

@@ -5,9 +5,9 @@ import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { NextHop } from '../../kernel/route/route.ts';
 import { isUndecided, sumOutcomes, type Connection, type Loss, type Outcome } from '../../packet/packet.ts';
 import type { RouteDecision, Step } from '../../packet/step.ts';
-import type { Trace } from './question.ts';
-import { reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
-import type { Scene } from './scene.ts';
+import type { Trace } from '../../ask/trace/question.ts';
+import { reasonSentence, reasonWords, ruleText, whereOf } from './reason.ts';
+import type { Scene } from '../../ask/trace/scene.ts';
 
 interface Ended extends Pick<Trace, 'fate'> {
   readonly target: Pick<Trace['target'], 'address'>;
@@ -46,6 +46,15 @@ export function connectionWords({ fate, target }: Ended, scene: Scene): Connecti
 }
 
 const mostReasons = 3;
+
+/** "The connection …". */
+export const connectionDoes = {
+  works: 'works',
+  fails: 'fails',
+  partial: 'works for some',
+  depends: 'depends on what is there',
+  unknown: 'is not known to work',
+} as const;
 
 function outcomeWords(outcome: Outcome, family: Family, scene: Scene): readonly string[] {
   switch (outcome.kind) {
@@ -153,12 +162,17 @@ function untranslatedWords({ source, port, why, link = '' }: Loss & { kind: 'unt
   }
 }
 
+export function stopperWords(step: Step & { readonly kind: 'rule' | 'policy' }): string {
+  if (step.kind === 'policy') return `the policy of ${step.tool} ${step.table} ${step.chain} drops it`;
+  return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it`;
+}
+
 function stoppedWords(step: Step): string {
   switch (step.kind) {
     case 'rule':
-      return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it: ${ruleText(step)}`;
+      return `${stopperWords(step)}: ${ruleText(step)}`;
     case 'policy':
-      return `the policy of ${step.tool} ${step.table} ${step.chain} drops it, because no rule there accepts it`;
+      return `${stopperWords(step)}, because no rule there accepts it`;
     case 'route':
       return decisionWords(step.decision, step.destination.text);
     case 'virtual-server':

@@ -1,0 +1,70 @@
+// What keeps a packet from the endpoints of its Service: policy Local, a pod that is not recognised, a jump that is missing.
+import type { ShownPort } from '../../cluster/model.ts';
+import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
+import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import { addressKind, servicePortAt } from './service-ends.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
+import { entryOf, findLostJumps } from '../../snapshot/faults.ts';
+import type { Trace } from './question.ts';
+import type { Scene } from './scene.ts';
+import { stopOf, type Stop } from './stop.ts';
+
+export function isInternal(port: ShownPort, { target }: Pick<Trace, 'target'>): boolean {
+  return addressKind(port, target.address) === 'cluster-ip';
+}
+
+/** Whether the policy is Local and all endpoints are known to be on other nodes. */
+export function isLocalElsewhere(
+  port: ShownPort,
+  trace: Pick<Trace, 'target'>,
+  { side: { endpoints: known } }: Scene,
+): boolean {
+  const { endpoints = [] } = port;
+  const policy = isInternal(port, trace) ? internalPolicyOf(port) : externalPolicyOf(port);
+  const isElsewhere = endpoints.every((endpoint) => known.isLocal(endpoint) === false);
+  return policy === 'Local' && endpoints.length > 0 && isElsewhere;
+}
+
+/** If kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
+export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
+  const { mode } = side;
+  const port = servicePortAt(target, side.addresses);
+  if (!mode || !port || !sender.isPod || side.kind === 'dump') return false;
+  const stop = stopOf(fate.otherwise ?? fate);
+  // Any other stop would also stop a client outside.
+  if (stop && stop.kind !== 'no-local-endpoints') return false;
+  const detects = detectLocalTraffic(side.settings, side.node, target.address.family) !== undefined;
+  if (detects || isInternal(port, { target }) || externalPolicyOf(port) !== 'Local') return false;
+  return modeFacts[mode].localWithoutEndpoints !== 'local-to-all';
+}
+
+/** The missing jumps to the rules of Services, by family. */
+export type LostJumps = { readonly [F in Family]: readonly MissingJump[] };
+
+export function lostJumpsOf({ side }: Scene): LostJumps {
+  const { mode } = side;
+  const [ipv4, ipv6] = families.map((family) => (mode ? findLostJumps(side, mode, family) : []));
+  return { ipv4: ipv4 ?? [], ipv6: ipv6 ?? [] };
+}
+
+/** All other stops come before the rules of Services, or do not depend on them. */
+const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
+
+/** Whether no rule that translates Service addresses has taken the packet, which is then untouched or stopped. */
+export function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
+  const end = fate.otherwise ?? fate;
+  const stop = stopOf(end);
+  return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
+}
+
+/** The missing jump that keeps a packet to a Service from its rules; undefined if there is none. */
+export function lostJumpOf(
+  trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address'> },
+  lost: LostJumps,
+): MissingJump | undefined {
+  const hook = trace.sender.enters ? 'prerouting' : 'output';
+  const jumps = lost[trace.target.address.family];
+  return isUntaken(trace) ? jumps.find((jump) => entryOf(jump) === hook) : undefined;
+}
