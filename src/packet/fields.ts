@@ -9,8 +9,7 @@ import {
   isReply,
   isInterface,
   isOfProgram,
-  isPortIn,
-  isSourcePortIn,
+  isChosenPortIn,
   testSource,
   trackedConnection,
   type Flow,
@@ -188,7 +187,7 @@ function ofConnection(flow: Flow, read: (connection: NonNullable<Flow['connectio
 /** An unknown interface is still known not to be certain ones. */
 function interfaceAt(flow: Flow, end: 'input' | 'output'): FieldReading {
   const name = flow[end];
-  return name === undefined ? test((constant) => isInterface(flow, end, textOfConstant(constant), '*')) : known(name);
+  return name === undefined ? test((constant) => isInterface(flow, end, textOfConstant(constant))) : known(name);
 }
 
 function ofProgram(flow: Flow): FieldReading {
@@ -224,11 +223,9 @@ function hasPorts({ protocol }: Flow, header: string): boolean {
 function readPortField(flow: Flow, of: 'port' | 'sourcePort'): FieldReading {
   const port = flow[of];
   if (port !== undefined) return known(port);
-  const among = (first: number, last: number): Answer =>
-    of === 'port' ? isPortIn(flow, { first, last }) : isSourcePortIn(flow, first, last);
   return test((constant) => {
-    if (constant.kind === 'number') return among(constant.value, constant.value);
-    return constant.kind === 'numbers' ? among(constant.first, constant.last) : unreadValue(textOfConstant(constant));
+    if (constant.kind === 'number') return isChosenPortIn({ first: constant.value, last: constant.value });
+    return constant.kind === 'numbers' ? isChosenPortIn(constant) : unreadValue(textOfConstant(constant));
   });
 }
 

@@ -3,6 +3,7 @@ import {
   changeMark,
   changeZone,
   decide,
+  drawOne,
   isInterface,
   masquerade,
   redirect,
@@ -43,7 +44,7 @@ export interface HookedChain {
 }
 
 export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devices }: HookedChain): Decision {
-  if (devices && !decide(flow, () => someOf(devices, (name) => isInterface(flow, 'input', name, '*')))) return 'accept';
+  if (devices && !decide(flow, () => someOf(devices, (name) => isInterface(flow, 'input', name)))) return 'accept';
   // A bridge shows packets to rules before its own chains see the result.
   if (devices && mayBeOfBridge(flow) && decide(flow, () => cameByBridge(flow)))
     return unknown(unreadRule(`table ${table.name}`));
@@ -118,8 +119,4 @@ export function carryOutAction(flow: Flow, table: RuleTable, step: RuleStep): De
     default:
       return action satisfies never;
   }
-}
-
-function drawOne<T>(flow: Flow, items: readonly T[]): T | undefined {
-  return items[flow.choices.draw(items.map(() => 1 / items.length))];
 }

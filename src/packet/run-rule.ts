@@ -3,7 +3,7 @@ import type { RuleTerm } from '../kernel/iptables/rule-terms.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import type { Element, Expression, Match, Right, Selector, Value } from '../kernel/nftables/table.ts';
 import { holdsReading, readPacketFields, textOfKey, type FieldValue, type KnownReading } from './fields.ts';
-import { decide, hasTcpFlags, isDrawn, isInWritten, isTcpReset, writeSet, type Flow } from './flow.ts';
+import { decide, drawOne, hasTcpFlags, isDrawn, isInWritten, isTcpReset, writeSet, type Flow } from './flow.ts';
 import { unknown, type Decision } from './packet.ts';
 import { allOf, circumstance, lacks, negateIf, someOf, unreadRule, unreadValue, type Answer } from './reason.ts';
 import { carryOutAction, type RuleTable } from './run-chain.ts';
@@ -93,8 +93,7 @@ function runExpression(run: RuleRun, expression: Expression | RuleTerm): Decisio
     }
     case 'random-verdict': {
       if (!passes(run, stepOf(last))) return undefined;
-      const { verdicts } = expression;
-      const verdict = verdicts[flow.choices.draw(verdicts.map(() => 1 / verdicts.length))];
+      const verdict = drawOne(flow, expression.verdicts);
       return verdict ? applyAction(run, verdict) : 'next';
     }
     case 'reject':
