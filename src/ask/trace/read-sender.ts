@@ -184,7 +184,7 @@ function nodesUnnamed({ side }: Scene): Wrong | undefined {
 /** The interface by which kube-proxy recognises pods; cni0 if it recognises them by address. */
 function podInterface({ side, podTraffic }: Scene, family: Family): string | undefined {
   const [seen] = podTraffic.interfaces;
-  if (side.kind === 'dump') return seen?.replace(/[+*]$/, '0');
+  if (side.kind === 'dump') return seen?.replace(/\*$/, '0');
   const local = detectLocalTraffic(side.settings, side.node, family);
   if (local?.kind === 'from-interface') return local.name;
   return local?.kind === 'from-interfaces' ? `${local.prefix}0` : 'cni0';

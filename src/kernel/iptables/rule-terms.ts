@@ -31,7 +31,7 @@ export function readTerms({ args }: Rule, family: Family): RuleTerms | undefined
   const jump = args.find((arg) => arg.kind === 'jump');
   const action = jump && actionOf(jump);
   if (!action) return undefined;
-  const conditions = args.flatMap((arg) => conditionsOf(arg, family));
+  const conditions = conditionsOf(args, family);
   const isDrawn = ({ kind }: Condition): boolean => kind === 'chance';
   const [drawn, others] = [conditions.filter(isDrawn), conditions.filter((each) => !isDrawn(each))];
   return { expressions: [...others, ...drawn, action], action };
@@ -71,7 +71,12 @@ function headerOf(family: Family): 'ip' | 'ip6' {
   return family === 'ipv4' ? 'ip' : 'ip6';
 }
 
-function conditionsOf(arg: RuleArg, family: Family): Condition | readonly Condition[] {
+/** The family names the header of addresses. */
+export function conditionsOf(args: readonly RuleArg[], family: Family = 'ipv4'): readonly Condition[] {
+  return args.flatMap((arg) => conditionsOfArg(arg, family));
+}
+
+function conditionsOfArg(arg: RuleArg, family: Family): Condition | readonly Condition[] {
   switch (arg.kind) {
     case 'source':
       return among(`${headerOf(family)} saddr`, [valueOfRange(arg.range)], arg.negated);
