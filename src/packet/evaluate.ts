@@ -26,7 +26,7 @@ import { arrive, checkBridge, cross, leave, wayOf, type End } from './walk.ts';
  * and other knowledge of the node. The fate holds verdict, endpoints with probabilities, final source, and steps with
  * the rules that matched. Both are pure and know no tool's files:
  *
- *     const evaluate = prepare(side.state, knowAll(links));
+ *     const evaluate = prepare(side.state, knowledge);
  *     const { verdict, endpoints, source, steps } = evaluate({
  *       source, destination, protocol: 'tcp', port: 80, enters: { interface: 'eth0' },
  *     });
