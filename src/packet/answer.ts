@@ -1,6 +1,6 @@
 import { addressAt, addressNumber, parseAddress, type Address } from '../kernel/address.ts';
 import { explore, type Choices } from './explore.ts';
-import { decide, newConnection, type Flow, type Turn } from './flow.ts';
+import { decide, newConnection, untouched, type Flow, type Turn } from './flow.ts';
 import {
   sumOutcomes,
   type Arrival,
@@ -13,9 +13,8 @@ import {
 import { circumstance, lacks, type Reason } from './reason.ts';
 import { acceptsMark } from '../kernel/sysctls-and-modules.ts';
 import { loopbackInterface, type Routing } from './routing/routing.ts';
-import type { AskedSource } from './step.ts';
 import type { World } from './visitors.ts';
-import { arrive, cross, leave, sendOn, type End } from './walk.ts';
+import { arrive, cross, leave, sendOn, wayOf, type End } from './walk.ts';
 import { findUnansweredArp, lacksArp } from './way-back.ts';
 
 /**
@@ -65,8 +64,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   if (lost) return { kind: 'depends', loss: lost };
   const shared = sharedSource(world, end);
   if (shared) return shared;
-  const budget = { chains: 0, sources: new Set<AskedSource>() };
-  const answers = explore((choices) => walkConnection(world, end, choices), budget);
+  const answers = explore((choices) => walkConnection(world, end, choices));
   const losses = answers.flatMap(({ loss }) => loss ?? []);
   const unlisted = world.routing.isListed ? [] : [lacks({ kind: 'routes', family: world.family })];
   const open = [...unlisted, ...end.open, ...answers.flatMap((each) => [...each.reasons, ...(each.end?.open ?? [])])];
@@ -143,7 +141,7 @@ function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
         };
         return makeWay(flow, run(flow, visitors), undefined);
       };
-      const ways = explore(walkIt, { chains: 0, sources: new Set<AskedSource>() });
+      const ways = explore(walkIt);
       const [way] = ways;
       if (way && ways.every(({ verdict }) => verdict === 'dropped'))
         return { kind: 'no-neighbour', address, link, steps: way.steps };
@@ -271,18 +269,7 @@ function walkAnswer(world: World, first: Flow, choices: Choices): Way<Flow> {
 }
 
 function makeWay(flow: Flow, end: End, loss: Loss | undefined): Way<Flow> {
-  const verdict = typeof end === 'object' ? 'unknown' : end;
-  const reasons = typeof end === 'object' ? [end.reason] : [];
-  return {
-    probability: 1,
-    verdict,
-    endpoint: undefined,
-    source: flow.source,
-    end: flow,
-    loss,
-    steps: flow.steps,
-    reasons,
-  };
+  return { ...wayOf(flow, end), loss };
 }
 
 type Passing =
@@ -366,28 +353,19 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
       };
   return {
     ...first,
+    ...untouched(),
     ...ends,
     turn,
     isOwn: !isAnswering && first.isOwn,
     isUnanswered: false,
     isInvalid: false,
     wasTracked: connection !== undefined,
-    mark: 0,
-    zone: 0,
-    hook: 'prerouting',
-    priority: 0,
     input: first.entered,
-    output: '',
-    hop: undefined,
     keptHop: isAnswering ? undefined : first.hop,
     connection: connection
       ? { ...connection, decided: new Set(['destination', 'source']), rewritten: new Set(connection.rewritten) }
       : newConnection(),
-    server: undefined,
-    endpoint: undefined,
-    open: [],
     choices,
-    steps: [],
     written: [...first.written],
     facts: new Map(),
   };

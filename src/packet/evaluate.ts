@@ -2,7 +2,7 @@ import { compareAddresses, type Address } from '../kernel/address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { arrivalOf, doubtOfRefusal, followConnection, linksIn, reasonOfInput } from './answer.ts';
 import { explore, type Choices } from './explore.ts';
-import { decide, newConnection, transportOf, type Flow } from './flow.ts';
+import { decide, newConnection, transportOf, untouched, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
 import {
   isUnknownOwn,
@@ -19,14 +19,14 @@ import { reasonKey, type Reason } from './reason.ts';
 import { loopbackInterface } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import { prepareFamily, type World } from './visitors.ts';
-import { arrive, checkBridge, cross, leave, type End } from './walk.ts';
+import { arrive, checkBridge, cross, leave, wayOf, type End } from './walk.ts';
 
 /**
  * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator of first packets from a kernel's state
  * and other knowledge of the node. The fate holds verdict, endpoints with probabilities, final source, and steps with
  * the rules that matched. Both are pure and know no tool's files:
  *
- *     const evaluate = prepare(side.state, knowAll(links));
+ *     const evaluate = prepare(side.state, knowledge);
  *     const { verdict, endpoints, source, steps } = evaluate({
  *       source, destination, protocol: 'tcp', port: 80, enters: { interface: 'eth0' },
  *     });
@@ -35,7 +35,11 @@ import { arrive, checkBridge, cross, leave, type End } from './walk.ts';
  * tried; if they end differently, the verdict is unknown, and the fate has the reasons.
  */
 
-export type Evaluator = (packet: Packet) => Fate;
+export interface Evaluator {
+  (packet: Packet): Fate;
+  /** Where the node's routes lead for an address: to a pod behind one of its links, or out; undefined if not listed. */
+  readonly placeOf: (address: Address) => 'here' | 'out' | 'nowhere' | undefined;
+}
 
 /** Prepares a state for packets. Big chains and sets are hashed when first reached. */
 export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Evaluator {
@@ -43,14 +47,20 @@ export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Eval
     ipv4: prepareFamily(state, knowledge, 'ipv4'),
     ipv6: prepareFamily(state, knowledge, 'ipv6'),
   };
-  return (packet) => {
+  const placeOf: Evaluator['placeOf'] = (address) => {
+    const { isListed, isLocal, hopTo, places } = worlds[address.family].routing;
+    if (!isListed) return undefined;
+    const hop = isLocal(address) === true ? undefined : hopTo(address);
+    return hop === undefined ? 'nowhere' : places.isHere(hop) ? 'here' : 'out';
+  };
+  const evaluate = (packet: Packet): Fate => {
     const world = worlds[packet.destination.family];
     const sources = new Set<AskedSource>();
     const run = (each: World) =>
       settle(
         each,
         packet,
-        explore((choices) => walk(each, packet, choices), { chains: 0, sources }),
+        explore((choices) => walk(each, packet, choices), sources),
       );
     const fate = run(world);
     if (fate.verdict !== 'unknown') return { ...fate, sources, otherwise: undefined };
@@ -67,6 +77,7 @@ export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Eval
       otherwise: assumed.verdict === 'unknown' ? undefined : { ...assumed, assumed: [...taken.values()] },
     };
   };
+  return Object.assign(evaluate, { placeOf });
 }
 
 function assumeOf(packet: Packet, knowledge: Knowledge, taken: Map<string, Supposition>): Flow['assume'] {
@@ -102,19 +113,16 @@ function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
   const { enters, port } = packet;
   const flow = firstFlow(world, packet, choices);
   const end = enters ? enter(world, flow, enters.interface) : leave(flow, visitors);
-  const verdict = typeof end === 'object' ? 'unknown' : end;
+  const way = wayOf(flow, end);
+  const { verdict } = way;
   const isMasqueraded = flow.connection?.masqueraded === true;
   return {
-    probability: 1,
-    verdict,
+    ...way,
     endpoint: verdict === 'delivered' ? flow.endpoint : undefined,
     source: isMasqueraded ? 'masqueraded' : flow.source,
     masqueradedAs: isMasqueraded && routing.isListed && !flow.candidates ? flow.source : undefined,
     redirectedTo: verdict === 'local' && flow.port !== port ? flow.port : undefined,
-    end: flow,
     kept: () => keptOf(flow),
-    steps: flow.steps,
-    reasons: typeof end === 'object' ? [end.reason] : [],
   };
 }
 
@@ -143,29 +151,18 @@ function firstFlow({ family, routing, assume }: World, packet: Packet, choices: 
     asked: { address: destination, port },
     isUnplaced: packet.isUnplaced === true,
     sender,
-    mark: 0,
-    zone: 0,
+    ...untouched(),
     isInvalid: false,
     isUnanswered: false,
     wasTracked: true,
-    hook: 'prerouting',
-    priority: 0,
     entered: '',
     isBridged: false,
     isNamed: enters?.interface !== undefined,
-    input: '',
-    output: '',
-    hop: undefined,
-    keptHop: undefined,
     connection: newConnection(),
-    server: undefined,
     served: undefined,
-    endpoint: undefined,
     refusal: undefined,
     routing,
-    open: [],
     choices,
-    steps: [],
     written: [],
     facts: new Map(),
     assume,

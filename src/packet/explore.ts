@@ -69,8 +69,15 @@ const tooMany: UnknownEnd = unknown({ kind: 'too-many-ways' });
 /** All ways, with their probabilities. Drops a doubt that does not change the end. */
 export function explore<End>(
   walk: (choices: Choices) => Way<End>,
+  sources: Set<AskedSource> = new Set(),
+): readonly Way<End>[] {
+  return exploreFrom(walk, { chains: 0, sources }, []);
+}
+
+function exploreFrom<End>(
+  walk: (choices: Choices) => Way<End>,
   budget: Budget,
-  planned: readonly number[] = [],
+  planned: readonly number[],
 ): readonly Way<End>[] {
   const choices = new Choices(planned, budget);
   let ways: readonly Way<End>[] = [walk(choices)];
@@ -81,11 +88,11 @@ export function explore<End>(
     const before = Array.from({ length: at }, (_, i) => planned[i] ?? 0);
     if (point.kind === 'random') {
       ways = point.probabilities.flatMap((probability, choice) =>
-        scale(choice === 0 ? ways : explore(walk, budget, [...before, choice]), probability),
+        scale(choice === 0 ? ways : exploreFrom(walk, budget, [...before, choice]), probability),
       );
     } else {
       const doubts = choices.points.filter(({ kind }) => kind === 'doubt').length;
-      const others = doubts > mostDoubts ? [] : explore(walk, budget, [...before, 1]);
+      const others = doubts > mostDoubts ? [] : exploreFrom(walk, budget, [...before, 1]);
       if (isSameEnd(ways, others, exactEnd, 1e-9)) {
         ways = withDoubt(ways, others, point.reason);
         continue;

@@ -75,6 +75,13 @@ export interface Flow {
   readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
 }
 
+/** What no rule, route or program has done to a packet yet. */
+export function untouched() {
+  const found = { hop: undefined, keptHop: undefined, server: undefined, endpoint: undefined };
+  const seen: Pick<Flow, 'open' | 'steps'> = { open: [], steps: [] };
+  return { mark: 0, zone: 0, hook: 'prerouting', priority: 0, input: '', output: '', ...found, ...seen } as const;
+}
+
 /** 'refusal': the node's answer to the first packet; the last two precede a packet of IPv6. */
 export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'solicitation' | 'advertisement';
 
@@ -171,7 +178,7 @@ export function recallFact({ facts }: Flow, answer: Answer): Answer {
 }
 
 /** Conntrack runs at this priority: hooks below it see packets without a connection. */
-const trackingPriority = -200;
+export const trackingPriority = -200;
 
 export function trackedConnection({ connection, priority }: Flow): TrackedConnection | undefined {
   return priority > trackingPriority ? connection : undefined;
@@ -211,12 +218,11 @@ function isAnswered({ turn, isUnanswered }: Flow): boolean {
 /** Interfaces that never carry packets from or to another host. */
 const inner: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0']);
 
-/** Whether the input or output interface has that name; a `wildcard` at the end matches any further characters. */
-export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string, wildcard: '+' | '*'): Answer {
+/** Whether the input or output interface has that name; `*` at the end matches any further characters. */
+export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string): Answer {
   const name = flow[end];
-  const isStart = pattern.endsWith(wildcard);
-  if (pattern === wildcard) return name !== '' || wildcard === '+';
-  if (name !== undefined) return isStart ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+  if (pattern === '*') return name !== '';
+  if (name !== undefined) return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
   // Packets from elsewhere never come in by these, so an unknown interface does not match.
   if (inner.has(pattern)) return false;
   const fact = `${end} ${pattern}`;
@@ -306,14 +312,8 @@ export function transportOf({ protocol, port, sourcePort }: Pick<Flow, 'protocol
   return { protocol, port: rangeOf(port), sourcePort: rangeOf(sourcePort) };
 }
 
-/** Whether the source's port is one of a range. */
-export function isSourcePortIn({ sourcePort, protocol }: Flow, first: number, last: number): Answer {
-  if (sourcePort !== undefined) return protocol !== 'icmp' && first <= sourcePort && sourcePort <= last;
-  return isChosenPortIn(first, last);
-}
-
 /** Whether a client's kernel may choose its port from this range. */
-function isChosenPortIn(first: number, last: number): Answer {
+export function isChosenPortIn({ first, last }: PortRange): Answer {
   if (last < ephemeral.first || first > ephemeral.last) return false;
   const isAll = first <= ephemeral.first && last >= ephemeral.last;
   return isAll || circumstance('source-port', first === last ? String(first) : `${first}-${last}`);
@@ -433,16 +433,15 @@ export function admitsLoopback(flow: Flow, end: 'input' | 'output'): Answer {
   return recallFact(flow, flow.routing.admitsLoopback(flow[end]));
 }
 
+/** One of several, with equal probability. */
+export function drawOne<T>({ choices }: Flow, items: readonly T[]): T | undefined {
+  return items.length < 2 ? items[0] : items[choices.draw(items.map(() => 1 / items.length))];
+}
+
 export function isDrawn({ choices }: Flow, probability: number): Answer {
   if (!(probability >= 0 && probability <= 1)) return unreadValue(String(probability));
   if (probability === 0 || probability === 1) return probability === 1;
   return choices.draw([probability, 1 - probability]) === 0;
-}
-
-/** Whether the destination port is in a range. A ping has none. */
-export function isPortIn({ port, protocol }: Flow, { first, last }: PortRange): Answer {
-  if (protocol === 'icmp') return false;
-  return port === undefined ? isChosenPortIn(first, last) : port >= first && port <= last;
 }
 
 /** Puts the packet, or one direction of its connection, into a conntrack zone. */

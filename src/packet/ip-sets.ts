@@ -5,11 +5,11 @@ import { formatEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
 import { testSource, type Flow } from './flow.ts';
 import { someOf, circumstance, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
 
-type SetDirection = 'src' | 'dst';
+export type SetDirection = 'src' | 'dst';
 
 export type IpSetTest = (flow: Flow, directions: readonly SetDirection[]) => Answer;
 
-export type IpSetTests = ReadonlyMap<string, IpSetTest>;
+type IpSetTests = ReadonlyMap<string, IpSetTest>;
 
 /** Builds a set's test on first use. `all`: the tests of all sets, for sets of sets. */
 export function indexIpSet(set: IpSet, all: IpSetTests): IpSetTest {

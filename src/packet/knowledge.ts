@@ -118,33 +118,3 @@ export function stationsOf(tables: readonly TableName[]): readonly Station[] {
     }),
   );
 }
-
-/** Complete knowledge, as for a compiled state. */
-export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom']): Knowledge {
-  return {
-    links,
-    routes: {},
-    isPod: () => false,
-    serviceAt: () => undefined,
-    isOfService: () => false,
-    isOfEveryNode: () => false,
-    isRemote: () => undefined,
-    isPodHere: () => undefined,
-    hasAllAddresses: () => true,
-    hasAllSysctls: true,
-    lacksEntries: false,
-    lacksPolicies: () => false,
-    lacksProxyPorts: false,
-    listeners: [],
-    otherVariant: {},
-    gaps: [],
-    supposed: [],
-    supposedChains: [],
-    listed: new Map(),
-    sendsFrom,
-    isOwn: () => false,
-    isElsewhere: () => false,
-    isLikelyOwn: () => false,
-    doubtOfEnd: () => undefined,
-  };
-}

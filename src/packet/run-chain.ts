@@ -3,17 +3,15 @@ import {
   changeMark,
   changeZone,
   decide,
+  drawOne,
   isInterface,
   masquerade,
-  recallFact,
   redirect,
   reject,
   rewriteDestination,
   rewriteSource,
-  writeSet,
   type Flow,
 } from './flow.ts';
-import type { SupposedJump } from './knowledge.ts';
 import { someOf, lacks, unreadRule, type Answer } from './reason.ts';
 import { unknown, type Decision } from './packet.ts';
 import type { Hook, RuleStep } from './step.ts';
@@ -46,7 +44,7 @@ export interface HookedChain {
 }
 
 export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devices }: HookedChain): Decision {
-  if (devices && !decide(flow, () => someOf(devices, (name) => isInterface(flow, 'input', name, '*')))) return 'accept';
+  if (devices && !decide(flow, () => someOf(devices, (name) => isInterface(flow, 'input', name)))) return 'accept';
   // A bridge shows packets to rules before its own chains see the result.
   if (devices && mayBeOfBridge(flow) && decide(flow, () => cameByBridge(flow)))
     return unknown(unreadRule(`table ${table.name}`));
@@ -74,18 +72,6 @@ function runChain(flow: Flow, table: RuleTable, chain: string): Decision {
 /** The position of a supposed jump, which no listing shows. */
 export const unshownPosition = 0;
 
-/** Whether a supposed jump exists. */
-export function hasJump(flow: Flow, { tool, from, to }: SupposedJump): Answer {
-  return recallFact(flow, lacks({ kind: 'jump', tool, from, to }, `jump ${tool} ${from} ${to}`));
-}
-
-/** Undefined if the packet goes on to the next rule. */
-export function meet(flow: Flow, table: RuleTable, test: () => Answer, step: RuleStep): Decision | undefined {
-  if (!decide(flow, test, step)) return undefined;
-  flow.steps.push(step);
-  return carryOutAction(flow, table, step);
-}
-
 export function carryOutAction(flow: Flow, table: RuleTable, step: RuleStep): Decision | undefined {
   const { action } = step;
   switch (action.kind) {
@@ -93,6 +79,7 @@ export function carryOutAction(flow: Flow, table: RuleTable, step: RuleStep): De
     case 'return':
       return action.kind;
     case 'continue':
+    case 'write-set':
       return undefined;
     case 'drop':
       return 'dropped';
@@ -124,11 +111,6 @@ export function carryOutAction(flow: Flow, table: RuleTable, step: RuleStep): De
     case 'zone':
       changeZone(flow, action.zone, action.direction);
       return undefined;
-    case 'write-set': {
-      const { set, directions, isRemoval } = action;
-      writeSet(flow, { set, fields: directions, isRemoval });
-      return undefined;
-    }
     case 'change-mark':
       changeMark(flow, action.of, action.change);
       return undefined;
@@ -137,8 +119,4 @@ export function carryOutAction(flow: Flow, table: RuleTable, step: RuleStep): De
     default:
       return action satisfies never;
   }
-}
-
-function drawOne<T>(flow: Flow, items: readonly T[]): T | undefined {
-  return items[flow.choices.draw(items.map(() => 1 / items.length))];
 }

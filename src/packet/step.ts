@@ -29,8 +29,8 @@ export type Action =
   /** One of these chains, each with equal probability. */
   | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
   | { readonly kind: 'dnat-random'; readonly targets: readonly SocketAddress[] }
-  /** Adds the packet's fields in these directions ("src,dst") to an ipset, or removes them. */
-  | { readonly kind: 'write-set'; readonly set: string; readonly directions: string; readonly isRemoval: boolean };
+  /** Adds the packet's fields to a set, or removes them. */
+  | { readonly kind: 'write-set'; readonly set: string };
 
 export type RuleStep = InChain & {
   readonly kind: 'rule';

@@ -1,15 +1,15 @@
 // What sees packets at a hook (chains, IPVS, translation), in the kernel's order.
-import { decide, isLocalAddress, isBetweenNeighbours, isReply, isInterface, type Flow, type NatHalf } from './flow.ts';
+import { decide, isLocalAddress, isBetweenNeighbours, isReply, isInterface, type Flow } from './flow.ts';
 import { unknown, type Decision, type UnknownEnd } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
-import { ipvsStations, type Gap, type Station, type Knowledge } from './knowledge.ts';
+import { ipvsStations, iptablesPriorities, type Gap, type Station, type Knowledge } from './knowledge.ts';
 import { unspecifiedIPv4, type Address } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { unreadValue, someOf, circumstance } from './reason.ts';
-import { proxyPortKey } from '../kernel/balancer/balancer.ts';
-import type { Family } from '../kernel/family.ts';
-import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
+import { proxyPortKey, type ProxyPort } from '../kernel/balancer/balancer.ts';
+import type { Family, Protocol } from '../kernel/family.ts';
 import { iptablesOf } from './iptables-rules.ts';
 import { nftTablesOf } from './nft-rules.ts';
 import { routingOf, type Routing } from './routing/routing.ts';
@@ -101,10 +101,7 @@ const answerStations: readonly Station[] = [
 
 function ipvsVisitors(state: KernelState): readonly Visitor[] {
   if (state.virtualServers.length === 0) return [];
-  const keyOf = (protocol: string, { text }: Address, port: number): string => `${protocol} ${text} ${port}`;
-  const servers = new Map(
-    state.virtualServers.map((server) => [keyOf(server.protocol, server.address, server.port), server]),
-  );
+  const servers = new Map(state.virtualServers.map((server) => [virtualServerKey(server), server]));
   const visit = (flow: Flow): Decision | 'sent-on' => {
     if (isReply(flow) || isBetweenNeighbours(flow) || flow.server) return 'accept';
     const served = flow.turn === 'later' ? flow.served : chooseServer(flow, find(flow));
@@ -122,10 +119,11 @@ function ipvsVisitors(state: KernelState): readonly Visitor[] {
     if (flow.routing.sysctl('net.ipv4.vs.conntrack') === '0') flow.connection = undefined;
     return decide(flow, () => isLocalAddress(flow, chosen.address)) ? 'accept' : 'sent-on';
   };
-  const find = ({ protocol, destination, port = 0 }: Flow): VirtualServer | undefined => {
-    const name = protocol.toUpperCase();
+  const find = ({ protocol: name, destination: address, port = 0 }: Flow): VirtualServer | undefined => {
+    const protocol = name.toUpperCase() as Protocol;
     // A virtual server with port 0 takes all ports.
-    return servers.get(keyOf(name, destination, port)) ?? servers.get(keyOf(name, destination, 0));
+    const [own, ofAll] = [port, 0].map((each) => servers.get(virtualServerKey({ protocol, address, port: each })));
+    return own ?? ofAll;
   };
   const answer = (flow: Flow): Decision => {
     const { turn, served, asked, source } = flow;
@@ -176,18 +174,13 @@ export type Visitors = { readonly [H in Hook]: Ordered } & {
   readonly onLink: (flow: Flow) => UnknownEnd | undefined;
 };
 
-export interface World {
+/** A node in one family. */
+export interface World extends Knowledge {
   readonly family: Family;
   readonly routing: Routing;
   readonly visitors: Visitors;
   /** The visitors if everything unshown lets packets pass. */
   readonly withoutGaps: Visitors;
-  readonly serviceAt: Knowledge['serviceAt'];
-  readonly isOfService: Knowledge['isOfService'];
-  readonly isOfEveryNode: Knowledge['isOfEveryNode'];
-  readonly isRemote: Knowledge['isRemote'];
-  readonly isPodHere: Knowledge['isPodHere'];
-  readonly doubtOfEnd: Knowledge['doubtOfEnd'];
   readonly assume: Flow['assume'];
 }
 
@@ -224,38 +217,25 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     return gap && unknown(gap.reason);
   };
   return {
+    ...knowledge,
     family,
     routing: routingOf(knowledge, state, family),
     visitors: { ...arrange([...seen, ...unseen]), findListener, onLink },
     withoutGaps: { ...arrange(seen), findListener, onLink: () => undefined },
-    serviceAt: knowledge.serviceAt,
-    isOfService: knowledge.isOfService,
-    isOfEveryNode: knowledge.isOfEveryNode,
-    isRemote: knowledge.isRemote,
-    isPodHere: knowledge.isPodHere,
-    doubtOfEnd: knowledge.doubtOfEnd,
     assume: undefined,
   };
 }
 
 function isAt(flow: Flow, { end, interfaces }: NonNullable<Gap['at']>): boolean {
-  return decide(flow, () => someOf(interfaces, (name) => isInterface(flow, end, name, '*')));
+  return decide(flow, () => someOf(interfaces, (name) => isInterface(flow, end, name)));
 }
-
-/** Where nat chains see packets: on the way in they decide a connection's destination, on the way out its source. */
-export const natStations: { readonly [H in Hook]?: { readonly priority: number; readonly decides: NatHalf } } = {
-  prerouting: { priority: -100, decides: 'destination' },
-  output: { priority: -100, decides: 'destination' },
-  input: { priority: 100, decides: 'source' },
-  postrouting: { priority: 100, decides: 'source' },
-};
 
 function tableVisitors(table: RuleTable, listing: string, place: number): readonly Visitor[] {
   return table.bases
     .filter(({ isIdle }) => !isIdle)
     .map((base, at) => ({
       hook: base.hook,
-      priority: (base.isNat ? natStations[base.hook]?.priority : undefined) ?? base.priority,
+      priority: (base.isNat ? iptablesPriorities.nat[base.hook] : undefined) ?? base.priority,
       reroutes: base.reroutes,
       natOrder: base.isNat ? base.priority : undefined,
       name: `${table.tool} ${table.name} ${base.chain}`,
@@ -278,9 +258,8 @@ function indexListeners(
     // Rules translated the packet to this address.
     const isTranslated = asked.port !== port || asked.address.text !== destination.text;
     if (lacksProxyPorts && isTranslated) return unknown(circumstance('listener', 'kube-proxy itself listens'));
-    const keyOf = (address: Address) => `${protocol.toUpperCase()} ${formatSocketAddress({ address, port })}`;
-    return (
-      ports.get(keyOf(destination)) ?? (destination.family === 'ipv4' ? ports.get(keyOf(unspecifiedIPv4)) : undefined)
-    );
+    const name = protocol.toUpperCase() as ProxyPort['protocol'];
+    const listens = (address: Address) => ports.get(proxyPortKey({ protocol: name, address, port }));
+    return listens(destination) ?? (destination.family === 'ipv4' ? listens(unspecifiedIPv4) : undefined);
   };
 }

@@ -4,21 +4,32 @@ import {
   admitsLoopback,
   cameByBridge,
   decide,
+  drawOne,
   isLocalAddress,
   isTcpReset,
   newConnection,
+  trackingPriority,
   translate,
   transportOf,
+  untouched,
   type Flow,
 } from './flow.ts';
-import { inOrder, natStations, type Visitors } from './visitors.ts';
+import { inOrder, type Visitors } from './visitors.ts';
+import { iptablesPriorities } from './knowledge.ts';
 import { circumstance } from './reason.ts';
-import { unknown, type UnknownEnd, type Verdict } from './packet.ts';
+import { unknown, type UnknownEnd, type Verdict, type Way } from './packet.ts';
 import { loopbackInterface, type BridgeEnds, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
 import { checkReverse } from './way-back.ts';
 
 export type End = Verdict | UnknownEnd;
+
+/** The way of a packet that ended so. */
+export function wayOf(flow: Flow, end: End): Way<Flow> & { readonly end: Flow } {
+  const [verdict, reasons] = typeof end === 'object' ? (['unknown', [end.reason]] as const) : ([end, []] as const);
+  const { source, steps } = flow;
+  return { probability: 1, verdict, endpoint: undefined, source, end: flow, steps, reasons };
+}
 
 export function arrive(flow: Flow, visitors: Visitors): End {
   const { destination } = flow;
@@ -104,7 +115,7 @@ function takeWay(flow: Flow, way: RouteFound): void {
   const hops = way.kind === 'out' ? way.hops : [];
   // Packets of a flow keep the next hop its hash chose.
   const kept = hops.find((hop) => hop === flow.keptHop);
-  flow.hop = kept ?? (hops.length > 1 ? hops[flow.choices.draw(hops.map(() => 1 / hops.length))] : hops[0]);
+  flow.hop = kept ?? drawOne(flow, hops);
   flow.output = way.kind === 'local' ? loopbackInterface : flow.hop?.link;
 }
 
@@ -129,6 +140,7 @@ function sendRefusal(flow: Flow, visitors: Visitors): End {
   const isReset = last?.kind === 'rule' && last.action.kind === 'reject' && isTcpReset(last.action.with);
   const refusal: Flow = {
     ...flow,
+    ...untouched(),
     turn: 'refusal',
     isOwn: true,
     protocol: isReset ? 'tcp' : 'icmp',
@@ -137,16 +149,7 @@ function sendRefusal(flow: Flow, visitors: Visitors): End {
     destination,
     port: undefined,
     sourcePort: undefined,
-    mark: 0,
-    zone: 0,
-    input: '',
-    output: '',
-    hop: undefined,
-    endpoint: undefined,
-    server: undefined,
     connection: connection && { ...connection, decided: new Set(['destination', 'source']) },
-    open: [],
-    steps: [],
   };
   const end = leave(refusal, visitors);
   flow.refusal = refusal;
@@ -266,7 +269,7 @@ function receive(flow: Flow, visitors: Visitors): End {
   if ('kind' in server) return server;
   const { endpoints } = server;
   if (!endpoints) return unknown(circumstance('listener', 'kube-proxy itself listens'));
-  const chosen = endpoints[endpoints.length > 0 ? flow.choices.draw(endpoints.map(() => 1 / endpoints.length)) : -1];
+  const chosen = drawOne(flow, endpoints);
   flow.steps.push({ kind: 'listener', server: { ...server, endpoints }, chosen });
   if (!chosen) return 'refused';
   const { address: destination, port } = chosen;
@@ -298,7 +301,9 @@ function noteRoute(flow: Flow, decision: RouteDecision): void {
 /** Undefined if the packet goes on. */
 function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   flow.hook = hook;
-  const nat = natStations[hook];
+  const at = iptablesPriorities.nat[hook];
+  // Chains of nat decide a connection's destination on the way in, its source on the way out.
+  const nat = at === undefined ? undefined : ({ priority: at, decides: at < 0 ? 'destination' : 'source' } as const);
   let isTracked = flow.turn === 'first' || (hook !== 'prerouting' && hook !== 'output');
   let isTranslated = flow.turn === 'first' || !nat;
   const wasDecided = !nat || !flow.connection || flow.connection.decided.has(nat.decides);
@@ -344,9 +349,6 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   flow.output = left;
   return undefined;
 }
-
-/** Priority of conntrack. */
-const trackingPriority = -200;
 
 /** Finds a later packet's connection in its zone. Without one it is INVALID, or starts a new flow. */
 function track(flow: Flow): void {

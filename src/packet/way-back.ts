@@ -2,7 +2,7 @@ import { isLinkLocal, type Address } from '../kernel/address.ts';
 import type { RouteQuestion } from '../kernel/route/route.ts';
 import { sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import { transportOf, type Flow } from './flow.ts';
-import { negateIf, circumstance, lacks, type Answer, type Reason } from './reason.ts';
+import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import { isUnknownOwn, type ArpSysctl, type Beyond } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
@@ -38,19 +38,20 @@ export function linksOf(found: RouteFound): readonly string[] | Reason {
   }
 }
 
-/** Whether a packet passes -m rpfilter (ipt_rpfilter.c). Without routes, assumes it goes back as it came. */
-export function passesReverse(flow: Flow, options: ReadonlySet<string>): Answer {
-  const { input, isOwn, routing } = flow;
-  const isInverted = options.has('--invert');
-  if (isOwn || input === loopbackInterface) return !isInverted;
-  const found = linksBack(flow, options.has('--validmark'));
-  if (!routing.isListed && input !== undefined && found.kind === 'out' && found.hops[0]?.link === undefined)
-    return circumstance('content', 'reverse path');
-  if (found.kind === 'local') return options.has('--accept-local') !== isInverted;
+/**
+ * Whether a route leads back to the sender: -m rpfilter (ipt_rpfilter.c), nft's fib. Flags: `iif`, only by the link that
+ * it came in by; `mark`, counting its mark; `local`, also to the node. Without routes, assumes it goes back as it came.
+ */
+export function passesReverse(flow: Flow, flags: readonly string[]): Answer {
+  const { input, isOwn, routing, source: address } = flow;
+  if (isOwn || input === loopbackInterface) return true;
+  const found = linksBack(flow, flags.includes('mark'));
+  if (found.kind === 'local') return flags.includes('local');
   const links = linksOf(found);
   if ('kind' in links) return links;
-  const isBack = input === undefined || links.includes(input) || (options.has('--loose') && found.kind === 'out');
-  return negateIf(isInverted, isBack);
+  if (input === undefined || links.includes(input)) return true;
+  if (!routing.isListed) return lacks({ kind: 'route', address });
+  return !flags.includes('iif') && found.kind === 'out';
 }
 
 /** Whether an address has this type on the packet's input or output interface. */

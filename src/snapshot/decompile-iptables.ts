@@ -1,12 +1,12 @@
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import { labelInComment } from '../kube-proxy/owners.ts';
-import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import type { PortAddress } from '../cluster/model.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
+import { singleAddress } from '../kernel/address-range.ts';
 import { families, protocols, type Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg, Tables } from '../kernel/iptables/iptables.ts';
 import { nameProtocol } from '../kernel/iptables/rule-args.ts';
+import { conditionsOf } from '../kernel/iptables/rule-terms.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain } from '../kube-proxy/chain-names.ts';
 import {
@@ -237,7 +237,7 @@ export function readServiceRule(rule: Rule) {
     protocol: protocols.find((each) => each === name),
     source: findPlain(rule, 'source')?.range,
     /** The clients whose packets it marks for masquerading. */
-    clients: marks ? clientsOfRule(rule) : undefined,
+    clients: marks ? markedClients(conditionsOf(rule.args)) : undefined,
     isFromNode: comesFromNode(rule),
     isOfAddressType: rule.args.some(({ kind }) => kind === 'source-type' || kind === 'destination-type'),
     affinitySeconds: recent?.kind === 'rcheck' ? recent.seconds : undefined,
@@ -274,16 +274,6 @@ function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
 /** Under policy Local the node's own packets take another path. */
 function comesFromNode(rule: Rule): boolean {
   return findArg(rule, 'source-type')?.type === 'LOCAL';
-}
-
-/** The clients whose packets a rule marks for masquerading; undefined for a rule about a single client. */
-export function clientsOfRule(rule: Rule): MasqueradedClients | undefined {
-  const source = findArg(rule, 'source');
-  const from = findArg(rule, 'in-interface');
-  const network = source && ({ kind: 'from-network', network: networkOfRange(source.range) } as const);
-  const who = network ?? (from && ({ kind: 'from-interface', name: from.name } as const));
-  const sender = who && { who, isExcluded: (source ?? from)?.negated === true };
-  return markedClients({ isFromNode: comesFromNode(rule), sender });
 }
 
 /** The endpoint that the rules of an endpoint chain send packets to. */

@@ -6,6 +6,7 @@ import { joinHostPort, type Address } from '../kernel/address.ts';
 import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
+import { conditionsOf } from '../kernel/iptables/rule-terms.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
@@ -18,8 +19,7 @@ import {
   findNodePortServers,
   type SetId,
 } from '../kube-proxy/ipvs-objects.ts';
-import { clientsOfRule } from './decompile-iptables.ts';
-import { endpointAt, nodePortPlace, PortDraft, type DecompiledPort } from './decompiled-port.ts';
+import { endpointAt, markedClients, nodePortPlace, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
 /** A node port has no address of its own; a bitmap of ports shows none at all. */
 interface Frontend {
@@ -192,7 +192,7 @@ function readMasquerade({ iptables }: KernelState): ReadonlyMap<string, Masquera
         // If the source must be in the set too, the packets come from Services themselves.
         if (!match || match.directions.includes('src') || !(marks(rule) || (isBalanced && marksBalanced))) continue;
         const set = parseSetName(match.set)?.set;
-        const clients = clientsOfRule(rule);
+        const clients = markedClients(conditionsOf(rule.args));
         if (set && clients) found.set(`${family} ${set}`, clients);
       }
     }

@@ -1,8 +1,8 @@
 import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-table.ts';
 import { dnatTargets, type Owners } from '../kube-proxy/owners.ts';
-import { hostNetwork, type Address } from '../kernel/address.ts';
+import type { Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
-import type { Element, Match, Right, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import type { Element, Right, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { compareText } from '../kernel/compare.ts';
 import { parsePort } from '../kernel/ports-and-marks.ts';
@@ -16,7 +16,6 @@ import {
   PortDraft,
   type DecompiledPort,
   type DraftEndpoint,
-  type MarkedSource,
 } from './decompiled-port.ts';
 
 /** Reads Service ports back from kube-proxy's tables, by the chains' names. `whole`: families with a complete table. */
@@ -200,22 +199,7 @@ function clientsOfNftRule({ expressions }: NftRule): MasqueradedClients | undefi
   const marks = expressions.some(
     (each) => each.kind === 'change-mark' || (each.kind === 'jump' && each.chain === nftChains.markForMasquerade),
   );
-  const [from] = expressions.flatMap((each) => (each.kind === 'match' ? (sourceAsked(each) ?? []) : []));
-  return marks ? markedClients(from ?? { isFromNode: false }) : undefined;
-}
-
-/** Undefined if the match tests something else. */
-function sourceAsked({ left: [field], right, operator }: Match): MarkedSource | undefined {
-  const isExcluded = operator === '!=';
-  if (field?.name.startsWith('fib ')) return { isFromNode: true };
-  const value = constantsOf(right)[0]?.key[0];
-  if (!field || !value) return undefined;
-  const network = value.kind === 'network' ? value.network : value.kind === 'address' && hostNetwork(value.address);
-  if (field.name.endsWith(' saddr') && network) {
-    return { isFromNode: false, sender: { isExcluded, who: { kind: 'from-network', network } } };
-  }
-  if (field.name !== 'iifname' || value.kind !== 'word') return undefined;
-  return { isFromNode: false, sender: { isExcluded, who: { kind: 'from-interface', name: value.text } } };
+  return marks ? markedClients(expressions) : undefined;
 }
 
 /** None for a named set. */

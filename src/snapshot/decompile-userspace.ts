@@ -1,5 +1,6 @@
 import { families } from '../kernel/family.ts';
 import type { ProxyPort } from '../kernel/balancer/balancer.ts';
+import { readTerms } from '../kernel/iptables/rule-terms.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { findArg, readServiceRule } from './decompile-iptables.ts';
@@ -23,9 +24,9 @@ export function decompileUserspace({ iptables, proxyPorts }: KernelState): reado
         else if (isOfAddressType || findArg(rule, 'physdev-is-in')) draft.addAddress('external-ip', address, port);
         else if (!draft.addresses.has(address.text))
           draft.addAddress(draft.hasClusterIP() ? 'load-balancer-ip' : 'cluster-ip', address, port);
-        const target = findArg(rule, 'jump')?.target;
-        const to = target?.kind === 'dnat' ? target.port : target?.kind === 'other' ? target.words.at(-1) : undefined;
-        draft.proxyPort ??= Number(to) || undefined;
+        const action = readTerms(rule, family)?.action;
+        const to = action?.kind === 'dnat' ? action.target.port : action?.kind === 'redirect' ? action.port : undefined;
+        draft.proxyPort ??= to;
         addProxyEndpoints(draft, served.get(`${protocol} ${to}`));
       }
     }

@@ -2,8 +2,9 @@ import type { PortAddress, ServicePort, ShownPort } from '../cluster/model.ts';
 import type { LocalTraffic, MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../kernel/ports-and-marks.ts';
-import type { Address } from '../kernel/address.ts';
+import { hostNetwork, type Address } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
+import type { Match } from '../kernel/nftables/table.ts';
 
 /** A Service port as a kernel shows it, and what happens to its packets. */
 export interface DecompiledPort extends ShownPort {
@@ -35,18 +36,35 @@ type DecompiledEndpoint = NonNullable<ShownPort['endpoints']>[number] & {
 /** Stands for a node port among the places where a Service port listens. */
 export const nodePortPlace = 'node port';
 
-/** Senders whose packets a rule marks for masquerading. */
-export interface MarkedSource {
-  readonly isFromNode: boolean;
-  /** The sender that it matches or excludes: one client, or the node's pods. */
-  readonly sender?: { readonly isExcluded: boolean; readonly who: LocalTraffic } | undefined;
+/** The clients that a rule with these conditions marks; undefined for a single client, as in an endpoint's chain. */
+export function markedClients(conditions: Conditions): MasqueradedClients | undefined {
+  const sender = sendersAsked(conditions)[0];
+  if (!sender) return { kind: 'all' };
+  if (sender.who === 'node') return { kind: 'node' };
+  return sender.isExcluded ? { kind: 'all-but-pods', pods: sender.who } : undefined;
 }
 
-/** The clients that such a rule marks; undefined for a single client, as in an endpoint's chain. */
-export function markedClients({ isFromNode, sender }: MarkedSource): MasqueradedClients | undefined {
-  if (isFromNode) return { kind: 'node' };
-  if (!sender) return { kind: 'all' };
-  return sender.isExcluded ? { kind: 'all-but-pods', pods: sender.who } : undefined;
+type Conditions = readonly (Match | { readonly kind: string })[];
+
+/** The senders that a rule matches or excludes: one client, or the node's pods. */
+export function sendersAsked(conditions: Conditions) {
+  return conditions.flatMap((each) => {
+    const match = each.kind === 'match' && 'left' in each ? each : undefined;
+    const who = match && whoIsAsked(match);
+    return who ? [{ who, isExcluded: match.operator === '!=' }] : [];
+  });
+}
+
+function whoIsAsked({ left: [field], right }: Match): LocalTraffic | 'node' | undefined {
+  if (field?.name.startsWith('fib saddr')) return 'node';
+  const value = 'set' in right ? undefined : right.elements[0]?.key[0];
+  if (field?.name.endsWith(' saddr') && value?.kind === 'network')
+    return { kind: 'from-network', network: value.network };
+  if (field?.name.endsWith(' saddr') && value?.kind === 'address')
+    return { kind: 'from-network', network: hostNetwork(value.address) };
+  if (field?.name !== 'iifname' || value?.kind !== 'word') return undefined;
+  const { text: name } = value;
+  return name.endsWith('*') ? { kind: 'from-interfaces', prefix: name.slice(0, -1) } : { kind: 'from-interface', name };
 }
 
 const serviceLabel = /^(?:([^/: ]+)\/)?([^/: ]+)(?::([^/: ]+))?$/;

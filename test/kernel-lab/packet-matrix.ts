@@ -1,7 +1,7 @@
 import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import { families, type Family } from '../../src/kernel/family.ts';
 import type { Link } from '../../src/kernel/link/link.ts';
-import { knowAll } from '../../src/packet/knowledge.ts';
+import { knowAll } from '../packet/know-all.ts';
 import { prepareEvaluator, type Evaluator } from '../../src/packet/evaluate.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import { readStoredSide } from '../../src/snapshot/files/read-side.ts';

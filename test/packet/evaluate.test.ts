@@ -5,7 +5,8 @@ import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import { prepareEvaluator } from '../../src/packet/evaluate.ts';
-import { knowAll, stationsOf, type Knowledge } from '../../src/packet/knowledge.ts';
+import { stationsOf, type Knowledge } from '../../src/packet/knowledge.ts';
+import { knowAll } from './know-all.ts';
 import type { Link } from '../../src/kernel/link/link.ts';
 import type { Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { evaluatorOf, inShort, labSide, packet, readAddress, type SenderName } from './lab.ts';
@@ -129,6 +130,23 @@ describe("other programs' rules", () => {
     ['-m conntrack ! --ctorigdst 10.0.0.1 -j DROP', 'forwarded'],
     ['-m conntrack --ctorigdst 10.0.0.2 -j DROP', 'forwarded'],
     ['-m rt --rt-type 0 -j DROP', 'forwarded'],
+    ['-m conntrack --ctstatus SEEN_REPLY -j DROP', 'forwarded'],
+    ['-m conntrack --ctstatus NONE -j DROP', 'forwarded'],
+    ['-m conntrack ! --ctstatus DNAT -j DROP', 'dropped'],
+    ['-m conntrack --ctdir ORIGINAL -j DROP', 'dropped'],
+    ['-m connmark --mark 0x0/0xff -j DROP', 'dropped'],
+    ['-m iprange --src-range 192.0.2.1-192.0.2.9 -j DROP', 'dropped'],
+    ['-m iprange ! --dst-range 10.0.0.0-10.0.0.9 -j DROP', 'forwarded'],
+    ['-p tcp -m multiport --ports 22,80 -j DROP', 'dropped'],
+    ['-p tcp -m multiport ! --dports 22,http -j DROP', 'unknown'],
+    ['-m pkttype --pkt-type unicast -j DROP', 'dropped'],
+    ['-m addrtype --dst-type LOCAL,MULTICAST -j DROP', 'forwarded'],
+    ['-m owner ! --uid-owner 0 -j DROP', 'dropped'],
+    ['-m statistic --mode nth --every 1 --packet 0 -j DROP', 'dropped'],
+    ['! -i eth+ -j DROP', 'forwarded'],
+    // An asterisk is no wildcard.
+    ['-i eth* -j DROP', 'forwarded'],
+    ['-m dccp --dport 80 -j DROP', 'unknown'],
     ['-j TTL --ttl-set 1', 'unknown'],
     ['-j TTL --ttl-inc 1', 'forwarded'],
     ['-j NFQUEUE --queue-num 1', 'unknown'],
@@ -150,6 +168,39 @@ describe("other programs' rules", () => {
     const set = 'set s {\n type ipv4_addr\n flags dynamic\n elements = { 10.0.0.1 }\n }';
     const chain = `chain c {\n type filter hook forward priority 0; policy accept;\n ${write}\n ${match}\n }`;
     expect(ask(nft(`table ip t {\n ${set}\n ${chain}\n}\n`)).verdict).toBe(verdict);
+  });
+
+  test.each([
+    '-m connmark --mark 0x0',
+    '-m connmark ! --mark 0x1',
+    '-m conntrack --ctorigdst 10.0.0.1',
+    '-m conntrack ! --ctorigdst 10.0.0.9',
+    '-m conntrack ! --ctstatus DNAT',
+  ])('a packet that is not tracked passes neither %s nor its negation', (match) => {
+    const raw = '*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j NOTRACK\nCOMMIT\n';
+    const rule = `*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD ${match} -j DROP\nCOMMIT\n`;
+    expect(ask(iptables(raw + rule)).verdict).toBe('forwarded');
+  });
+
+  test.each([
+    ['--connlimit-above 5', 'forwarded'],
+    ['! --connlimit-above 5', 'dropped'],
+    ['! --connlimit-upto 5', 'forwarded'],
+  ])('-m connlimit %s: %s as long as the limit is not reached', (match, verdict) => {
+    expect(ask(filter(`-p tcp -m connlimit ${match} -j DROP`))).toMatchObject({
+      verdict: 'unknown',
+      otherwise: { verdict },
+    });
+  });
+
+  test('what the node sends to itself has a way back', () => {
+    const text = (rule: string): string =>
+      `table ip t {\n chain c {\n type filter hook prerouting priority -300; policy accept;\n ${rule}\n }\n}\n`;
+    const own = readAddress('192.0.2.1');
+    const question = { source: own, destination: own, enters: undefined };
+    expect(ask(nft(text('fib saddr . iif oif missing drop')), question).verdict).toBe('local');
+    const raw = '*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -m rpfilter --invert -j DROP\nCOMMIT\n';
+    expect(ask(iptables(raw), question).verdict).toBe('local');
   });
 
   test('a set of ipset that a rule adds to', () => {

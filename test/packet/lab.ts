@@ -5,7 +5,7 @@ import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { modeHistories, newestRelease, type Release } from '../../src/kube-proxy/releases.ts';
 import { prepareEvaluator, type Evaluator } from '../../src/packet/evaluate.ts';
-import { knowAll } from '../../src/packet/knowledge.ts';
+import { knowAll } from './know-all.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { loadInputs } from '../../src/snapshot/files/read-texts.ts';
 import { openManifests } from '../../src/snapshot/open/opened.ts';

@@ -12,7 +12,7 @@ import { families, type Family } from '../../src/kernel/family.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { compileNftables } from '../../src/modes/nftables/compile-nftables.ts';
 import { prepareEvaluator } from '../../src/packet/evaluate.ts';
-import { knowAll } from '../../src/packet/knowledge.ts';
+import { knowAll } from './know-all.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { address, clusterOf, defaults, network, worker } from '../modes/iptables/compile.ts';
 import { servicePort } from '../modes/nftables/arbitrary-cluster.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Link } from '../../src/kernel/link/link.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
-import { knowAll } from '../../src/packet/knowledge.ts';
+import { knowAll } from './know-all.ts';
 import { selectIPv4, selectIPv6 } from '../../src/packet/routing/places.ts';
 import type { Address } from '../../src/kernel/address.ts';
 import { routingOf, type OwnSource, type Routing } from '../../src/packet/routing/routing.ts';

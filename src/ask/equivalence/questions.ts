@@ -2,10 +2,11 @@ import { addressAt, type Address } from '../../kernel/address.ts';
 import { singleAddress, spanOf, type AddressRange, type AddressSpan } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
-import { passingRules, tableNames, type Rule, type RuleArg } from '../../kernel/iptables/iptables.ts';
+import { passingRules, tableNames, type RuleArg } from '../../kernel/iptables/iptables.ts';
+import { conditionsOf, type RuleTerm } from '../../kernel/iptables/rule-terms.ts';
 import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';
-import type { Field, Selector, Element, NftRule, NftTable } from '../../kernel/nftables/table.ts';
-import { parsePortRange, type PortRange } from '../../kernel/ports-and-marks.ts';
+import type { Expression, Field, Selector, Value } from '../../kernel/nftables/table.ts';
+import type { PortRange } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
@@ -65,13 +66,22 @@ export class Questions {
       const foreign: unknown[] = state.sets.filter(({ name }) => !parseSetName(name));
       for (const tables of families.map((family) => state.iptables[family])) {
         for (const chain of tableNames.flatMap((name) => [...(tables?.[name]?.values() ?? [])])) {
-          for (const rule of passingRules(chain)) this.#readIptablesRule(rule, chain, sets);
+          for (const { args } of passingRules(chain)) {
+            if (!args.some(({ kind }) => askingKinds.has(kind))) continue;
+            this.#readRule(conditionsOf(args), chain, (set, [end], protocol) =>
+              this.#readIpSet(sets.get(set), end?.name, protocol),
+            );
+          }
           if (!isNamedByKubeProxy(chain.name)) foreign.push(chain);
         }
       }
       for (const table of state.nftables) {
+        const readSet = (name: string, fields: Selector): void => {
+          const set = table.sets.get(name);
+          if (set && this.#isNew(set)) for (const { key } of set.elements) this.#ask(set, fields, key);
+        };
         for (const chain of table.chains.values())
-          for (const rule of chain.rules) this.#readNftRule(rule, chain, table);
+          for (const { expressions } of chain.rules) this.#readRule(expressions, chain, readSet);
         if (!isKubeProxyTable(table.name)) foreign.push(...table.chains.values(), ...table.sets.values());
       }
       for (const port of foreign.flatMap((asker) => this.ports.get(asker) ?? [])) this.foreignPorts.add(port);
@@ -112,66 +122,46 @@ export class Questions {
     else if (ports.length > 0) this.ports.set(asker, [...ports]);
   }
 
-  #readIptablesRule({ args }: Rule, chain: unknown, sets: ReadonlyMap<string, IpSet>): void {
-    if (!args.some(({ kind }) => askingKinds.has(kind))) return;
-    const find = <K extends RuleArg['kind']>(kind: K) =>
-      args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
-    const protocol = find('protocol')?.protocol;
-    const names = protocol === undefined ? transports : [protocol];
-    const to = find('destination')?.range;
-    const ports = args.flatMap((arg) => (arg.kind === 'destination-port' ? edges(arg.ports, names) : []));
-    this.#askFor(chain, to, ports);
-    for (const arg of args) {
-      if (arg.kind === 'in-interface') this.interfaces.add(arg.name.replace(/\+$/, '0'));
-      else if (arg.kind === 'match-set') this.#readIpSet(sets.get(arg.set), arg.directions, protocol);
-      else if (arg.kind === 'other' && arg.words.includes('--dports')) {
-        const texts = arg.words[arg.words.indexOf('--dports') + 1]?.split(',') ?? [];
-        const ranges = texts.flatMap((text) => parsePortRange(text) ?? []);
-        this.#askFor(
-          chain,
-          undefined,
-          ranges.flatMap((range) => edges(range, names)),
-        );
+  /** Asks for the address and ports of one rule together. `readSet`: reads a named set by these fields. */
+  #readRule(
+    conditions: readonly (Expression | RuleTerm)[],
+    asker: unknown,
+    readSet: (set: string, fields: Selector, protocol: string | undefined) => void,
+  ): void {
+    const looks = conditions.filter((each) => 'right' in each);
+    const [fields, key]: [Field[], Value[]] = [[], []];
+    for (const { left, right, ...look } of looks) {
+      const isJoint = left.length === 1 && !('operator' in look && look.operator === '!=');
+      for (const element of 'set' in right ? [] : right.elements) {
+        if (!isJoint) this.#ask(asker, left, element.key);
+        else if (fields.push(...left)) key.push(...element.key);
       }
     }
+    this.#ask(asker, fields, key);
+    const named = key[fields.findIndex(({ name }) => name === 'meta l4proto')];
+    const protocol = named?.kind === 'word' ? named.text : undefined;
+    for (const { left, right } of looks) if ('set' in right) readSet(right.set, left, protocol);
   }
 
-  #readIpSet(set: IpSet | undefined, directions: readonly string[], protocol: string | undefined): void {
-    if (!set || directions[0] === 'src' || !this.#isNew(set)) return;
+  #ask(asker: unknown, fields: Selector, key: readonly Value[]): void {
+    const of = (name: RegExp) => key.filter((_, at) => name.test(nameOf(fields[at])));
+    const named = of(/^meta l4proto$/).flatMap((value) => (value.kind === 'word' ? [value.text] : []));
+    const names = named.length > 0 ? named : transports;
+    const ports = of(/ dport$/).flatMap((port) => {
+      if (port.kind === 'number') return edges({ first: port.value, last: port.value }, names);
+      return port.kind === 'numbers' ? edges(port, names) : [];
+    });
+    const places = of(/ daddr$/).map((place) => (place.kind === 'address' ? place.address : spanOfValue(place)));
+    for (const place of places.length > 0 ? places : [undefined]) this.#askFor(asker, place, ports);
+    for (const link of of(/^iif/)) if (link.kind === 'word') this.interfaces.add(link.text.replace(/\*$/, '0'));
+  }
+
+  #readIpSet(set: IpSet | undefined, direction: string | undefined, protocol: string | undefined): void {
+    if (!set || direction === 'src' || !this.#isNew(set)) return;
     for (const entry of set.entries) {
       const place = entry.address ?? entry.network;
       const ports = entry.port === undefined ? [] : [portKey(entry.protocol ?? protocol ?? 'tcp', entry.port)];
       this.#askFor(set, place, ports);
-    }
-  }
-
-  #readNftRule(rule: NftRule, chain: unknown, table: NftTable): void {
-    for (const expression of rule.expressions) {
-      if (!('right' in expression)) continue;
-      const { left, right } = expression;
-      if ('set' in right) {
-        const set = table.sets.get(right.set);
-        if (set && this.#isNew(set)) this.#readElements(left, set.elements, set);
-      } else this.#readElements(left, right.elements, chain);
-    }
-  }
-
-  #readElements(fields: Selector, elements: readonly Element[], asker: unknown): void {
-    const at = (name: string): number => fields.findIndex((field) => isField(field, name));
-    const [to, dport, protocol] = [at('daddr'), at('dport'), fields.findIndex(({ name }) => name === 'meta l4proto')];
-    const input = fields.findIndex(({ name }) => name.startsWith('iif'));
-    for (const { key } of elements) {
-      const [place, port, name, link] = [key[to], key[dport], key[protocol], key[input]];
-      const names = name?.kind === 'word' ? [name.text] : transports;
-      const ports =
-        port?.kind === 'number'
-          ? edges({ first: port.value, last: port.value }, names)
-          : port?.kind === 'numbers'
-            ? edges(port, names)
-            : [];
-      if (place || ports.length > 0)
-        this.#askFor(asker, place && (place.kind === 'address' ? place.address : spanOfValue(place)), ports);
-      if (link?.kind === 'word') this.interfaces.add(link.text.replace(/\*$/, '0'));
     }
   }
 
@@ -192,6 +182,7 @@ function edges({ first, last }: PortRange, names: readonly string[]): readonly P
   return names.flatMap((name) => ports.map((port) => portKey(name, port)));
 }
 
-function isField(field: Field | undefined, name: string): boolean {
-  return field?.name.endsWith(` ${name}`) === true && field.mask === undefined;
+/** '' if only some of its bits count. */
+function nameOf(field: Field | undefined): string {
+  return field?.mask === undefined ? (field?.name ?? '') : '';
 }

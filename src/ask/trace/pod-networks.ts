@@ -1,16 +1,18 @@
 import { contains, type Address, type Network } from '../../kernel/address.ts';
-import { isNetworkRange } from '../../kernel/address-range.ts';
+import { singleAddress } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import { passingRules, tableNames } from '../../kernel/iptables/iptables.ts';
-import { chainsOf } from '../../kernel/nftables/table.ts';
+import { conditionsOf } from '../../kernel/iptables/rule-terms.ts';
+import { chainsOf, type Expression } from '../../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../../kernel/state.ts';
 import { baseChains, parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, nftChains } from '../../kube-proxy/nft-table.ts';
+import { sendersAsked } from '../../snapshot/decompiled-port.ts';
 
 /** How kube-proxy's rules recognise packets of pods: by networks, by interfaces, or not at all. */
 export interface PodTraffic {
   readonly networks: readonly Network[];
-  /** Names, or prefixes ending in "+" or "*". */
+  /** Names, or prefixes ending in "*". */
   readonly interfaces: readonly string[];
 }
 
@@ -27,33 +29,22 @@ export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {
   const chains = families.flatMap((family) =>
     tableNames.flatMap((name) => [...(iptables[family]?.[name]?.values() ?? [])]),
   );
-  for (const chain of chains) {
+  const ofIptables = chains
     // There is one for each endpoint, which marks packets from that alone.
-    if (parseServiceChain(chain.name)?.kind === 'endpoint') continue;
-    for (const rule of passingRules(chain)) {
-      if (jumpChain(rule) !== baseChains.markMasquerade) continue;
-      for (const arg of rule.args) {
-        if (arg.kind === 'source' && arg.negated && isNetworkRange(arg.range)) networks.set(arg.range.text, arg.range);
-        if (arg.kind === 'in-interface' && arg.negated) interfaces.add(arg.name);
-      }
-    }
-  }
-  for (const { name, chains: own } of nftables) {
-    for (const { expressions } of [...own.values()].flatMap(({ rules }) => rules)) {
-      const marks = expressions.some(
-        (each) =>
-          (each.kind === 'change-mark' && isKubeProxyTable(name)) ||
-          chainsOf(each).some((chain) => markChains.has(chain)),
-      );
-      for (const each of marks ? expressions : []) {
-        if (each.kind !== 'match' || each.operator !== '!=' || 'set' in each.right) continue;
-        for (const [value] of each.right.elements.map(({ key }) => key)) {
-          if (each.left[0]?.name.endsWith(' saddr') && value?.kind === 'network')
-            networks.set(value.network.text, value.network);
-          if (each.left[0]?.name === 'iifname' && value?.kind === 'word') interfaces.add(value.text);
-        }
-      }
-    }
+    .filter(({ name }) => parseServiceChain(name)?.kind !== 'endpoint')
+    .flatMap((chain) => passingRules(chain).filter((rule) => jumpChain(rule) === baseChains.markMasquerade))
+    .map(({ args }) => conditionsOf(args));
+  const ofNftables = nftables.flatMap(({ name, chains: own }) => {
+    const marks = (each: Expression): boolean =>
+      (each.kind === 'change-mark' && isKubeProxyTable(name)) || chainsOf(each).some((chain) => markChains.has(chain));
+    const rules = [...own.values()].flatMap((chain) => chain.rules.map(({ expressions }) => expressions));
+    return rules.filter((expressions) => expressions.some(marks));
+  });
+  for (const { who, isExcluded } of [...ofIptables, ...ofNftables].flatMap(sendersAsked)) {
+    if (!isExcluded || who === 'node') continue;
+    if (who.kind === 'from-interface') interfaces.add(who.name);
+    else if (who.kind === 'from-interfaces') interfaces.add(`${who.prefix}*`);
+    else if (!singleAddress(who.network)) networks.set(who.network.text, who.network);
   }
   return { networks: [...networks.values()], interfaces: [...interfaces] };
 }

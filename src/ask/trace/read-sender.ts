@@ -185,7 +185,7 @@ function nodesUnnamed({ side }: Scene): Wrong | undefined {
 /** The interface by which kube-proxy recognises pods; cni0 if it recognises them by address. */
 function podInterface({ side, podTraffic }: Scene, family: Family): string | undefined {
   const [seen] = podTraffic.interfaces;
-  if (side.kind === 'dump') return seen?.replace(/[+*]$/, '0');
+  if (side.kind === 'dump') return seen?.replace(/\*$/, '0');
   const local = detectLocalTraffic(side.settings, side.node, family);
   if (local?.kind === 'from-interface') return local.name;
   return local?.kind === 'from-interfaces' ? `${local.prefix}0` : 'cni0';
@@ -200,7 +200,7 @@ const outside = {
 function findStranger(kind: keyof typeof strangers, family: Family, scene: Scene): Address | undefined {
   if (kind === 'external') {
     const found = outside[family].flatMap((text) => freeAddressIn(parseNetwork(text), scene) ?? []);
-    return found.find((address) => scene.placeOf(address) === 'out') ?? found[0];
+    return found.find((address) => scene.evaluate.placeOf(address) === 'out') ?? found[0];
   }
   const { side } = scene;
   return side.kind === 'dump' ? findPodOfDump(kind, family, scene) : findPod(kind, family, scene, side);
@@ -239,7 +239,8 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
     .filter((network) => network.family === family && network.prefixLength < addressBits[family]);
   const here = ofLinks.filter(({ address }) => isIn(wide, address));
   const isPods = (address: Address): boolean => wide.length === 0 || isIn(wide, address);
-  const { placeOf, side } = scene;
+  const { side } = scene;
+  const { placeOf } = scene.evaluate;
   const besideOf = (isHere: boolean | undefined) =>
     beside(
       family,

@@ -1,14 +1,13 @@
 import { joinWords } from '../../base/printable.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
-import { isLoopback, type Address } from '../../kernel/address.ts';
-import { families, familyNames, type Family } from '../../kernel/family.ts';
+import { isLoopback } from '../../kernel/address.ts';
+import { families, familyNames } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { prepareEvaluator, type Evaluator } from '../../packet/evaluate.ts';
 import { unknownOwn } from '../../packet/packet.ts';
-import { routingOf, type Routing } from '../../packet/routing/routing.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
@@ -25,8 +24,6 @@ export interface Scene {
   readonly evaluate: Evaluator;
   /** The same, without what the other side of a comparison adds: what `kpc trace` of this side says. */
   readonly alone: Evaluator;
-  /** Where the node's routes lead for an address: to a pod behind one of its links, or out; undefined if not listed. */
-  readonly placeOf: (address: Address) => 'here' | 'out' | 'nowhere' | undefined;
   /** How the rules recognise pods. */
   readonly podTraffic: PodTraffic;
 }
@@ -38,8 +35,8 @@ export function sceneOf(side: Snapshot): Scene {
 function sceneAt(side: Snapshot, asked: Snapshot): Scene {
   const { links } = side;
   const podTraffic = podTrafficOf(wholeState(side));
-  const eyes = eyesOf(side, links, podTraffic);
-  return { side, asked, links, podTraffic, ...eyes, alone: eyes.evaluate };
+  const evaluate = evaluatorOf(side, links, podTraffic);
+  return { side, asked, links, podTraffic, evaluate, alone: evaluate };
 }
 
 /**
@@ -60,23 +57,13 @@ function atSomeAddress(side: Snapshot): Snapshot {
   return side.on({ ...node, nodeIPs, hostAddresses: open.map((family) => unknownOwn[family]) });
 }
 
-function eyesOf(
+function evaluatorOf(
   side: Snapshot,
   links: readonly Link[],
   podTraffic: PodTraffic,
   clusterIPs: ReadonlySet<string> = new Set(),
-): Pick<Scene, 'evaluate' | 'placeOf'> {
-  const state = wholeState(side);
-  const knowledge = knowledgeOf(side, links, podTraffic, clusterIPs);
-  const known = new Map<Family, Routing>();
-  const placeOf: Scene['placeOf'] = (address) => {
-    const routing = known.get(address.family) ?? routingOf(knowledge, state, address.family);
-    known.set(address.family, routing);
-    if (!routing.isListed) return undefined;
-    const hop = routing.isLocal(address) === true ? undefined : routing.hopTo(address);
-    return hop === undefined ? 'nowhere' : routing.places.isHere(hop) ? 'here' : 'out';
-  };
-  return { evaluate: prepareEvaluator(state, knowledge), placeOf };
+): Evaluator {
+  return prepareEvaluator(wholeState(side), knowledgeOf(side, links, podTraffic, clusterIPs));
 }
 
 /** The cluster IPs of the other side that no Service of this one has: it does not say that no node has them. */
@@ -153,7 +140,7 @@ function completeScene(scene: Scene, other: Scene): Scene {
   const coverage = { ...side.coverage, ...shown, allAddresses };
   const completed = side.kind === 'dump' ? side.completedBy({ ...side.state, ...taken }, coverage) : side;
   const links = knowsAddresses ? scene.links : other.links;
-  return { ...scene, side: completed, links, ...eyesOf(completed, links, scene.podTraffic, clusterIPs) };
+  return { ...scene, side: completed, links, evaluate: evaluatorOf(completed, links, scene.podTraffic, clusterIPs) };
 }
 
 export interface KnownLabels {

@@ -186,7 +186,7 @@ function readMarkMatch(text: string): RuleArg | undefined {
 }
 
 /** Reads `VALUE/MASK`; the default mask is all bits. */
-function readMarkMask(text: string): { readonly value: number; readonly mask: number } | undefined {
+export function readMarkMask(text: string): { readonly value: number; readonly mask: number } | undefined {
   const [first = '', second = '0xffffffff', ...more] = text.split('/');
   const [value, mask] = [parseNumber32(first), parseNumber32(second)];
   return value === undefined || mask === undefined || more.length > 0 ? undefined : { value, mask };

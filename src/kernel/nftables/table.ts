@@ -63,10 +63,12 @@ export interface Match {
   readonly right: Right;
 }
 
-interface SetWrite {
+/** Without a key, kpc cannot read what it writes. */
+export interface SetWrite {
   readonly kind: 'write-set';
   readonly operation: 'add' | 'update' | 'delete';
   readonly set: string;
+  readonly key: Selector | undefined;
 }
 
 /** One part of a rule. A rule runs its expressions from left to right until a match fails or a verdict is reached. */
@@ -88,8 +90,8 @@ export type OtherExpression =
   | OtherAction
   /** Of fields whose constants kpc cannot write. */
   | Look
-  /** With a time or a value. Without a key, kpc cannot read it. */
-  | (SetWrite & { readonly key: Selector | undefined })
+  /** With a time or a value. */
+  | SetWrite
   | { readonly kind: 'random-verdict'; readonly verdicts: readonly Verdict[] }
   | { readonly kind: 'chance'; readonly probability: number }
   /** Matches up to a rate or an amount, or what is above it. */

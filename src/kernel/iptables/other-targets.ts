@@ -1,6 +1,9 @@
-import { parseNumber32, parsePort, parseTarget } from '../kernel/ports-and-marks.ts';
-import { allBits, type MarkChange, type MarkHolder } from '../kernel/action.ts';
-import type { Action } from './step.ts';
+import { allBits, type MarkChange, type MarkHolder, type OtherAction, type PlainAction } from '../action.ts';
+import type { Selector, SetWrite } from '../nftables/table.ts';
+import { parseNumber32, parsePort, parseTarget } from '../ports-and-marks.ts';
+
+/** What a rule does, in the terms that nft's rules are read into. */
+export type RuleAction = PlainAction | OtherAction | (SetWrite & { readonly key: Selector });
 
 /** Targets without effect on the first packet's rules, routes or receiver. */
 const idleTargets: ReadonlySet<string> = new Set(
@@ -14,8 +17,8 @@ const idleTargets: ReadonlySet<string> = new Set(
 const drawingOptions: ReadonlySet<string> = new Set(['--random', '--random-fully', '--persistent']);
 
 /** What a target kept as words does; undefined if it does not change packets. */
-export function actionOfWords([name = '', ...words]: readonly string[]): Action | undefined {
-  const unread: Action = { kind: 'unknown', text: [name, ...words].join(' ') };
+export function actionOfWords([name = '', ...words]: readonly string[]): RuleAction | undefined {
+  const unread: RuleAction = { kind: 'unknown', text: [name, ...words].join(' ') };
   // The kernel does not forward a packet without hops left.
   if ((name === 'TTL' || name === 'HL') && words[0]?.endsWith('-set') && Number(words[1]) <= 1) return unread;
   if (idleTargets.has(name)) return undefined;
@@ -30,8 +33,14 @@ export function actionOfWords([name = '', ...words]: readonly string[]): Action 
     case 'SET': {
       const [write, set = '', directions = ''] = words;
       if (write === '--map-set') return undefined;
-      const isRead = (write === '--add-set' || write === '--del-set') && directions !== '';
-      return isRead ? { kind: 'write-set', set, directions, isRemoval: write === '--del-set' } : unread;
+      const operation = write === '--add-set' ? 'add' : write === '--del-set' ? 'delete' : undefined;
+      if (operation === undefined || directions === '') return unread;
+      return {
+        kind: 'write-set',
+        operation,
+        set,
+        key: directions.split(',').map((direction) => ({ name: direction })),
+      };
     }
     case 'MASQUERADE':
       return { kind: 'masquerade' };
@@ -58,7 +67,7 @@ export function actionOfWords([name = '', ...words]: readonly string[]): Action 
 }
 
 /** `--zone 1`, `--zone-orig 1`, `--zone-reply 1`. */
-function readZoneAction(words: readonly string[]): Action | undefined {
+function readZoneAction(words: readonly string[]): RuleAction | undefined {
   const at = words.findIndex((word) => /^--zone(?:-orig|-reply)?$/.test(word));
   const zone = parseNumber32(words[at + 1] ?? '');
   if (at < 0) return undefined;
@@ -73,7 +82,7 @@ function parseTargetAddress(text: string) {
 }
 
 /** Options of MARK and CONNMARK: mark = (mark & stays) ^ (start & keep) ^ flip (xt_mark.c, xt_connmark.c). */
-function readMarkAction(of: MarkHolder, [option = '', text = '', ...more]: readonly string[]): Action | undefined {
+function readMarkAction(of: MarkHolder, [option = '', text = '', ...more]: readonly string[]): RuleAction | undefined {
   const change =
     option.endsWith('-mark') && /^--(?:save|restore)-/.test(option)
       ? copyOf(of, option, [text, ...more])

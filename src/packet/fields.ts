@@ -1,22 +1,23 @@
+// What packets have in the fields that rules of both tools ask for.
 import { compareAddresses, contains, type Address } from '../kernel/address.ts';
 import type { Value, Field, Selector } from '../kernel/nftables/table.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import {
+  cameByBridge,
   hasAddressType,
   hasState,
   isReply,
   isInterface,
   isOfProgram,
-  isPortIn,
-  isSourcePortIn,
+  isChosenPortIn,
   testSource,
   trackedConnection,
   type Flow,
 } from './flow.ts';
 import { isEchoMessage } from './icmp.ts';
-import { isOfInterface, linksBack, linksOf } from './way-back.ts';
+import { isOfInterface, linksBack, linksOf, passesReverse } from './way-back.ts';
 import { loopbackInterface } from './routing/routing.ts';
-import { circumstance, lacks, unreadValue, type Answer } from './reason.ts';
+import { circumstance, lacks, negateIf, someOf, unreadValue, type Answer } from './reason.ts';
 
 /** A packet's value in a field: an address, a port or mark, or an nft word. */
 export type FieldValue = Address | number | string;
@@ -42,15 +43,16 @@ function test(answer: (constant: Value) => Answer): FieldReading {
 
 /** A field that the question about a packet leaves open. */
 function unsaidField(name: string): FieldReading {
-  return test((constant) => circumstance('content', `${name} ${formatKey([constant])}`));
+  return test((constant) => circumstance('content', `${name} ${textOfConstant(constant)}`));
 }
 
-/** Fields by the name that nft prints. `th` is the port of TCP, UDP or SCTP. */
+/** Fields by the name that nft prints, or by iptables' option if nft has none. `th` is the port of TCP, UDP or SCTP. */
 const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReader>([
   ['mark', ({ mark }) => known(mark)],
   ['ct mark', (flow) => ofConnection(flow, ({ mark }) => known(mark))],
   ['ct state', (flow) => test((state) => hasState(flow, textOfConstant(state)))],
   ['ct status', (flow) => ofConnection(flow, () => test((each) => hasState(flow, textOfConstant(each))))],
+  ['ctstatus', (flow) => ofConnection(flow, () => test((each) => hasStatus(flow, textOfConstant(each))))],
   ['ct direction', (flow) => ofConnection(flow, () => known(isReply(flow) ? 'reply' : 'original'))],
   ['ct zone', (flow) => ofConnection(flow, () => known(flow.zone))],
   ['ct original proto-dst', (flow) => ofConnection(flow, () => known(flow.asked.port))],
@@ -65,7 +67,7 @@ const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReade
   ['oifname', (flow) => interfaceAt(flow, 'output')],
   ['meta skuid', ofProgram],
   ['meta skgid', ofProgram],
-  ['meta pkttype', ({ isOwn }) => (isOwn ? unsaidField('meta pkttype') : known('host'))],
+  ['meta pkttype', (flow) => known(addressedTo(flow))],
   ['icmp type', (flow) => icmpType(flow, 'ipv4')],
   ['icmpv6 type', (flow) => icmpType(flow, 'ipv6')],
   ...['ip', 'ip6'].flatMap((header) =>
@@ -80,12 +82,30 @@ const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReade
     [`${header} dport`, (flow) => (hasPorts(flow, header) ? readPortField(flow, 'port') : absent)],
     [`${header} sport`, (flow) => (hasPorts(flow, header) ? readPortField(flow, 'sourcePort') : absent)],
   ]),
+  [
+    'th sport or dport',
+    (flow) => {
+      const ports = (['sourcePort', 'port'] as const).map((end) => readPortField(flow, end) as KnownReading);
+      return hasPorts(flow, 'th') ? test((constant) => someOf(ports, (port) => holdsReading(constant, port))) : absent;
+    },
+  ],
+  ['owner', (flow) => test(() => isOfProgram(flow, 'owner'))],
+  ['recent', () => test(() => circumstance('memory', 'memory'))],
+  ['physdev-is-in', (flow) => test(() => cameByBridge(flow))],
+  ['physdev-is-bridged', (flow) => test(() => isBridged(flow))],
+  ['physdev-in', (flow) => test((port) => isOfPort(flow, port, cameByBridge(flow)))],
+  ['physdev-out', (flow) => test((port) => isOfPort(flow, port, isBridged(flow)))],
+  ['ipvs', ({ server }) => test(() => server !== undefined)],
+  ['ipvs vaddr', ({ server }) => (server ? known(server.address) : absent)],
+  ['ipvs vproto', ({ server }) => (server ? known(server.protocol.toLowerCase()) : absent)],
+  ['ipvs vport', ({ server }) => (server ? known(server.port) : absent)],
 ]);
 
 function readOf(name: string): FieldReader {
+  const own = knownFields.get(name);
+  if (own) return own;
   const [, flags = '', asked] = /^fib (.+) (type|oif|oifname|check)$/.exec(name) ?? [];
-  if (asked !== undefined) return fibField(flags.split(' . '), asked);
-  return knownFields.get(name) ?? (() => unsaidField(name));
+  return asked === undefined ? () => unsaidField(name) : fibField(flags.split(' . '), asked);
 }
 
 function fibField(flags: readonly string[], asked: string): FieldReader {
@@ -100,30 +120,63 @@ function fibField(flags: readonly string[], asked: string): FieldReader {
       });
     };
   }
+  const isBack = flags.includes('saddr');
   return (flow) =>
     test((constant) => {
-      const isBack = flags.includes('saddr');
-      const links = isBack
-        ? linksBack(flow, flags.includes('mark'))
-        : flow.routing.find({ to: flow.destination, from: flow.source, mark: 0, input: loopbackInterface });
-      const found = linksOf(links);
-      if ('kind' in found) return found;
-      const at = flags.includes('iif') ? flow.input : flags.includes('oif') ? flow.output : undefined;
-      const isBound = flags.includes('iif') || flags.includes('oif');
-      const kept = isBound ? found.filter((link) => link === at) : found.slice(0, 1);
       const text = textOfConstant(constant);
-      // Without routes, assumes that the packet goes back as it came, unless the question names another interface.
-      const isUsual = isBack && (at === undefined || at === '' || kept.length > 0);
-      if (!flow.routing.isListed && isUsual && /^(?:missing|0|exists)$/.test(text)) return text === 'exists';
-      if (!flow.routing.isListed || (isBound && at === undefined && found.length > 0))
-        return lacks({ kind: 'route', address: isBack ? flow.source : flow.destination });
-      if (text === 'missing' || text === '0') return kept.length === 0;
-      return text === 'exists' || text === '1' ? kept.length > 0 : kept.includes(text);
+      const isThere = /^(?:exists|1)$/.test(text);
+      const isAsked = isThere || /^(?:missing|0)$/.test(text);
+      if (isAsked && isBack && !flags.includes('oif')) return negateIf(!isThere, passesReverse(flow, flags));
+      const { routing, destination: to, source: from } = flow;
+      const way = isBack
+        ? linksBack(flow, flags.includes('mark'))
+        : routing.find({ to, from, mark: 0, input: loopbackInterface });
+      const found = linksOf(way);
+      if ('kind' in found) return found;
+      const at = flags.includes('iif') ? flow.input : flow.output;
+      if (!routing.isListed || (isRestricted && at === undefined && found.length > 0))
+        return lacks({ kind: 'route', address: isBack ? from : to });
+      const kept = isRestricted ? found.filter((link) => link === at) : found.slice(0, 1);
+      return isAsked ? kept.length > 0 === isThere : kept.includes(text);
     });
 }
 
 function textOfConstant(value: Value): string {
-  return formatKey([value]).replaceAll('"', '');
+  return value.kind === 'word' ? value.text : formatKey([value]);
+}
+
+export function textOfKey(key: readonly Value[]): string {
+  return key.map(textOfConstant).join(' . ');
+}
+
+/** `NONE`: no bit at all, which no connection has. */
+function hasStatus(flow: Flow, text: string): Answer {
+  return text === 'none' ? false : hasState(flow, text);
+}
+
+function addressedTo({ destination, isOwn, family }: Flow): string {
+  if (isOwn) return 'host';
+  if (destination.text === '255.255.255.255') return 'broadcast';
+  const isMulticast =
+    family === 'ipv4' ? /^(22[4-9]|23\d)\./.test(destination.text) : destination.text.startsWith('ff');
+  return isMulticast ? 'multicast' : 'host';
+}
+
+/**
+ * Whether a packet came in by that port of a bridge, or leaves by it. Only one from a bridge has a port, and one to
+ * leave by only if the bridge carries it on (physdev_mt in xt_physdev.c, br_nf_pre_routing_finish).
+ */
+function isOfPort({ routing, input = '' }: Flow, pattern: Value, has: Answer): Answer {
+  if (has !== true) return has;
+  const ports = routing.portsOf(input);
+  const named = ports.filter((port) => holdsValue(pattern, port) === true).length;
+  const isOpen = ports.length === 0 || (named > 0 && named < ports.length);
+  return isOpen ? circumstance('content', 'a port of a bridge') : named > 0;
+}
+
+function isBridged(flow: Flow): Answer {
+  const came = cameByBridge(flow);
+  return came === true ? flow.output === flow.input : came;
 }
 
 function ofConnection(flow: Flow, read: (connection: NonNullable<Flow['connection']>) => FieldReading): FieldReading {
@@ -134,7 +187,7 @@ function ofConnection(flow: Flow, read: (connection: NonNullable<Flow['connectio
 /** An unknown interface is still known not to be certain ones. */
 function interfaceAt(flow: Flow, end: 'input' | 'output'): FieldReading {
   const name = flow[end];
-  return name === undefined ? test((constant) => isInterface(flow, end, textOfConstant(constant), '*')) : known(name);
+  return name === undefined ? test((constant) => isInterface(flow, end, textOfConstant(constant))) : known(name);
 }
 
 function ofProgram(flow: Flow): FieldReading {
@@ -144,7 +197,10 @@ function ofProgram(flow: Flow): FieldReading {
 function icmpType(flow: Flow, of: Flow['family']): FieldReading {
   const { protocol, family } = flow;
   if (protocol !== 'icmp' || family !== of) return absent;
-  return test((constant) => isEchoMessage(textOfConstant(constant), flow) ?? unreadValue(textOfConstant(constant)));
+  return test((constant) => {
+    const text = textOfConstant(constant);
+    return text === 'any' || (isEchoMessage(text, flow) ?? unreadValue(text));
+  });
 }
 
 /** Tables of family inet see packets of both families. */
@@ -167,11 +223,9 @@ function hasPorts({ protocol }: Flow, header: string): boolean {
 function readPortField(flow: Flow, of: 'port' | 'sourcePort'): FieldReading {
   const port = flow[of];
   if (port !== undefined) return known(port);
-  const among = (first: number, last: number): Answer =>
-    of === 'port' ? isPortIn(flow, { first, last }) : isSourcePortIn(flow, first, last);
   return test((constant) => {
-    if (constant.kind === 'number') return among(constant.value, constant.value);
-    return constant.kind === 'numbers' ? among(constant.first, constant.last) : unreadValue(textOfConstant(constant));
+    if (constant.kind === 'number') return isChosenPortIn({ first: constant.value, last: constant.value });
+    return constant.kind === 'numbers' ? isChosenPortIn(constant) : unreadValue(textOfConstant(constant));
   });
 }
 
@@ -200,7 +254,7 @@ function readPacketField(flow: Flow, { name, mask }: Field): FieldReading {
 
 /** Unknown if their types differ: kpc then misread the constant. */
 function holdsValue(constant: Value, value: FieldValue): Answer {
-  const unread = (): Answer => unreadValue(formatKey([constant]));
+  const unread = (): Answer => unreadValue(textOfConstant(constant));
   switch (constant.kind) {
     case 'number':
       return typeof value === 'number' ? value === constant.value : unread();

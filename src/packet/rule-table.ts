@@ -1,0 +1,112 @@
+// A table of either tool, ready for packets: its chains with the jumps that no listing shows.
+import type { RuleTerm } from '../kernel/iptables/rule-terms.ts';
+import type { Element, Expression } from '../kernel/nftables/table.ts';
+import type { Origin } from '../kernel/place.ts';
+import { recallFact, type Flow } from './flow.ts';
+import type { SupposedJump } from './knowledge.ts';
+import { allOf, lacks, type Answer } from './reason.ts';
+import { unshownPosition, type HookedChain, type RuleTable } from './run-chain.ts';
+import { meets, runRule, type Indexes, type Sets } from './run-rule.ts';
+import type { Action, RuleStep } from './step.ts';
+
+interface ChainOf<Rule> {
+  readonly name: string;
+  readonly rules: readonly Rule[];
+  readonly origin?: Origin | undefined;
+}
+
+/** What a rule asks and does. */
+export interface Terms {
+  readonly expressions: readonly (Expression | RuleTerm)[];
+  /** What steps say that it does; undefined if each expression says it. */
+  readonly action?: Action | undefined;
+}
+
+interface TableParts<Rule extends RuleStep['rule'], Chain extends ChainOf<Rule>> {
+  readonly tool: RuleStep['tool'];
+  readonly name: string;
+  readonly chains: ReadonlyMap<string, Chain>;
+  readonly bases: readonly HookedChain[];
+  readonly sets: Sets;
+  /** Jumps, already in the chains, and chains that no listing shows. */
+  readonly jumps: readonly SupposedJump[];
+  readonly unshown: ReadonlyMap<string, Chain>;
+  /** The positions of rules that may match. */
+  readonly candidates: (flow: Flow, chain: Chain) => Iterable<number>;
+  /** Undefined if the rule does not change packets. */
+  readonly termsOf: (rule: Rule) => Terms | undefined;
+}
+
+/** Puts jumps that no listing shows before all other rules, or after them if they are marked so. */
+export function withJumps<Rule extends RuleStep['rule'], Chain extends ChainOf<Rule>>(
+  chains: Map<string, Chain>,
+  jumps: readonly (SupposedJump & { readonly rule: Rule })[],
+): ReadonlyMap<string, Chain> {
+  for (const { from: name, rule, ...jump } of jumps) {
+    const made = 'chain' in jump ? { ...jump.chain, rules: [] } : { name, rules: [] };
+    const chain = chains.get(name) ?? (made as ChainOf<Rule> as Chain);
+    const isLast = 'isLast' in rule && rule.isLast;
+    chains.set(name, { ...chain, rules: isLast ? [...chain.rules, rule] : [rule, ...chain.rules] });
+  }
+  return chains;
+}
+
+export function tableOf<Rule extends RuleStep['rule'], Chain extends ChainOf<Rule>>({
+  sets,
+  jumps,
+  unshown,
+  candidates,
+  termsOf,
+  ...shown
+}: TableParts<Rule, Chain>): RuleTable {
+  const { tool, name, chains } = shown;
+  const jumpsOf = new Map(jumps.map((jump) => [jump.rule as unknown, jump]));
+  const jumpsTo = new Set(jumps.map(({ to }) => to));
+  const indexes: Indexes = new Map();
+  /** Whether a supposed jump exists. A doubtful jump to a chain without effect makes no difference. */
+  const hasJump = (flow: Flow, { from, to }: SupposedJump): Answer => {
+    const isIdle = unshown.get(to)?.rules.every((rule) => {
+      const asked = termsOf(rule)?.expressions ?? [];
+      return allOf(asked, (each) => meets({ flow, table: shown, sets, indexes }, each)) === false;
+    });
+    return isIdle !== true && recallFact(flow, lacks({ kind: 'jump', tool, from, to }, `jump ${tool} ${from} ${to}`));
+  };
+  const table: RuleTable = {
+    ...shown,
+    // A supposed jump decides about its chain.
+    supposed: new Set([...unshown.keys()].filter((to) => !jumpsTo.has(to))),
+    runRules: (flow, chainName) => {
+      const chain = chains.get(chainName) as Chain;
+      for (const at of candidates(flow, chain)) {
+        const rule = chain.rules[at] as Rule;
+        const terms = termsOf(rule);
+        if (!terms) continue;
+        const jump = jumpsOf.get(rule);
+        const isUnshown = jump !== undefined || unshown.has(chain.name);
+        const { expressions, action: own } = terms;
+        const stepOf = (action: Action, element?: Element) =>
+          ({
+            kind: 'rule',
+            hook: flow.hook,
+            tool,
+            table: name,
+            chain: chain.name,
+            position: isUnshown ? unshownPosition : at + 1 - unshownBefore(chain.rules, at),
+            rule,
+            element,
+            origin: element?.origin ?? rule.origin ?? chain.origin,
+            action: own ?? action,
+          }) as RuleStep;
+        const isThere = () => !jump || hasJump(flow, jump);
+        const run = { flow, table, sets, indexes, stepOf, isThere, pending: [], last: { kind: 'continue' } as const };
+        const decision = runRule(run, expressions);
+        if (decision) return decision;
+      }
+      return undefined;
+    },
+  };
+  /** How many earlier rules are in no listing. */
+  const unshownBefore = (rules: readonly Rule[], at: number): number =>
+    jumpsOf.size === 0 ? 0 : rules.slice(0, at).filter((rule) => jumpsOf.has(rule)).length;
+  return table;
+}
