@@ -40,16 +40,23 @@ export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said
     findings: () => findings,
     files,
     suite: 'kpc lint',
-    cases: (own) => (own.length > 0 ? casesOf(own) : [{ name: 'no problems', place: undefined, failure: undefined }]),
+    cases: (own) => {
+      if (own.length > 0) return casesOf(own);
+      const name = report.hasRun && report.services === 0 ? noServices : 'no problems';
+      return [{ name, place: undefined, failure: undefined }];
+    },
   };
 }
+
+const noServices = 'no Service to look at';
 
 function countOfSeverity(findings: readonly SaidFinding[], severity: Severity): number {
   return findings.filter((each) => each.severity === severity).length;
 }
 
 /** "3 errors, 1 warning in 2 files; 1 ignored; 5 nodes, iptables mode". */
-function summarizeLint({ findings, ignored, files, nodes, unserved, mode, namesMode, hasRun }: LintReport): string {
+function summarizeLint(report: LintReport): string {
+  const { findings, ignored, files, nodes, services, unserved, mode, namesMode, hasRun } = report;
   const counts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
     const number = countOfSeverity(findings, severity);
     return number === 0 ? [] : [count(number, severity)];
@@ -64,19 +71,21 @@ function summarizeLint({ findings, ignored, files, nodes, unserved, mode, namesM
   if (!hasRun)
     return `${found}${accepted}; the rules of kpc lint run once the errors are fixed (or with --skip-invalid)`;
   const how = `${modeFacts[mode].title}${namesMode ? '' : ` ${unnamedMode}`}`;
-  const open = unserved === 0 ? '' : `; endpoints of ${count(unserved, 'Service')} not given`;
+  const none = services === 0 ? `; ${noServices}` : '';
+  const open = unserved === 0 ? none : `; endpoints of ${count(unserved, 'Service')} not given`;
   return `${found}${accepted}${open}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
 }
 
 /** What `--output json` prints beside the findings. */
 export function lintJson(report: LintReport): Shaped<typeof linted> {
-  const { findings, ignored, files, unserved, nodes, hasRun } = report;
+  const { findings, ignored, files, services, unserved, nodes, hasRun } = report;
   return {
     errors: countOfSeverity(findings, 'error'),
     warnings: countOfSeverity(findings, 'warning'),
     notes: countOfSeverity(findings, 'note'),
     ignored: ignored.length,
     files: files.length,
+    services,
     unserved,
     nodes,
     hasRun,

@@ -86,7 +86,14 @@ describe('an input with a NetworkPolicy alone', () => {
     expect(JSON.parse(stdout)).toMatchObject({ result: { services: [] } });
   });
 
-  test('has no problem', async () => {
-    expect((await run('lint policy.yaml')).status).toBe(0);
+  test('has no problem, and no Service that kpc lint looked at', async () => {
+    const looked = async (file: string) => {
+      const { status, stdout } = await run(`lint ${file} --output json`);
+      return { status, result: JSON.parse(stdout) as unknown };
+    };
+    expect(await looked('policy.yaml')).toMatchObject({ status: 0, result: { result: { services: 0, warnings: 0 } } });
+    expect(await looked('unknown.yaml')).toMatchObject({ result: { result: { services: 1, unserved: 1 } } });
+    const [policy, headless] = [await run('lint policy.yaml'), await run('lint headless.yaml')];
+    expect(policy.stdout.split(';').length).toBe(headless.stdout.split(';').length + 1);
   });
 });

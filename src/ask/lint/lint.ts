@@ -69,6 +69,8 @@ export interface LintOutcome {
   readonly mode: ProxyMode;
   /** Whether flags or the input name the mode. */
   readonly namesMode: boolean;
+  /** How many Services were looked at; the input may hold other objects alone. */
+  readonly services: number;
   /** How many Services have no endpoints in the input, so that nothing of these was looked at. */
   readonly unserved: number;
   /** How many Nodes the input has. */
@@ -105,6 +107,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     hasRun: input !== undefined,
     mode: loaded.settings.mode,
     namesMode: namesMode(loaded),
+    services: input?.services.length ?? 0,
     unserved: input?.services.filter(({ ports, isGiven }) => ports.length > 0 && !isGiven).length ?? 0,
     nodes: input?.nodes.length ?? 0,
     snapshots: input?.snapshots ?? (() => []),

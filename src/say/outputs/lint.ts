@@ -7,6 +7,7 @@ const counts = {
   notes: wholeNumber(0),
   ignored: about('findings that flags, kpc.yaml or annotations accept', wholeNumber(0)),
   files: about('that were read', wholeNumber(0)),
+  services: about('that were looked at', wholeNumber(0)),
   unserved: about('Services whose endpoints the input does not give: nothing of these was looked at', wholeNumber(0)),
   nodes: about('Nodes of the input', wholeNumber(0)),
 };
