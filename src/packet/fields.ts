@@ -91,7 +91,7 @@ const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReade
   ],
   ['owner', (flow) => test(() => isOfProgram(flow, 'owner'))],
   ['recent', () => test(() => circumstance('memory', 'memory'))],
-  ['physdev-is-in', (flow) => test(() => cameByBridge(flow))],
+  ['physdev-is-in', (flow) => test(() => isOfBridge(flow))],
   ['physdev-is-bridged', (flow) => test(() => isBridged(flow))],
   ['physdev-in', (flow) => test((port) => isOfPort(flow, port, cameByBridge(flow)))],
   ['physdev-out', (flow) => test((port) => isOfPort(flow, port, isBridged(flow)))],
@@ -172,6 +172,12 @@ function isOfPort({ routing, input = '' }: Flow, pattern: Value, has: Answer): A
   const named = ports.filter((port) => holdsValue(pattern, port) === true).length;
   const isOpen = ports.length === 0 || (named > 0 && named < ports.length);
   return isOpen ? circumstance('content', 'a port of a bridge') : named > 0;
+}
+
+/** Most packets that rules see are routed. */
+function isOfBridge(flow: Flow): Answer {
+  const came = cameByBridge(flow);
+  return typeof came === 'boolean' ? came : { ...came, likely: false };
 }
 
 function isBridged(flow: Flow): Answer {

@@ -193,6 +193,17 @@ describe("other programs' rules", () => {
     });
   });
 
+  test('a packet that came in by a bridge is told by -m physdev, alone or with other options', () => {
+    const sysctls = new Map([['net.bridge.bridge-nf-call-iptables', '1']]);
+    const links: readonly Link[] = [{ name: 'cni0', kind: 'bridge', addresses: [] }];
+    for (const match of ['! --physdev-is-in', '! --physdev-is-in ! --physdev-is-bridged']) {
+      const rule = filter(`-m physdev ${match} -j DROP`);
+      const verdictBy = (name: string) => ask({ ...rule, sysctls, links }, { enters: { interface: name } }).verdict;
+      expect([match, verdictBy('cni0'), verdictBy('eth0')]).toEqual([match, 'forwarded', 'unknown']);
+      expect(ask(rule).verdict).toBe('dropped');
+    }
+  });
+
   test('what the node sends to itself has a way back', () => {
     const text = (rule: string): string =>
       `table ip t {\n chain c {\n type filter hook prerouting priority -300; policy accept;\n ${rule}\n }\n}\n`;

@@ -106,8 +106,7 @@ function conditionsOfArg(arg: RuleArg, family: Family): Condition | readonly Con
     case 'match-set':
       return matching(arg.directions, { set: arg.set }, arg.negated);
     case 'physdev-is-in':
-      // Assumes a routed packet: kube-proxy uses this match only between two rules with the same target.
-      return arg.negated ? [] : never;
+      return among('physdev-is-in', wordsOf(''), arg.negated);
     case 'virtual-server': {
       const { address, protocol, port } = arg;
       const key = [{ kind: 'address', address }, ...wordsOf(protocol), { kind: 'number', value: port }] as const;
