@@ -94,8 +94,8 @@ const nothing = { hasIdle: false, scaledDown: [], pending: [], unplaced: [] } as
  * wins: a workload with a Pod that has a status gets no more, and an object controlled by another in the input is not counted.
  */
 export function assumePods(assumption: Assumption): AssumedPods {
-  const pods = nameAll(assumption.pods);
-  const workloads = nameAll(assumption.workloads);
+  const pods = nameAll(assumption.pods).filter(({ object }) => object.status !== undefined || !isOfHook(object));
+  const workloads = nameAll(assumption.workloads).filter(({ object }) => !(object.kind === 'Job' && isOfHook(object)));
   const real = pods.filter(({ object }) => object.status !== undefined);
   const nodes = assumption.nodes.map(({ object }) => object).toSorted((a, b) => compareText(seatName(a), seatName(b)));
   const uncontrolled = findUncontrolled(workloads, pods);
@@ -126,6 +126,11 @@ export function assumePods(assumption: Assumption): AssumedPods {
     unplaced: areGiven ? [] : unplaced.map(({ key }) => key),
     diagnostics: describeLacks(placed, assumption),
   };
+}
+
+/** Whether helm runs it for a while, beside an installation or a test, though "helm template" prints it with what stays. */
+function isOfHook({ metadata }: Pod | Workload): boolean {
+  return Object.hasOwn(metadata.annotations, 'helm.sh/hook');
 }
 
 export function ownerKey(namespace: string, { kind, name }: Owner): string {

@@ -318,6 +318,22 @@ describe('which Pods are assumed', () => {
     expect(pods['Pod default/pinned']?.[0]).toMatch(/ worker-2$/);
   });
 
+  test('what helm runs beside a release has none, but for what goes on', async () => {
+    const hooked = <T extends { readonly metadata: object }>(object: T) => ({
+      ...object,
+      metadata: { ...object.metadata, annotations: { 'helm.sh/hook': 'test' } },
+    });
+    const bare = { ...pod('bare', ''), status: undefined as never };
+    expect(await counts(service('web'), bare, workload('Job', 'web'))).toEqual({
+      'Job default/web': 1,
+      'Pod default/bare': 1,
+    });
+    expect(await counts(service('web'), hooked(bare), hooked(workload('Job', 'web')))).toEqual({});
+    expect(await counts(service('web'), hooked(workload('Deployment', 'web')))).toEqual({
+      'Deployment default/web': 1,
+    });
+  });
+
   test('what another object of the input controls does not count beside it', async () => {
     const labels = { app: 'web', 'pod-template-hash': '5d8' };
     const objects = [
