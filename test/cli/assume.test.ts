@@ -95,7 +95,7 @@ describe.concurrent('manifests from git', () => {
     const refused = await runKpc(command, { cwd });
     expect(refused).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('add --assume, for what manifests from git lack;'),
+      stderr: expect.stringContaining('add --assume, for what manifests from git lack'),
     });
     expect(await runKpc([...command, '--assume'], { cwd })).toMatchObject({ status: 0 });
     expect(await runKpc(['diff', 'out', git], { cwd })).toMatchObject({ status: 0, stdout: 'No difference.\n' });

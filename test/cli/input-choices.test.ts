@@ -205,7 +205,7 @@ describe.concurrent('a result without a Service', () => {
     expect(run.stderr).toContain(
       'error: nothing is programmed for any of the 6 Services ' +
         '(default/a, default/b have no cluster IP): the result would remove all Services from a node [nothing-programmed]\n' +
-        '  help: add --assume, for what manifests from git lack; ',
+        '  help: add --assume, for what manifests from git lack, ',
     );
     const asked = await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty']);
     expect(asked).toMatchObject({ status: 0, stdout: '' });
