@@ -11,7 +11,7 @@ import {
   type ReportLine,
 } from './diff-report.ts';
 import { describeGaps } from '../ask/diff/not-compared.ts';
-import type { ServicePortDiff, SideDiff } from '../ask/diff/diff-sides.ts';
+import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { listFacts, type WriteValue } from '../ask/diff/port-facts.ts';
 import { serviceReasonWords } from './service-reasons.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
@@ -32,26 +32,32 @@ export interface Review {
   readonly trace: TraceWords;
 }
 
-/** The review of a change: each Service in two lines, then what happens to packets; no rules. */
+/** The review of a change: each Service in two lines, then what happens to packets; no rules of Services. */
 export function reportReview(review: Review, limits: ReportLimits): readonly ReportBlock[] {
-  const { diff } = review;
-  // What belongs to no Service is all there is to say if no Service differs.
-  if (diff.servicePorts.length === 0) return reportDiff(diff, limits);
-  const { services, hidden, hasAssumed } = listServices(review, limits);
+  const { diff, trace } = review;
+  if (areSidesSame(diff)) return reportDiff(diff, limits);
   const summary = summarizeDiff(diff);
+  // What belongs to no Service is told where no Service says why packets are treated differently.
+  const isOfServices = diff.servicePorts.length > 0;
+  const others = reportDiff({ ...diff, servicePorts: [], ...(isOfServices ? { base: [] } : {}) }, limits).slice(0, -1);
   return [
-    [
-      reportLine('title', 'Services'),
-      ...services.flatMap(({ change, name, texts }) => {
-        const [first, second] = halve(texts);
-        return [reportLine(change, `${name}  ${first}`), ...(second === '' ? [] : [reportLine('reason', second)])];
-      }),
-      ...(hidden > 0 ? [reportLine('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
-      ...(hasAssumed ? [reportLine('reason', assumedNote)] : []),
-    ],
+    ...(isOfServices ? [serviceLines(review, limits)] : others),
     packetLines(review, limits),
-    ...reportDiff({ ...diff, servicePorts: [], base: [] }, limits).slice(0, -1),
-    [reportLine('summary', review.trace === 'no-command' ? summary : `${summary} --rules shows the rules.`)],
+    ...(isOfServices ? others : []),
+    [reportLine('summary', trace === 'no-command' ? summary : `${summary} --rules shows the rules.`)],
+  ];
+}
+
+function serviceLines(review: Review, limits: ReportLimits): ReportBlock {
+  const { services, hidden, hasAssumed } = listServices(review, limits);
+  return [
+    reportLine('title', 'Services'),
+    ...services.flatMap(({ change, name, texts }) => {
+      const [first, second] = halve(texts);
+      return [reportLine(change, `${name}  ${first}`), ...(second === '' ? [] : [reportLine('reason', second)])];
+    }),
+    ...(hidden > 0 ? [reportLine('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
+    ...(hasAssumed ? [reportLine('reason', assumedNote)] : []),
   ];
 }
 
@@ -253,7 +259,7 @@ export interface PacketReview {
 
 /** The packets that were not compared, and how they are. */
 function uncomparedPackets({ packets, diff, from, to }: Review): readonly string[] {
-  if (diff.servicePorts.length === 0) return [];
+  if (areSidesSame(diff)) return [];
   if (!packets) return ['packets, as there are many Services: "kpc equivalence" compares them'];
   return [
     ...(from.nodeName === '' && to.nodeName === '' ? ['pods of the node, as no node is named'] : []),

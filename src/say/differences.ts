@@ -20,20 +20,19 @@ import { casesOf } from './formats/answer.ts';
 import type { TestCase } from './formats/junit.ts';
 import type { SaidFinding } from './words/said.ts';
 
-/** The most Service ports to trace packets to: each may be reached in many ways. */
-const mostAsked = 400;
+/** Of how many Service ports those that are the same are asked too. */
+const mostWhole = 400;
+
+/** How many destinations that are not alike to ask: each may be reached in many ways. */
+const mostAsked = 3000;
 
 /**
- * The review of a change, with what happens to packets: of a large cluster, to those Service ports that differ, if nothing else does. Loads
- * large modules, which other diffs do not need.
+ * The review of a change, with what happens to packets: of a large cluster, to the Service ports that differ, or to all if anything differs that
+ * belongs to none, as it may concern each. Loads large modules, which other diffs do not need.
  */
 export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: Tracing): Promise<Review> {
   const { servicePorts, base } = diff;
-  const ports = [from, to].map(({ cluster }) => cluster?.servicePorts.length ?? 0);
-  const isLarge = Math.max(...ports) > mostAsked;
-  if (servicePorts.length === 0 || (isLarge && (servicePorts.length > mostAsked || base.length > 0))) {
-    return { from, to, diff, packets: undefined, trace };
-  }
+  if (servicePorts.length + base.length === 0) return { from, to, diff, packets: undefined, trace };
   const { severities } = await import('../ask/equivalence/effects.ts');
   const { effectsByService } = await import('../ask/equivalence/findings.ts');
   const { packetsTo, packetsToPlaced } = await import('../ask/equivalence/representatives.ts');
@@ -43,11 +42,13 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   const changed = [from, to].flatMap(({ cluster }) =>
     (cluster?.servicePorts ?? []).filter(({ label }) => labels.has(label)),
   );
-  const options = { only: isLarge ? packetsTo(changed) : undefined };
+  const isWhole = base.length > 0 || [from, to].every(({ ports }) => ports.length <= mostWhole);
+  const options = { only: isWhole ? undefined : packetsTo(changed), most: mostAsked };
   const packets = effectsByService(...onOneNode(bareScene(from), bareScene(to)), options);
+  if (!packets) return { from, to, diff, packets, trace };
   const only = packetsToPlaced(changed);
-  const others = (only ? pairsElsewhere(from, to) : []).map(([old, fresh]) =>
-    effectsByService(...onOneNode(bareScene(old), bareScene(fresh)), { only }),
+  const others = (only ? pairsElsewhere(from, to) : []).flatMap(
+    ([old, fresh]) => effectsByService(...onOneNode(bareScene(old), bareScene(fresh)), { only }) ?? [],
   );
   return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
 }
@@ -131,7 +132,7 @@ const mostEffects = 6;
  */
 export function formatReviewMarkdown(review: Review, limits: ReportLimits): string {
   const whole = reportDiff(review.diff, limits);
-  if (review.diff.servicePorts.length === 0) return formatMarkdown(whole);
+  if (areSidesSame(review.diff)) return formatMarkdown(whole);
   const kernel = whole.flatMap((block) => kernelLines(block));
   const { title, note, effects, gaps } = listEffects(review);
   const shown = effects.length > mostEffects + 1 ? effects.slice(0, mostEffects) : effects;
@@ -140,7 +141,7 @@ export function formatReviewMarkdown(review: Review, limits: ReportLimits): stri
   const traces = [...shown, ...folded].map(({ trace }) => trace);
   return [
     `**${escapeMarkdown(summarizeDiff(review.diff))}**\n`,
-    `### Services\n\n${listItems(serviceItems(review, limits))}`,
+    ...(review.diff.servicePorts.length === 0 ? [] : [`### Services\n\n${listItems(serviceItems(review, limits))}`]),
     `### ${escapeMarkdown(title)}\n\n${listItems([...asItem(note), ...shown.map(effectItem), ...gaps.map(escapeMarkdown)])}`,
     ...(folded.length === 0
       ? []

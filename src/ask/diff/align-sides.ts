@@ -1,6 +1,7 @@
 import { groupBy } from '../../cluster/grouping.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
-import { diffStates, type KernelDelta, type KernelState } from '../../kernel/state.ts';
+import { diffStates, emptyState, type KernelDelta, type KernelState } from '../../kernel/state.ts';
+import { isLoopback } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { Rule, Tables } from '../../kernel/iptables/iptables.ts';
 import { changedChain } from '../../kernel/iptables/iptables-delta.ts';
@@ -8,8 +9,8 @@ import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import { modeFacts, programs, proxyModes } from '../../kube-proxy/modes.ts';
 import { subtract, type KernelChange } from '../changes/kernel-change.ts';
-import { settingChange } from '../changes/list-changes.ts';
-import { labelInComment } from '../../kube-proxy/owners.ts';
+import { listKernelChanges, settingChange } from '../changes/list-changes.ts';
+import { findOwners, labelInComment } from '../../kube-proxy/owners.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { StatePair } from './foreign-items.ts';
 import type { ComparisonGap } from './not-compared.ts';
@@ -98,6 +99,26 @@ export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChang
     const [old, wanted] = [before.get(name) ?? '', after.get(name) ?? ''];
     return old === wanted ? [] : [settingChange(name, old, wanted)];
   });
+}
+
+/** The addresses that one side's node alone has: what answers there shows in no rule of iptables mode. Not compared if a side shows none. */
+export function diffNodeAddresses(
+  from: Snapshot,
+  to: Snapshot,
+): { readonly changes: readonly KernelChange[]; readonly gaps: readonly ComparisonGap[] } {
+  const known = [from, to].filter((side) => side.kind !== 'dump' && knowsAddresses(side));
+  if (known.length < 2) {
+    const isGap = known.length > 0 && from.kind !== 'dump' && to.kind !== 'dump';
+    return { changes: [], gaps: isGap ? [{ part: 'nodeAddresses', family: undefined, held: false }] : [] };
+  }
+  const nobody = findOwners([]);
+  const delta = diffStates({ ...emptyState, links: from.links }, { ...emptyState, links: to.links });
+  return { changes: listKernelChanges(delta, { from: nobody, to: nobody }), gaps: [] };
+}
+
+/** Every node has loopback addresses, and others. */
+function knowsAddresses({ links }: Snapshot): boolean {
+  return links.some(({ addresses }) => addresses.some(({ address }) => !isLoopback(address)));
 }
 
 /** The settings that kpc-apply uses on the node, by name: no state shows them. */

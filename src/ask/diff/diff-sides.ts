@@ -5,7 +5,7 @@ import { isForeignDoubt } from '../../dumps/dump.ts';
 import { diffStates, type KernelState } from '../../kernel/state.ts';
 import { findLeftChains, leftChainTitles } from '../../kube-proxy/left-behind.ts';
 import { modeOfState } from '../../kube-proxy/evidence.ts';
-import { alignSides, diffAligned, diffSettings, dropUnusedFamily } from './align-sides.ts';
+import { alignSides, diffAligned, diffNodeAddresses, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './foreign-items.ts';
 import { extentOf, findGaps, type Extent, type ComparisonGap } from './not-compared.ts';
 import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';
@@ -93,7 +93,9 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   const isExplained = ({ owner }: KernelChange): boolean => !changed && owner !== undefined && labels.has(owner);
   const doubtful = listPair(unshown);
   const reported = groupBy([...kept.changes, ...doubtful.filter(isExplained)], ({ owner = '' }) => owner);
-  const gaps = [...findGaps({ from, to, whole, unshownSysctls, changes: changed }), ...kept.gaps].filter(
+  const ofNodeAddresses = diffNodeAddresses(from, to);
+  const found = findGaps({ from, to, whole, unshownSysctls, changes: changed });
+  const gaps = [...found, ...kept.gaps, ...ofNodeAddresses.gaps].filter(
     ({ doubt }) => options.foreign || !doubt || !isForeignDoubt(doubt),
   );
   const extent = extentOf(gaps, own, from, to);
@@ -101,7 +103,7 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   return {
     servicePorts: listServicePorts(reported, reasons, from, to, read),
     // Changes that belong to no Service port.
-    base: [...(reported.get('') ?? []), ...diffSettings(from, to)],
+    base: [...(reported.get('') ?? []), ...ofNodeAddresses.changes, ...diffSettings(from, to)],
     foreign: options.foreign ? listPair(foreign()) : [],
     dead: changes.filter((change) => leftOf(change) === 'dead'),
     live: changes.filter((change) => leftOf(change) === 'live'),

@@ -38,11 +38,12 @@ const partNames = {
   sysctls: 'sysctls',
   ipvsTimeouts: 'IPVS timeouts',
   base: 'rules and sets that belong to no Service',
+  nodeAddresses: "the node's addresses",
   rest: 'the rest',
   objects: 'objects with errors, which are left out',
   services: 'Services without a cluster IP, which kpc skips on both sides',
 } as const satisfies Readonly<
-  Record<Exclude<ObjectKind, 'modules'> | 'base' | 'rest' | 'objects' | 'services', string>
+  Record<Exclude<ObjectKind, 'modules'> | 'base' | 'nodeAddresses' | 'rest' | 'objects' | 'services', string>
 >;
 
 type GapPart = keyof typeof partNames;

@@ -33,13 +33,18 @@ export interface Difference {
   readonly isOfConnection: boolean;
 }
 
-export interface ClassCounts {
+interface ClassCounts {
   /** One packet was sent for each class. */
   readonly classes: number;
   /** Classes without an answer on either side. */
   readonly unknown: number;
   /** Sentences on why, and what would settle it, without repetition. */
   readonly reasons: ReadonlySet<string>;
+}
+
+/** The counts; or that no packet was sent, as there are too many destinations. */
+interface ScenesCompared extends ClassCounts {
+  readonly isTooMuch: boolean;
 }
 
 /** A destination, and its turn if each destination is asked separately. */
@@ -61,6 +66,8 @@ export interface ComparisonOptions {
   readonly only?: Only | undefined;
   /** Whether to ask each destination separately, even if others are equivalent. */
   readonly isSingle?: boolean;
+  /** How many destinations that are not equivalent to ask at most: if there are more, none is. */
+  readonly most?: number;
 }
 
 /**
@@ -72,8 +79,8 @@ export function compareScenes(
   from: Scene,
   to: Scene,
   found: OnDifference,
-  { only, isSingle = false }: ComparisonOptions = {},
-): ClassCounts {
+  { only, isSingle = false, most = Infinity }: ComparisonOptions = {},
+): ScenesCompared {
   const asked = new Questions([wholeState(from.side), wholeState(to.side)]);
   const nodes = knownOwnAddresses([from, to]);
   const clients = new Clients([from, to], asked, nodes);
@@ -90,11 +97,13 @@ export function compareScenes(
     for (const difference of answer.differences) found(difference, alike, target.turn);
     return isOfAll;
   };
-  for (const group of groupTargets(destinationsOf(asked, nodes, only), likeness)) {
+  const groups = groupTargets(destinationsOf(asked, nodes, only), likeness);
+  const isTooMuch = groups.length > most;
+  for (const group of isTooMuch ? none : groups) {
     // If the result is uncertain, each destination may have its own reasons.
     if (!ask(group.first, group)) for (const each of group.others) ask(each);
   }
-  return counts;
+  return { ...counts, isTooMuch };
 }
 
 /** A destination, and the addresses that its packets involve. */
@@ -125,7 +134,7 @@ function likesOf({ first, others }: Group): readonly Like[] {
 function groupTargets(
   destinations: Iterable<readonly [Address, ReadonlySet<ProtocolPort>]>,
   likeness: Likeness | undefined,
-): Iterable<Group> {
+): readonly Group[] {
   const groups = new Map<string, Group>();
   let turn = 0;
   for (const [address, keys] of destinations) {
@@ -138,7 +147,7 @@ function groupTargets(
       else groups.set(shape, { first: member, others: [] });
     }
   }
-  return groups.values();
+  return [...groups.values()];
 }
 
 /** The result of all packets to one destination. */

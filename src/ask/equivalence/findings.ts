@@ -1,5 +1,6 @@
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Scene } from '../trace/scene.ts';
 import { causeIds, causes, type DifferenceCause, type CauseId } from './causes.ts';
@@ -149,8 +150,8 @@ export interface ServiceEffects {
   readonly unknown: number;
 }
 
-/** Sends one packet of each class to both sides, and returns the differences by Service. */
-export function effectsByService(from: Scene, to: Scene, options?: ComparisonOptions): ServiceEffects {
+/** Sends one packet of each class to both sides, and returns the differences by Service; undefined if there are too many destinations. */
+export function effectsByService(from: Scene, to: Scene, options?: ComparisonOptions): ServiceEffects | undefined {
   const { explain, find } = explainer(from, to);
   const ofServices = new Map<string, Map<string, Effect>>();
   let touchesHairpins = false;
@@ -168,7 +169,8 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
       gathered.push({ turn: like.turn, ports: find(packet).ports, effect: { ...effect, example } });
     }
   };
-  const { unknown } = compareScenes(from, to, collect, options);
+  const { unknown, isTooMuch } = compareScenes(from, to, collect, options);
+  if (isTooMuch) return undefined;
   // The first of those that end alike is the example.
   for (const { ports, effect } of gathered.sort((a, b) => a.turn - b.turn)) {
     for (const service of ports.length === 0 ? [''] : new Set(ports.map(serviceName))) {
@@ -178,7 +180,9 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
     }
   }
   const effects = new Map<string, ServiceEffects['effects'][number]>();
-  for (const [service, known] of [...ofServices].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+  // What is of no Service comes last.
+  const orderOf = (service: string) => (service === '' ? 1 : 0);
+  for (const [service, known] of [...ofServices].toSorted(([a], [b]) => orderOf(a) - orderOf(b) || compareText(a, b))) {
     for (const effect of [...known.values()].sort(bySeverity)) {
       const key = JSON.stringify([effect.target, effect.senders, effect.from, effect.to, effect.choice]);
       const before = effects.get(key)?.services ?? [];
