@@ -319,11 +319,11 @@ describe('which Pods are assumed', () => {
   });
 
   test('what helm runs beside a release has none, but for what goes on', async () => {
-    const hooked = <T extends { readonly metadata: object }>(object: T) => ({
+    const hooked = (object: Manifest): Manifest => ({
       ...object,
-      metadata: { ...object.metadata, annotations: { 'helm.sh/hook': 'test' } },
+      metadata: { ...(object['metadata'] as object), annotations: { 'helm.sh/hook': 'test' } },
     });
-    const bare = { ...pod('bare', ''), status: undefined as never };
+    const bare: Manifest = { ...pod('bare', ''), status: undefined };
     expect(await counts(service('web'), bare, workload('Job', 'web'))).toEqual({
       'Job default/web': 1,
       'Pod default/bare': 1,
