@@ -164,12 +164,12 @@ function formatHead(content: BundleContent): string {
     families,
     serviceCidrs: writeServiceRanges(content),
     settings: omitDefaults(writeSettings(settings).settings, usualSettings),
-    assumed: assumedOf(content),
+    assumed: headAssumed(content),
   };
   return `${JSON.stringify(head, undefined, 2)}\n`;
 }
 
-function assumedOf({ assumed }: BundleContent): AssumedHead | undefined {
+function headAssumed({ assumed }: BundleContent): AssumedHead | undefined {
   if (!assumed) return undefined;
   const { node, mode, clusterCIDRs, families } = assumed;
   const head = {

@@ -55,7 +55,7 @@ export function iptablesOf(
     );
     const chains = withJumps(withBuiltIn(name, new Map([...shown, ...unshown])), jumps);
     const bases = basesOf(name, chains, lacksPolicy);
-    return [tableOf({ tool: 'iptables', name, chains, bases, sets, jumps, unshown, ...readRules(family) })];
+    return [tableOf({ tool: 'iptables', name, chains, bases, sets, jumps, unshown, ...readEachRule(family) })];
   });
 }
 
@@ -88,7 +88,7 @@ function basesOf(
 }
 
 /** Rules are read, and big chains hashed, when first reached. */
-function readRules(family: Family) {
+function readEachRule(family: Family) {
   const indexes = new Map<Chain, RuleIndex>();
   const read = new Map<Rule, Terms | undefined>();
   return {

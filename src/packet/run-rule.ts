@@ -25,14 +25,14 @@ export interface Sets {
 export type Indexes = Map<readonly Element[], Map<string, ReturnType<typeof hashElements>>>;
 
 /** A packet, and where its rules look things up. */
-interface Asking {
+interface RuleQuestion {
   readonly flow: Flow;
   readonly table: Pick<RuleTable, 'tool'>;
   readonly sets: Sets;
   readonly indexes: Indexes;
 }
 
-interface RuleRun extends Asking {
+interface RuleRun extends RuleQuestion {
   readonly table: RuleTable;
   readonly stepOf: (action: Action, element?: Element) => RuleStep;
   /** Whether the kernel has the rule, which no listing may show. */
@@ -105,7 +105,7 @@ function runExpression(run: RuleRun, expression: Expression | RuleTerm): Decisio
 }
 
 /** Whether a packet meets a condition; an action asks nothing. */
-export function meets(asking: Asking, asked: Expression | RuleTerm): Answer {
+export function meets(asking: RuleQuestion, asked: Expression | RuleTerm): Answer {
   const { flow } = asking;
   switch (asked.kind) {
     case 'match':
@@ -155,7 +155,7 @@ function unreadMap(among: Right): Action {
   return { kind: 'unknown', text: `vmap ${'set' in among ? `@${among.set}` : '{ … }'}` };
 }
 
-function matches(asking: Asking, { left: fields, operator, right: among }: Match): Answer {
+function matches(asking: RuleQuestion, { left: fields, operator, right: among }: Match): Answer {
   const readings = readPacketFields(asking.flow, fields);
   // A rule ends at a field that the packet lacks, even if it negates the match.
   if (!readings) return false;
@@ -174,7 +174,7 @@ function matches(asking: Asking, { left: fields, operator, right: among }: Match
   return first <= last && holdsReading({ kind: 'numbers', first, last }, reading);
 }
 
-function isAmong(asking: Asking, fields: Selector, readings: readonly KnownReading[], among: Right): Answer {
+function isAmong(asking: RuleQuestion, fields: Selector, readings: readonly KnownReading[], among: Right): Answer {
   const { flow, sets, indexes } = asking;
   const hasOne = (elements: readonly Element[]): Answer =>
     someOf(candidatesOf(indexes, elements, readings), (element) => holdsKey(element, readings));
@@ -186,7 +186,7 @@ function isAmong(asking: Asking, fields: Selector, readings: readonly KnownReadi
   return isInWritten(flow, sets.nameOf(set), nameFields(fields), isListed);
 }
 
-function unreadSet({ table: { tool } }: Asking, set: string): Exclude<Answer, boolean> {
+function unreadSet({ table: { tool } }: RuleQuestion, set: string): Exclude<Answer, boolean> {
   return lacks({ kind: 'set', tool, set });
 }
 
@@ -214,7 +214,7 @@ function isWholeStatus(among: Right): Answer {
 
 const statusBits: ReadonlySet<string> = new Set('expected seen-reply assured confirmed snat dnat dying'.split(' '));
 
-function findElement(asking: Asking, fields: Selector, among: Right) {
+function findElement(asking: RuleQuestion, fields: Selector, among: Right) {
   const { flow, sets, indexes } = asking;
   const readings = readPacketFields(flow, fields);
   if (!readings) return undefined;

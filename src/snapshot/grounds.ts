@@ -2,7 +2,7 @@ import type { Family } from '../kernel/family.ts';
 import { unnamedMode, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { CompiledSnapshot } from './snapshot.ts';
 
-interface Grounds {
+interface CompiledFor {
   readonly node: { readonly name: string };
   readonly mode: ProxyMode;
   readonly families: readonly Family[];
@@ -14,7 +14,7 @@ interface Grounds {
  * What a state holds for: "node node-1 (assumed), mode ipvs (nothing names a mode), ipv4". `modeFrom` is in brackets, too: where the mode
  * comes from, if not only `assumed` tells.
  */
-export function describeGrounds({ node: { name }, mode, families, assumed }: Grounds, modeFrom = ''): string {
+export function describeGrounds({ node: { name }, mode, families, assumed }: CompiledFor, modeFrom = ''): string {
   const mark = (isAssumed = false): string => (isAssumed ? ' (assumed)' : '');
   const where = name === '' ? 'any node' : `node ${name}${mark(assumed?.node)}`;
   const from = modeFrom === '' && assumed?.mode ? ` ${unnamedMode}` : modeFrom;

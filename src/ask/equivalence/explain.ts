@@ -62,8 +62,8 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const effect: Effect = {
       target: target.kind,
       senders: [senderOf(sender, target, ownEndpoint)],
-      from: fateWords({ sender, packet, fate: from, loses: lossOf(from) }, isSameChoice, source?.from, scenes),
-      to: fateWords({ sender, packet, fate: to, loses: lossOf(to) }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
+      from: fateWords({ sender, packet, fate: from, loses: judgeLoss(from) }, isSameChoice, source?.from, scenes),
+      to: fateWords({ sender, packet, fate: to, loses: judgeLoss(to) }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
       severity: severityOfDifference(from, to, target),
       classes: 1,
       choice: choiceOf(from, to, source),
@@ -201,7 +201,7 @@ function severityOfDifference(from: Fate, to: Fate, { kind }: KnownDestination):
   return before > after ? 'breaks' : 'opens';
 }
 
-function lossOf(fate: Fate): 'all' | 'some' | 'none' {
+function judgeLoss(fate: Fate): 'all' | 'some' | 'none' {
   const lost = shareNotWorking(fate);
   if (!isArrival(fate.verdict) || isNearly(lost, 0)) return 'none';
   return isNearly(lost, 1) ? 'all' : 'some';

@@ -108,7 +108,7 @@ export function findNodes(
  * The same for what a lack of endpoints shows: nothing, if the input does not show all endpoints of the Service. Told once for both families
  * that lack them on the same nodes.
  */
-export function findGaps(...[service, input, lacks]: Parameters<typeof findNodes>): readonly PortOnNodes[] {
+export function findLacks(...[service, input, lacks]: Parameters<typeof findNodes>): readonly PortOnNodes[] {
   const gaps = service.knowsEndpoints ? findNodes(service, input, lacks) : [];
   const [first, second] = gaps;
   if (!first || !second || first.on.nodes.join() !== second.on.nodes.join()) return gaps;

@@ -1,5 +1,6 @@
 import { type Command, type CommanderError, InvalidArgumentError, type Option } from 'commander';
 import { findNearest } from '../../base/names.ts';
+import { didYouMean } from '../../say/words/rows.ts';
 
 /** Advice on words of other programs. */
 export interface Slips {
@@ -51,28 +52,21 @@ function adviseUsage({ code }: CommanderError, { program, argv, slips }: Command
     case 'commander.unknownCommand': {
       const [word = ''] = program.args;
       const slip = /[./]/.test(word) ? slips?.file : findSlip(word, slips?.commands);
-      return (
-        slip ??
-        didYouMean(
-          word,
-          program
-            .createHelp()
-            .visibleCommands(program)
-            .map((each) => each.name()),
-        ) ??
-        '--help lists the commands'
+      const known = program.createHelp().visibleCommands(program);
+      const near = findNearest(
+        word,
+        known.map((each) => each.name()),
       );
+      return slip ?? didYouMean(near, '--help lists the commands');
     }
     case 'commander.unknownOption': {
       const word = command.args.find((each) => /^-./.test(each)) ?? '';
       const known = command.createHelp().visibleOptions(command);
-      return (
-        findSlip(word, slips?.options) ??
-        didYouMean(
-          word,
-          known.flatMap(({ long }) => long ?? []),
-        )
+      const near = findNearest(
+        word,
+        known.flatMap(({ long }) => long ?? []),
       );
+      return findSlip(word, slips?.options) ?? didYouMean(near);
     }
     default:
       return undefined;
@@ -90,11 +84,6 @@ function argumentWords(command: Command): string {
 /** Undefined for an unknown word. */
 function findSlip(word: string, known: Readonly<Record<string, string>> = {}): string | undefined {
   return Object.hasOwn(known, word) ? known[word] : undefined;
-}
-
-function didYouMean(word: string, known: readonly string[]): string | undefined {
-  const near = findNearest(word, known);
-  return near === undefined ? undefined : `did you mean ${near}?`;
 }
 
 /** Collects all refusals of flags and arguments, in command-line order; the parser alone would stop at the first. */

@@ -38,13 +38,13 @@ export function readTerms({ args }: Rule, family: Family): RuleTerms | undefined
 }
 
 /** Whether these fields are one of those keys. No keys: never. */
-function matching(names: readonly string[], right: Right, isNegated: boolean | undefined, mask?: number): Match {
+function asksFields(names: readonly string[], right: Right, isNegated: boolean | undefined, mask?: number): Match {
   const left = names.map((name) => ({ name, mask }));
   return { kind: 'match', left, operator: isNegated ? '!=' : undefined, right };
 }
 
 function among(name: string, values: readonly Value[], isNegated?: boolean, mask?: number): Match {
-  return matching([name], { elements: values.map((value) => ({ key: [value] })) }, isNegated, mask);
+  return asksFields([name], { elements: values.map((value) => ({ key: [value] })) }, isNegated, mask);
 }
 
 const never = among('never', []);
@@ -104,13 +104,13 @@ function conditionsOfArg(arg: RuleArg, family: Family): Condition | readonly Con
     case 'destination-type':
       return among('fib daddr type', wordsOf(arg.type.toLowerCase()), arg.negated);
     case 'match-set':
-      return matching(arg.directions, { set: arg.set }, arg.negated);
+      return asksFields(arg.directions, { set: arg.set }, arg.negated);
     case 'physdev-is-in':
       return among('physdev-is-in', wordsOf(''), arg.negated);
     case 'virtual-server': {
       const { address, protocol, port } = arg;
       const key = [{ kind: 'address', address }, ...wordsOf(protocol), { kind: 'number', value: port }] as const;
-      return matching(['ipvs vaddr', 'ipvs vproto', 'ipvs vport'], { elements: [{ key }] }, false);
+      return asksFields(['ipvs vaddr', 'ipvs vproto', 'ipvs vport'], { elements: [{ key }] }, false);
     }
     case 'statistic':
       return { kind: 'chance', probability: Number(arg.probability) };
@@ -170,7 +170,7 @@ function conditionsOfWords(words: readonly string[], family: Family): readonly C
   if (module === 'rpfilter') return [reversePath(options.map(({ name }) => name))];
   if (contents.has(module)) return [among(module, wordsOf(words.slice(2).join(' ')))];
   if (options.length === 0) return [unread];
-  return options.flatMap((option) => readOption(module, option, family, options) ?? unread);
+  return options.flatMap((option) => readWrittenOption(module, option, family, options) ?? unread);
 }
 
 function splitOptions(words: readonly string[]): readonly Option[] {
@@ -219,7 +219,7 @@ const fields: ReadonlyMap<string, string> = new Map(
 const countingModules: ReadonlySet<string> = new Set('addrtype connlimit hashlimit owner recent statistic'.split(' '));
 
 /** Undefined if its words are not understood. */
-function readOption(
+function readWrittenOption(
   module: string,
   { name, values: [text = '', second = ''], negated }: Option,
   family: Family,

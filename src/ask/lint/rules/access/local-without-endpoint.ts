@@ -6,7 +6,7 @@ import { modeFacts, programs } from '../../../../kube-proxy/modes.ts';
 import {
   claimedSocket,
   unanswered,
-  findGaps,
+  findLacks,
   isRefusedForLack,
   type RuleFinding,
   type PacketClaim,
@@ -31,7 +31,7 @@ export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
 /** internalTrafficPolicy Local, and nodes whose Pods get no endpoint. */
 function findInternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   if (service.object.spec.internalTrafficPolicy !== 'Local') return [];
-  const gaps = findGaps(service, input, (port, node) => isRefusedForLack(planTraffic(port, node.context).internal));
+  const gaps = findLacks(service, input, (port, node) => isRefusedForLack(planTraffic(port, node.context).internal));
   return gaps.map(({ port, node, nodes, on }) => {
     const areTainted = nodes.every(({ object }) => object && !admitsPods(object, []));
     return {
@@ -78,7 +78,7 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
     if (spec.type === 'NodePort') return port.nodePort !== 0;
     return isSteered ? areAllUnplaced(port) : port.externalIPs.length > 0 || isAnnounced;
   };
-  const gaps = findGaps(
+  const gaps = findLacks(
     service,
     input,
     (port, node) => isOpen(port) && isRefusedForLack(planTraffic(port, node.context).external),
