@@ -63,7 +63,10 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
       target: target.kind,
       senders: [senderOf(sender, target, ownEndpoint)],
       from: fateWords({ sender, packet, fate: from, loses: judgeLoss(from) }, isSameChoice, source?.from, scenes),
-      to: fateWords({ sender, packet, fate: to, loses: judgeLoss(to) }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
+      to: fateWords({ sender, packet, fate: to, loses: judgeLoss(to) }, isSameChoice, source?.to, [
+        scenes[1],
+        scenes[0],
+      ]),
       severity: severityOfDifference(from, to, target),
       classes: 1,
       choice: choiceOf(from, to, source),
