@@ -184,9 +184,10 @@ function summarizeEquivalence(report: EquivalenceReport): string {
   const telling = counts.filter(({ severity }) => severity !== 'unknown' && severity !== 'fails-otherwise');
   const changes = counts.some(({ severity }) => severity === 'unknown') ? 'is known to change' : 'changes';
   const all = count(classes, 'class of packets', 'classes of packets');
+  const open = report.unknown > 0 ? `; ${formatCount(report.unknown)} not known on either side` : '';
   const result =
     counts.length === 0
-      ? `${all}, no difference${report.unknown > 0 ? `; ${formatCount(report.unknown)} not known on either side` : ''}`
+      ? `${all}, no difference`
       : [
           ...(telling.length === 0 ? [] : [telling.map(countWords).join('; ')]),
           ...counts.filter(({ severity }) => severity === 'unknown').map(countWords),
@@ -194,7 +195,7 @@ function summarizeEquivalence(report: EquivalenceReport): string {
         ].join('; ');
   const required = preparations.filter(isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
-  return `${from}${modeFrom} → ${to}${modeTo}${mode}${where}: ${result}${first}`;
+  return `${from}${modeFrom} → ${to}${modeTo}${mode}${where}: ${result}${open}${first}`;
 }
 
 /** "2 things break". */
