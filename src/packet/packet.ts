@@ -244,6 +244,13 @@ export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): nu
   return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
 }
 
+/** The share of connections that are known to fail: their first packet does not end like most, or what follows is lost. */
+export function failingShare(fate: Pick<Fate, 'verdict' | 'connection'>): number {
+  const { most } = workingShare(fate, (verdict) => verdict === fate.verdict);
+  // Sums of equal shares differ in their last bits.
+  return most > 1 - 1e-9 ? 0 : most < 1e-9 ? 1 : 1 - most;
+}
+
 /** Two shares from 0 to 1: connections that arrive and are not known to fail, and those of them known to work. */
 export function workingShare(
   { connection }: Pick<Fate, 'connection'>,

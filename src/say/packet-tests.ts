@@ -77,7 +77,7 @@ function faultWords(fault: Unexpected, { trace, scene }: Pick<PacketResult, 'tra
       return missed === '' ? `also went to ${reached}` : `went to ${reached}, expected ${missed}`;
     }
     case 'share':
-      return `${fault.endpoint} got ${percent(fault.share)} of connections, expected ${percent(fault.wanted)}`;
+      return `${fault.endpoint} got ${percent(fault.share)} of connections, without those that fail, expected ${percent(fault.wanted)}`;
     case 'source': {
       const changed = fault.seen === 'changed' ? ` (${sourceText(fate.source)})` : '';
       return `expected the source ${fault.expected}, but it is ${fault.seen}${changed}`;

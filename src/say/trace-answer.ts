@@ -5,6 +5,7 @@ import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-
 import type { Finding } from '../base/findings/finding.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import {
+  failingShare,
   isArrival,
   isUndecided,
   isUnknownOwn,
@@ -219,7 +220,7 @@ function legendOf(shown: readonly string[]): readonly string[] {
     [/^local/, 'local: reaches the node itself'],
     [/^forwarded/, 'forwarded: leaves the node unchanged'],
     [/ unsure\??$/, 'unsure: it arrives, but it is not known whether its connection works'],
-    [/fails?\??$/, 'fails: it arrives, but its answer does not come back'],
+    [/fails?\??$/, 'fails: connections do not work, though packets arrive'],
     [/\?$/, '?: if what is not shown lets it pass unchanged'],
     [/^-$/, '-: such packets do not come here'],
   ] as const;
@@ -248,20 +249,12 @@ function fateInShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'te
   return knownInShort(fate);
 }
 
-/** How many of the ways by which the first packet arrives lead to a connection that fails. */
-function failingOf({ connection }: KnownFate): 'all' | 'some' | 'none' {
-  const { kind, ways } = connection();
-  const arriving = ways.filter(({ way }) => isArrival(way.verdict));
-  if (kind === 'fails' && arriving.length > 0) return 'all';
-  return arriving.some(({ outcome }) => outcome.kind === 'fails') ? 'some' : 'none';
-}
-
 function knownInShort(fate: KnownFate): Pick<DescriptionLine, 'role' | 'text'> {
-  const failing = failingOf(fate);
-  if (failing === 'all') return { role: 'bad', text: 'fails' };
+  const failing = isArrival(fate.verdict) ? failingShare(fate) : 0;
+  if (failing === 1) return { role: 'bad', text: 'fails' };
   const isUnsure = fate.verdict !== 'unknown' && fate.connection().ways.some(({ outcome }) => isUndecided(outcome));
-  const role = failing === 'some' || isUnsure ? 'bad' : roles[fate.verdict];
-  const rest = `${failing === 'some' ? ', some fail' : ''}${isUnsure ? ', unsure' : ''}`;
+  const role = failing > 0 || isUnsure ? 'bad' : roles[fate.verdict];
+  const rest = `${failing > 0 ? ', some fail' : ''}${isUnsure ? ', unsure' : ''}`;
   if (fate.verdict !== 'delivered') return { role, text: `${fate.verdict}${isUnsure ? ', unsure' : ''}` };
   const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const isMasqueraded = new Set(fate.endpoints.map(({ source }) => source === 'masqueraded'));

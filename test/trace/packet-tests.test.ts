@@ -421,3 +421,33 @@ test('a packet whose end is unknown comes as expected where unknown is', async (
   writeFileSync(join(cwd, 't.yaml'), 'inputs: in.yaml\ntests: [{ from: pod, to: svc/a, expect: unknown }]\n');
   expect((await resultsOf(['t.yaml'], cwd)).map(({ passed }) => passed)).toEqual([true]);
 });
+
+test('shares leave out connections that fail, and what they do not sum to fails', async () => {
+  const cwd = mkdtempSync(join(scratch, 'shares-'));
+  const objects = [
+    '{apiVersion: v1, kind: Node, metadata: {name: n1}, spec: {podCIDR: 10.244.1.0/24}, status: {addresses: [{type: InternalIP, address: 192.168.50.11}]}}',
+    '{apiVersion: v1, kind: Node, metadata: {name: n2}, spec: {podCIDR: 10.244.2.0/24}}',
+    '{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: NodePort, clusterIP: 10.96.0.1, externalTrafficPolicy: Local, ports: [{port: 80, nodePort: 30080}]}}',
+    '{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: a, labels: {kubernetes.io/service-name: a}}, addressType: IPv4, ports: [{port: 80}], endpoints: [{addresses: [10.244.1.10], nodeName: n1}, {addresses: [10.244.2.10], nodeName: n2}, {addresses: [10.244.2.11], nodeName: n2}]}',
+  ];
+  writeFileSync(join(cwd, 'in.yaml'), objects.join('\n---\n'));
+  const expected = [
+    ['remote-pod', '{10.244.1.10:80: 0.333}', true],
+    ['remote-pod', '{10.244.1.10:80: 0.333, 10.244.2.10:80: 0, 10.244.2.11:80: 0}', true],
+    ['remote-pod', '{10.244.1.10:80: 0.333, 10.244.2.10:80: 0.333}', false],
+    ['remote-pod', '{10.244.2.10:80: 0}', false],
+    ['remote-pod', 'delivered', false],
+    // It sends a third to itself.
+    ['10.244.2.10', '{10.244.1.10:80: 0.333}', true],
+    ['10.244.2.10', 'delivered', false],
+  ] as const;
+  const tests = expected.map(([from, end]) => `- {from: ${from}, to: "192.168.50.11:30080", expect: ${end}}`);
+  writeFileSync(join(cwd, 't.yaml'), `inputs: in.yaml\ntests:\n${tests.join('\n')}\n`);
+  const call = ['t.yaml', '--node', 'n1', '--cluster-cidr', '10.244.0.0/16', '--proxy-mode', 'nftables'];
+  const results = await resultsOf(call, cwd);
+  expect(results.map(({ passed }) => passed)).toEqual(expected.map(([, , passes]) => passes));
+  // One fault sums what fails.
+  expect(results.map(({ faults, trace }) => [faults.length > 1, trace])).toEqual(
+    results.map(() => [false, expect.objectContaining({ verdict: 'delivered', failing: 0.666667 })]),
+  );
+});

@@ -5,6 +5,7 @@ import { isLoopback, type Address } from '../../kernel/address.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
   isArrival,
+  failingShare,
   lostShare,
   sumChances,
   workingShare,
@@ -138,7 +139,7 @@ function choiceOf(from: Fate, to: Fate, source: EffectChoice['source']): EffectC
     return { endpoints: values.length, least: Math.min(...values), most: Math.max(...values) };
   };
   const kept = [...before.keys()].filter((endpoint) => after.has(endpoint)).length;
-  const lost = { from: shareNotWorking(from), to: shareNotWorking(to) };
+  const lost = { from: failingShare(from), to: failingShare(to) };
   const isLost = !isNearly(lost.from, 0) || !isNearly(lost.to, 0);
   return { from: sharesOf(before), to: sharesOf(after), kept, source, lost: isLost ? lost : undefined };
 }
@@ -205,13 +206,9 @@ function severityOfDifference(from: Fate, to: Fate, { kind }: KnownDestination):
 }
 
 function judgeLoss(fate: Fate): 'all' | 'some' | 'none' {
-  const lost = shareNotWorking(fate);
+  const lost = failingShare(fate);
   if (!isArrival(fate.verdict) || isNearly(lost, 0)) return 'none';
   return isNearly(lost, 1) ? 'all' : 'some';
-}
-
-function shareNotWorking(fate: Fate): number {
-  return Math.max(0, 1 - workingShare(fate, isArrival).most);
 }
 
 function isNearly(share: number, other: number): boolean {

@@ -5,12 +5,12 @@ import { joinHostPort, parseAddress, type Address } from '../../kernel/address.t
 import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress, parseSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
+  failingShare,
   isArrival,
   lostShare,
   sourceText,
   sumChances,
   verdicts,
-  workingShare,
   type Fate,
 } from '../../packet/packet.ts';
 import { qualifyPodName } from './read-sender.ts';
@@ -141,11 +141,11 @@ export function compareFate({ fate, sender }: Trace, expected: Expectation): rea
     return [{ kind: 'verdict', expected: endpoints?.map(({ words }) => words).join(', ') ?? verdict }];
   // Nothing more is known of it.
   if (verdict === 'unknown') return [];
-  const failing = failingShare(fate);
+  const failing = isArrival(verdict) ? failingShare(fate) : 0;
   if (failing > 1 - tolerance) return [{ kind: 'fails' }];
   const faults: Unexpected[] = [];
-  const lost = lostShare(fate);
-  // Expected shares that sum to less than 1 imply that the rest is lost.
+  const lost = failing > 0 ? 0 : lostShare(fate);
+  // Expected shares that sum to less than 1 imply that the rest fails.
   const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
   if (lost > tolerance && !hasShares) faults.push({ kind: 'lost', share: lost });
   if (failing > tolerance && !hasShares) faults.push({ kind: 'failing', share: failing });
@@ -154,12 +154,6 @@ export function compareFate({ fate, sender }: Trace, expected: Expectation): rea
   const isSeen = seen === source || fate.endpoints.every((each) => sourceText(each.source) === source);
   if (source !== undefined && !isSeen) faults.push({ kind: 'source', expected: source, seen });
   return faults;
-}
-
-/** The share of connections that fail although their first packet arrives like most. */
-function failingShare(fate: Fate): number {
-  if (!isArrival(fate.verdict)) return 0;
-  return 1 - lostShare(fate) - workingShare(fate, (verdict) => verdict === fate.verdict).most;
 }
 
 /** The endpoints' shares of connections, by "address:port". Connections that fail are not counted. */
@@ -178,7 +172,9 @@ function compareReached(
 ): readonly Unexpected[] {
   const faults: Unexpected[] = [];
   const missed: string[] = [];
-  const others = new Set(reached.keys());
+  // With shares, the rest is expected to fail: an endpoint that no connection works with needs no line.
+  const hasShares = expected.some(({ share }) => share !== undefined);
+  const others = new Set([...reached].flatMap(([at, share]) => (hasShares && share <= tolerance ? [] : [at])));
   for (const { words, address, port, share: wanted } of expected) {
     const own = [...reached].filter(([at]) => {
       const socket = parseSocketAddress(at);

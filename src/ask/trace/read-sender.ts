@@ -50,7 +50,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
     if (inInterface === undefined && isOfNode(address, scene))
       return read({ words: 'the node itself', address, enters: undefined });
     const isPod = side.node?.podCIDRs.some((network) => contains(network, address)) === true;
-    return sender(isPod ? 'a pod on this node' : 'a client', address, isPod);
+    return sender(isPod ? strangers.pod : clientWords(address, scene), address, isPod);
   }
   const faulty = wrongSender(from);
   if (faulty) return faulty;
@@ -80,6 +80,13 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
   const where = isHere ? '' : hostNetwork ? " with another node's network" : ' on another node';
   return nodesUnnamed(scene) ?? sender(`Pod ${name}${where}`, own, isHere);
+}
+
+/** What is known of a sender that is no pod of this node's networks. */
+function clientWords({ text }: Address, { side: { endpoints } }: Scene): string {
+  const [own] = endpoints.at(text);
+  if (!own) return 'a client';
+  return own.isLocal === undefined ? 'an endpoint' : `an endpoint on ${own.isLocal ? 'this' : 'another'} node`;
 }
 
 /** Whether the node has the address, also for a Service. */

@@ -49,6 +49,9 @@ const fate = {
     oneOf(...connectionKinds),
   ),
   connectionReason: optional(about('why, as a clause', text)),
+  failing: optional(
+    about('the share of connections that are known to fail; absent if the verdict is unknown', number('a share', 0, 1)),
+  ),
   reasons: optional(about('why the verdict is unknown', reasons)),
   otherwise: optional(
     about(

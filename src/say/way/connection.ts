@@ -18,6 +18,10 @@ export interface ConnectionInWords {
   readonly kind: Connection['kind'];
   /** Undefined if it works, or if its first packet already says why not. */
   readonly reason: string | undefined;
+  /** The part of it that is sure: why some connections fail. */
+  readonly failure: string | undefined;
+  /** The rest of it. */
+  readonly doubt: string | undefined;
   /** Whether something shown, such as a rule that only the answer meets, leaves open whether it works. */
   readonly isUndecided: boolean;
   /** By endpoint "address:port", if the endpoints differ. */
@@ -25,11 +29,14 @@ export interface ConnectionInWords {
 }
 
 export function connectionWords({ fate, target }: Ended, scene: Scene): ConnectionInWords {
-  if (fate.verdict === 'unknown')
-    return { kind: 'unknown', reason: undefined, isUndecided: false, byEndpoint: new Map() };
+  if (fate.verdict === 'unknown') return { kind: 'unknown', isUndecided: false, byEndpoint: new Map(), ...noReason };
   const { kind, ways } = fate.connection();
   const { family } = target.address;
-  const reasons = ways.flatMap(({ outcome }) => outcomeWords(outcome, family, scene));
+  const reasonOf = (isMeant: (outcome: Outcome) => boolean): string | undefined => {
+    const own = ways.filter(({ outcome }) => isMeant(outcome));
+    const reasons = new Set(own.flatMap(({ outcome }) => outcomeWords(outcome, family, scene)));
+    return [...reasons].slice(0, mostReasons).join('; ') || undefined;
+  };
   const isMixed = new Set(ways.map(({ outcome }) => outcome.kind)).size > 1;
   const ofEndpoints = groupBy(isMixed ? ways.filter(({ way }) => way.endpoint) : [], ({ way: { endpoint } }) =>
     endpoint ? formatSocketAddress(endpoint) : '',
@@ -39,11 +46,15 @@ export function connectionWords({ fate, target }: Ended, scene: Scene): Connecti
   );
   return {
     kind,
-    reason: [...new Set(reasons)].slice(0, mostReasons).join('; ') || undefined,
+    reason: reasonOf(() => true),
+    failure: reasonOf((outcome) => outcome.kind === 'fails'),
+    doubt: reasonOf((outcome) => outcome.kind !== 'fails'),
     isUndecided: ways.some(({ outcome }) => isUndecided(outcome)),
     byEndpoint: new Map(byEndpoint),
   };
 }
+
+const noReason = { reason: undefined, failure: undefined, doubt: undefined };
 
 const mostReasons = 3;
 

@@ -1,6 +1,6 @@
 // Why a packet stops, in words, also where something removed a jump of kube-proxy's.
 import { count, percent } from '../../base/printable.ts';
-import { lostShare, type KnownFate, type Fate } from '../../packet/packet.ts';
+import { failingShare, lostShare, type KnownFate, type Fate } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { whyNoEndpoint, dormantCause, faultsOfPort, lostJumpCause, unlessUnseen } from '../../snapshot/faults.ts';
@@ -146,8 +146,8 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
   switch (verdict) {
     case 'delivered': {
       const reached = new Set(endpoints.map(formatSocketAddress)).size;
-      const lost = lostShare({ ways, verdict });
-      const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
+      const failing = failingShare(fate);
+      const rest = failing > 0 && failing < 1 ? `, but ${percent(failing)} of connections fail` : '';
       return `delivered to ${count(reached, 'endpoint')}${rest}`;
     }
     case 'local':

@@ -3,7 +3,14 @@ import { descriptionLine, type DescriptionLine } from '../../ask/describe/descri
 import { joinHostPort } from '../../kernel/address.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';
-import { isArrival, sourceText, isUnknownOwn, type KnownFate, type ReachedEndpoint } from '../../packet/packet.ts';
+import {
+  failingShare,
+  isArrival,
+  sourceText,
+  isUnknownOwn,
+  type KnownFate,
+  type ReachedEndpoint,
+} from '../../packet/packet.ts';
 import type { Step } from '../../packet/step.ts';
 import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
 import { listNotes, findExistingFlows } from './notes.ts';
@@ -53,7 +60,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     heading: `${where}${to} from ${senderWords(sender)}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
     doubts,
-    isGood: isArrival(fate.verdict) && connection.kind !== 'fails' && !connection.isUndecided,
+    isGood: isArrival(fate.verdict) && failingShare(fate) === 0 && !connection.isUndecided,
     endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
     notes: listNotes(trace, scene),
     steps: steps.filter((_, i) => !isRepeated(steps, i)).map((step) => stepInWords(step, trace, scene)),
@@ -77,8 +84,16 @@ function colonIfDelivered({ verdict }: Pick<KnownFate, 'verdict'>): string {
 }
 
 /** Adds what happens to the connection, if the first packet arrives but that is not the whole story. */
-function withConnection(fate: KnownFate, { kind, reason, isUndecided, byEndpoint }: ConnectionInWords): string {
+function withConnection(fate: KnownFate, connection: ConnectionInWords): string {
+  const { kind, reason, failure, doubt, isUndecided, byEndpoint } = connection;
   if (!isArrival(fate.verdict) || reason === undefined) return colonIfDelivered(fate);
+  const failing = failingShare(fate);
+  // The verdict says how many.
+  if (fate.verdict === 'delivered' && failing > 0 && failing < 1) {
+    const rest =
+      doubt === undefined || (kind === 'unknown' && !isUndecided) ? '' : `; of the others it is not known: ${doubt}`;
+    return failure === undefined && rest === '' ? ':' : `${failure === undefined ? '' : `: ${failure}`}${rest}`;
+  }
   switch (kind) {
     case 'works':
       return colonIfDelivered(fate);
@@ -200,6 +215,7 @@ export function traceJson(trace: Trace, scene: Scene) {
     redirectedTo: fate.redirectedTo,
     connection: connection.kind,
     connectionReason: connection.reason,
+    failing: fate.verdict === 'unknown' ? undefined : Number(failingShare(fate).toFixed(6)),
     ...unknownJson(trace, scene),
     notes: notes.length === 0 ? undefined : notes,
     policies: policies.length === 0 ? undefined : policies,
