@@ -134,6 +134,13 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
   };
 }
 
+/** How many of a Service port's endpoints a node uses under each policy, and has: nodes are only told apart by that. */
+export function endpointClass({ port, clusterEndpoints, localEndpoints, onNode }: TrafficPlan): string {
+  return [clusterEndpoints, localEndpoints, onNode]
+    .map(({ length }) => (length === 0 ? 'none' : length === port.endpoints.length ? 'all' : 'some'))
+    .join(' ');
+}
+
 /** Whether the node itself may use the guarded addresses: its address is in a source range. */
 export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean {
   return sourceRanges.some(({ network }) => contains(network, nodeIP));

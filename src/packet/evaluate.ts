@@ -11,6 +11,7 @@ import {
   type Supposition,
   type Connection,
   type Fate,
+  type KnownFate,
   type Packet,
   type ReachedEndpoint,
   type Way,
@@ -102,6 +103,67 @@ function likelyAnswers(packet: Packet, { isLikelyOwn }: Knowledge): (reason: Rea
     if (reason.kind !== 'circumstance') return undefined;
     return reason.of === 'rate' ? true : reason.of === 'excess' ? false : undefined;
   };
+}
+
+/** What every node does with a packet, if nothing shows which of them it meets; unknown if they differ. */
+export function fateOnAnyOf(fates: ReadonlyMap<string, Fate>): Fate | undefined {
+  const [first, ...others] = fates;
+  if (!first) return undefined;
+  const [node, fate] = first;
+  const key = keyOfFate(fate);
+  const other = others.find(([, each]) => keyOfFate(each) !== key);
+  if (other) return openFate(fate, { kind: 'missing-flag', flag: '--node', nodes: [node, other[0]] });
+  const isShared = fate.verdict === 'unknown' || others.length === 0;
+  return isShared ? fate : { ...fate, connection: () => connectionOnAnyOf(fates) };
+}
+
+/** Equal for packets that end alike. All sources that are the node's own count as one. */
+function keyOfFate({ otherwise, reasons, ...fate }: Fate): string {
+  const seen = (source: Way['source']) => (source === 'masqueraded' || isUnknownOwn(source) ? 'node' : source.text);
+  const keyOf = ({ verdict, endpoints, source, redirectedTo }: KnownFate) => [
+    verdict,
+    endpoints.map((each) => [each.address.text, each.port, seen(each.source), each.probability.toFixed(6)]),
+    seen(source),
+    redirectedTo,
+  ];
+  return JSON.stringify([keyOf(fate), reasons.map(reasonKey), otherwise && keyOf(otherwise)]);
+}
+
+function openFate({ source, sources }: Fate, reason: Reason): Fate {
+  const way: Way<Flow> = {
+    probability: 1,
+    verdict: 'unknown',
+    endpoint: undefined,
+    source,
+    steps: [],
+    reasons: [reason],
+  };
+  const outcome = { kind: 'unknown', reasons: way.reasons } as const;
+  return {
+    verdict: 'unknown',
+    endpoints: [],
+    source,
+    arrival: () => undefined,
+    steps: way.steps,
+    ways: [way],
+    connection: () => ({ kind: outcome.kind, ways: [{ way, outcome }] }),
+    sources,
+    reasons: way.reasons,
+    otherwise: undefined,
+  };
+}
+
+/** The first node's, where the connection goes on alike on all of them. */
+function connectionOnAnyOf(fates: ReadonlyMap<string, Fate>): Connection {
+  const all = [...fates].map(([node, fate]) => ({ node, connection: fate.connection() }));
+  const [first, ...others] = all;
+  const keyOf = ({ ways }: Connection) => ways.map(({ outcome }) => outcome.kind).join();
+  const other = others.find(({ connection }) => first && keyOf(connection) !== keyOf(first.connection));
+  if (!first) return { kind: 'unknown', ways: [] };
+  if (!other) return first.connection;
+  const reason: Reason = { kind: 'missing-flag', flag: '--node', nodes: [first.node, other.node] };
+  const outcome = { kind: 'unknown', reasons: [reason] } as const;
+  return { kind: outcome.kind, ways: first.connection.ways.map(({ way }) => ({ way, outcome })) };
 }
 
 function eachOnce(reasons: readonly Reason[]): readonly Reason[] {

@@ -104,6 +104,8 @@ export type Reason = {
   | { readonly kind: 'missing-flag'; readonly flag: '--in-interface'; readonly such?: string }
   /** Which of its addresses the node sends `to` an address from; `such` is the likely one. */
   | { readonly kind: 'missing-flag'; readonly flag: '--from'; readonly to: Address; readonly such: Address }
+  /** Which of the input's Nodes it is: these two do not treat the packet alike. */
+  | { readonly kind: 'missing-flag'; readonly flag: '--node'; readonly nodes: readonly [string, string] }
   /** A rule, or part of one, that kpc does not read, in the tool's words. */
   | { readonly kind: 'unread-rule'; readonly text: string }
   /** A constant in a rule or set that kpc does not understand. */
@@ -161,6 +163,8 @@ const gaps: ReadonlySet<Missing['kind']> = new Set(['iptables', 'legacy-iptables
 
 /** Equal for all reasons that one answer settles. */
 export function reasonKey({ rule, fact: _, likely: __, ...reason }: Reason): string {
+  // Any node settles it, whichever two show it.
+  if (reason.kind === 'missing-flag' && reason.flag === '--node') return reason.flag;
   const isOfRule = reason.kind !== 'missing-listing' && reason.kind !== 'missing-flag';
   const where = rule && isOfRule ? [rule.tool, rule.table, rule.chain, rule.position] : [];
   return JSON.stringify([reason, ...where]);

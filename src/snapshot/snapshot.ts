@@ -12,7 +12,7 @@ import {
   type ServiceInfo,
   type ShownPort,
 } from '../cluster/model.ts';
-import { fullName, type Pod, type ProxySettings, type Service } from '../cluster/objects.ts';
+import { fullName, type Node, type Pod, type ProxySettings, type Service } from '../cluster/objects.ts';
 import { coverAll, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { KnownRoutes } from '../dumps/read-ip.ts';
@@ -131,6 +131,8 @@ interface CompiledFacts extends Facts {
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
   /** The Nodes that were assumed; this may be one of them. */
   readonly assumedNodes?: readonly string[] | undefined;
+  /** The input's Nodes, if it may be any of several, as nothing names one. */
+  readonly anyOf?: ReadonlyMap<string, Node> | undefined;
   /** The same input on another Node; undefined if there is none of that name. */
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
   /** Whether nothing named the mode. */
@@ -351,6 +353,11 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   get elsewhere(): readonly CompiledSnapshot[] {
     const others = this.assumed.node ? (this.facts.assumedNodes ?? []) : [];
     return others.flatMap((name) => (name === this.nodeName ? [] : (this.onNode(name) ?? [])));
+  }
+
+  /** The Nodes of the input, any of which it may be; undefined if it is known which. */
+  get anyOf(): ReadonlyMap<string, Node> | undefined {
+    return this.facts.anyOf;
   }
 
   /** Given or assumed; undefined if there is none of that name. */

@@ -5,7 +5,7 @@ import { portAddresses, type Cluster, type Endpoint, type ServicePort, type Show
 import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
 import { PlanMemo } from '../../cluster/memos.ts';
-import type { TrafficPlan } from '../../cluster/plan-traffic.ts';
+import { endpointClass } from '../../cluster/plan-traffic.ts';
 import { isSingle, portKey, type ProtocolPort } from './questions.ts';
 
 /** Documentation addresses. They represent the rest of the world, unless a span separates them from it. */
@@ -147,13 +147,6 @@ export function chooseStandIns(
     standIns: found.flatMap(({ node, only, by }) => (by.has(node) ? [{ node, only }] : [])),
     represented: found.map(({ node, by }) => ({ node, by: [...by].toSorted() })),
   };
-}
-
-/** How many of a Service port's endpoints a node uses under each policy, and has: nodes are only told apart by that. */
-function endpointClass({ port, clusterEndpoints, localEndpoints, onNode }: TrafficPlan): string {
-  return [clusterEndpoints, localEndpoints, onNode]
-    .map(({ length }) => (length === 0 ? 'none' : length === port.endpoints.length ? 'all' : 'some'))
-    .join(' ');
 }
 
 function looksAtPlace({ externalPolicyLocal, internalPolicyLocal, endpoints }: ServicePort): boolean {

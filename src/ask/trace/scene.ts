@@ -9,6 +9,7 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import { prepareEvaluator, type Evaluator } from '../../packet/evaluate.ts';
 import { unknownOwn } from '../../packet/packet.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { evaluateOnAny } from './any-node.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
 import { meetsRequirement, type LabelSelector } from '../../cluster/objects.ts';
@@ -63,7 +64,8 @@ function evaluatorOf(
   podTraffic: PodTraffic,
   clusterIPs: ReadonlySet<string> = new Set(),
 ): Evaluator {
-  return prepareEvaluator(wholeState(side), knowledgeOf(side, links, podTraffic, clusterIPs));
+  const own = prepareEvaluator(wholeState(side), knowledgeOf(side, links, podTraffic, clusterIPs));
+  return evaluateOnAny(side, own, (one) => evaluatorOf(one, one.links, podTraffic, clusterIPs));
 }
 
 /** The cluster IPs of the other side that no Service of this one has: it does not say that no node has them. */

@@ -268,6 +268,14 @@ function missingFlagWords(
       command,
     };
   }
+  if (reason.flag === '--node') {
+    const [one, other] = reason.nodes;
+    return {
+      text: `no node is named, and it depends on the node: ${one} and ${other} do not treat this packet alike`,
+      settle: [`name it with --node, such as --node ${one}`],
+      command: `--node ${one}`,
+    };
+  }
   // The question comes from a kernel check or the way back, not from a rule.
   if (reason.such !== undefined && !reason.rule) {
     return {

@@ -328,6 +328,7 @@ export function compileNode(
     unplaced: prepared.unplaced,
     portFaults,
     assumedNodes: prepared.assumedNodes,
+    anyOf: nodeName === '' && prepared.nodes.size > 1 ? prepared.nodes : undefined,
     onNode: (other) => (prepared.nodes.has(other) ? compileNode(prepared, other, { ipFamily, name }, memo) : undefined),
     isModeAssumed: modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing',
     kpcVersion: version,
