@@ -132,7 +132,8 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
   const name = assumed.node ? `${node.name} (assumed)` : node.name;
   const blocks = services.map((each) => {
     const hasRules = rules === true || each.because.some(({ kind }) => ofKernel.has(kind));
-    const limits = { node: name === '' ? 'a node without a name' : name, limit, hasRules };
+    const unnamed = side.anyOf ? 'one node or another' : 'a node without a name';
+    const limits = { node: name === '' ? unnamed : name, limit, hasRules };
     return describeServiceInWords(each, each.because, limits);
   });
   const hidden = matches.length - services.length;

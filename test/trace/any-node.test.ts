@@ -145,6 +145,45 @@ describe('commands', () => {
     expect(unknown).toBeGreaterThan((resultOf(named.stdout) as { readonly unknown: number }).unknown);
   });
 
+  test.each([
+    ['describe', ['describe', 'web', 'old.yaml']],
+    ['trace', ['trace', 'old.yaml', '--from', 'node', '--to', 'svc/web']],
+    ['test', ['test', 't.yaml']],
+    ['equivalence', ['equivalence', 'old.yaml', 'new.yaml']],
+    ['diff', ['diff', 'old.yaml', 'new.yaml']],
+    ['compile', ['compile', 'old.yaml', '--output', 'json']],
+  ])('%s reports that no node is named, once', async (_, call) => {
+    const { stdout, stderr } = await runKpc([...call, '--proxy-mode', 'iptables'], { cwd: scratch });
+    expect(`${stdout}${stderr}`.match(/\[no-node\]/g)).toHaveLength(1);
+  });
+
+  test('kpc describe says what all nodes share, and where an endpoint is used', async () => {
+    write('zones.yaml', [
+      ...nodes(['a', 'b']),
+      ...service({ trafficDistribution: 'PreferClose', externalTrafficPolicy: 'Local' }, [
+        { ...here, zone: 'a' },
+        { ...there, zone: 'b' },
+      ]),
+    ]);
+    const call = ['describe', 'web', 'zones.yaml', '--proxy-mode', 'iptables', '--output', 'json'];
+    const portOf = async (args: readonly string[]) => {
+      const { services } = resultOf((await runKpc([...call, ...args], { cwd: scratch })).stdout) as {
+        readonly services: readonly { readonly ports: readonly { readonly families: readonly object[] }[] }[];
+      };
+      return services[0]?.ports[0]?.families[0];
+    };
+    const use = { cluster: 'as-hinted', local: 'on-its-node' };
+    expect(await portOf([])).toMatchObject({ endpoints: [use, use] });
+    expect(await portOf([])).not.toHaveProperty('fallback');
+    expect(await portOf([])).not.toHaveProperty('unboundHints');
+    expect(await portOf(['--node', 'n1'])).toMatchObject({
+      endpoints: [
+        { cluster: 'ready', local: 'ready' },
+        { cluster: 'other-zone-hinted', local: 'other-node' },
+      ],
+    });
+  });
+
   test('thousands of Nodes are asked by class', () => {
     const many = Array.from({ length: 3000 }, () => '');
     const all = many.map((_, i) => ({ address: `10.${i >> 8}.${i & 255}.1`, node: `n${i + 1}` }));

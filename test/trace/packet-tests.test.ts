@@ -387,7 +387,7 @@ test('an item that is wrong has one error, whatever its packet would say', async
   writeFileSync(join(folder, 'a.yaml'), service);
   const tests = 'inputs: a.yaml\ntests:\n- {from: [192.0.2.1, null, 3], to: [svc/a, 4], expect: [5]}\n';
   writeFileSync(join(folder, 'tests.yaml'), tests);
-  const { stderr } = await runKpc(['test', 'tests.yaml'], { cwd: folder });
+  const { stderr } = await runKpc(['test', 'tests.yaml', '-q'], { cwd: folder });
   expect(stderr.match(/^tests\.yaml:\d+:\d+: \w+|\[[\w-]+\]$/gm)).toEqual(
     [22, 28, 44, 57].flatMap((column) => [`tests.yaml:3:${column}: error`, '[bad-value]']),
   );

@@ -8,7 +8,14 @@ import {
   type EndpointUse,
 } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { serviceName, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
+import {
+  serviceName,
+  type Endpoint,
+  type NodeIdentity,
+  type ServiceInfo,
+  type ServicePort,
+} from '../../cluster/model.ts';
+import { zoneOf } from '../../cluster/node-context.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { faultsOfPort, faultWords, targetPortOf, whyNoEndpoint } from '../../snapshot/faults.ts';
 import { hostOf } from './parse-asked.ts';
@@ -86,26 +93,73 @@ export function withoutName({ service: _, ...values }: AssignedService): Omit<As
 }
 
 function describePort(port: ServicePort, service: ServiceInfo, view: CompiledSnapshot) {
-  const { node } = view;
-  const fallback = fallbackOf(port, service, view);
+  const seen = identitiesOf(port, view).map((node) => seePort(port, node, service, view));
   return {
     port,
-    endpoints: explainEndpoints(port, node).map((use) =>
-      // Local traffic then uses the Cluster endpoints.
-      describeEndpoint(fallback === 'local-to-all' ? { ...use, local: use.cluster } : use),
-    ),
+    endpoints: port.endpoints.map((endpoint, i) => {
+      const uses = seen.flatMap(({ endpoints }) => endpoints[i] ?? []);
+      const cluster = useOnAll(
+        uses.map((each) => each.cluster?.kind),
+        'as-hinted',
+      );
+      const local = useOnAll(
+        uses.map((each) => each.local?.kind),
+        'on-its-node',
+      );
+      return describeEndpoint(endpoint, cluster, local);
+    }),
     /** What happens to traffic without an endpoint. */
-    fallback,
+    fallback: sharedBy(seen, (each) => each.fallback),
     /** Why the endpoints' zone hints do not apply on this node. */
-    unboundHints: explainUnboundHints(port, node),
+    unboundHints: sharedBy(seen, (each) => each.unboundHints),
     masquerade: view.shownPort(port.label, port.family)?.masquerade,
   };
+}
+
+/** The node; or, if it may be any of several, those that a Service port tells apart. */
+function identitiesOf({ endpoints }: ServicePort, { node, anyOf }: CompiledSnapshot): readonly NodeIdentity[] {
+  if (!anyOf) return [node];
+  const named = new Set(endpoints.flatMap(({ status: { nodeName, nodeHints } }) => [nodeName, ...nodeHints]));
+  const all = [...anyOf].map(([name, object]): NodeIdentity => ({ name, zone: zoneOf(object) }));
+  return [
+    ...new Map(all.map((each) => [named.has(each.name) ? `node ${each.name}` : `zone ${each.zone}`, each])).values(),
+  ];
+}
+
+function seePort(port: ServicePort, node: NodeIdentity, service: ServiceInfo, view: CompiledSnapshot) {
+  const fallback = fallbackOf(port, service, node, view);
+  const endpoints = explainEndpoints(port, node);
+  return {
+    // Local traffic then uses the Cluster endpoints.
+    endpoints: fallback === 'local-to-all' ? endpoints.map((use) => ({ ...use, local: use.cluster })) : endpoints,
+    fallback,
+    unboundHints: explainUnboundHints(port, node),
+  };
+}
+
+type UseKind = NonNullable<EndpointUse['cluster']>['kind'];
+
+/** How all nodes use an endpoint for traffic of a policy, undefined without that policy; `where` if only some do. */
+function useOnAll<Where extends string>(
+  kinds: readonly (UseKind | undefined)[],
+  where: Where,
+): UseKind | Where | undefined {
+  const [first, ...others] = new Set(kinds);
+  const isUsed = kinds.some((kind) => kind === 'ready' || kind === 'last-resort');
+  return others.length > 0 && isUsed ? where : first;
+}
+
+/** What is so on all nodes that were asked; undefined if they differ. */
+function sharedBy<T, Fact>(seen: readonly T[], factOf: (each: T) => Fact | undefined): Fact | undefined {
+  const facts = new Map(seen.map((each) => [JSON.stringify(factOf(each)), factOf(each)]));
+  return facts.size === 1 ? [...facts.values()][0] : undefined;
 }
 
 function fallbackOf(
   port: ServicePort,
   service: ServiceInfo,
-  { node, settings }: CompiledSnapshot,
+  node: NodeIdentity,
+  { settings }: CompiledSnapshot,
 ): 'no-endpoints-given' | DecompiledPort['fallback'] {
   const choice = chooseEndpoints(port, node);
   if (!choice.hasAny) return service.endpointsGiven === false ? 'no-endpoints-given' : 'no-endpoints';
@@ -113,15 +167,19 @@ function fallbackOf(
   return choice.cluster.length > 0 ? modeFacts[settings.mode].localWithoutEndpoints : 'local-drops';
 }
 
-function describeEndpoint({ endpoint, cluster, local }: EndpointUse) {
+function describeEndpoint(
+  endpoint: Endpoint,
+  cluster: UseKind | 'as-hinted' | undefined,
+  local: UseKind | 'on-its-node' | undefined,
+) {
   const { nodeName, zoneHints, nodeHints, assumed } = endpoint.status;
   return {
     endpoint: endpoint.label,
     node: nodeName,
     condition: conditionOf(endpoint),
     /** How it is used for traffic of policy Cluster and of policy Local; undefined if the port has none. */
-    cluster: cluster?.kind,
-    local: local?.kind,
+    cluster,
+    local,
     zoneHints: zoneHints.length > 0 ? zoneHints : undefined,
     nodeHints: nodeHints.length > 0 ? nodeHints : undefined,
     /** Set if its Pod was assumed for a workload. */

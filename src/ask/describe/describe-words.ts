@@ -247,8 +247,8 @@ function isUsedInWords({ cluster, local }: EndpointDescription): boolean {
   return isUse(cluster) || isUse(local);
 }
 
-function isUse(kind: EndpointDescription['cluster']): boolean {
-  return kind === 'ready' || kind === 'last-resort';
+function isUse(kind: EndpointDescription['cluster' | 'local']): boolean {
+  return kind === 'ready' || kind === 'last-resort' || kind === 'as-hinted' || kind === 'on-its-node';
 }
 
 /** Whether an endpoint is used, and why. */
@@ -260,7 +260,7 @@ function useWords(endpoint: EndpointDescription): string {
   return `for policy Cluster ${endpointUseWords(cluster, endpoint)}; for policy Local ${endpointUseWords(local, endpoint)}`;
 }
 
-function endpointUseWords(kind: EndpointDescription['cluster'], endpoint: EndpointDescription): string {
+function endpointUseWords(kind: EndpointDescription['cluster' | 'local'], endpoint: EndpointDescription): string {
   const { condition, nodeHints = [], zoneHints = [] } = endpoint;
   const words: { readonly [K in NonNullable<typeof kind>]: string } = {
     ready: 'used',
@@ -270,6 +270,8 @@ function endpointUseWords(kind: EndpointDescription['cluster'], endpoint: Endpoi
     'other-node-hinted': `not used: its hints are for ${nodeHints.join(', ')}`,
     'other-zone-hinted': `not used: its hints are for zone ${zoneHints.join(', ')}`,
     'other-node': 'not used: it runs on another node',
+    'as-hinted': `used ${nodeHints.length > 0 ? `on ${nodeHints.join(', ')}` : `in zone ${zoneHints.join(', ')}`}`,
+    'on-its-node': `used on ${endpoint.node ?? 'its node'}`,
   };
   return kind === undefined ? 'not used' : words[kind];
 }

@@ -129,7 +129,7 @@ function oddities({ service, ports, choices, endpoints }: KnownService, view: Co
   const isUnserved = isHeadless ? endpoints?.used === 0 : ports.length > 0 && choices.every(({ hasAny }) => !hasAny);
   const lacksLocal = ports.some((port, i) => {
     const choice = choices[i];
-    return usesLocalEndpoints(port) && choice?.hasAny && choice.local.length === 0;
+    return !view.anyOf && usesLocalEndpoints(port) && choice?.hasAny && choice.local.length === 0;
   });
   const isPending =
     service.type === 'LoadBalancer' &&

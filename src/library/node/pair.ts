@@ -18,7 +18,6 @@ import {
   openManifests,
   openReading,
   type Opened,
-  type Reading,
   type Recognised,
 } from '../../snapshot/open/opened.ts';
 import { manifests } from '../../snapshot/open/stored-side.ts';
@@ -164,7 +163,7 @@ export function calledSide({ name, adds }: NamedSide): CalledSide {
 }
 
 export function readPair([from, to]: FromTo<Opened>, [before, after]: FromTo<NamedSide>) {
-  const readings = ofSides([withoutNode(from.at('')), withoutNode(to.at(''))], [calledSide(before), calledSide(after)]);
+  const readings = ofSides([from.at(''), to.at('')], [calledSide(before), calledSide(after)]);
   const [old, fresh] = readings;
   const isKept = keptBeside(before.name, fresh.diagnostics);
   return {
@@ -175,13 +174,6 @@ export function readPair([from, to]: FromTo<Opened>, [before, after]: FromTo<Nam
     made: old.made === fresh.made ? old.made : undefined,
     notes: readings.flatMap(({ notes }) => notes),
   };
-}
-
-/** Reports that without a node, packets cannot be compared. */
-function withoutNode(reading: Reading): Reading {
-  if (reading.side?.nodeName !== '') return reading;
-  const gaps = reading.gaps?.().filter(({ code }) => code === 'no-node') ?? [];
-  return { ...reading, diagnostics: [...gaps, ...reading.diagnostics] };
 }
 
 /** Drops warnings and notes of a revision that are still true of the new side. */

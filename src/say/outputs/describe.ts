@@ -96,6 +96,8 @@ const use = oneOf(
   'other-node-hinted',
   'other-zone-hinted',
   'other-node',
+  'as-hinted',
+  'on-its-node',
 );
 
 const endpoint = objectOf({

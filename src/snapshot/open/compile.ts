@@ -66,8 +66,11 @@ export function compileLoaded(
   if (!preparedFor) return { snapshot: undefined, diagnostics, gaps: () => [] };
   const prepared = preparedFor(nodeName);
   const snapshot = compileNode(prepared, nodeName, { ipFamily, name }, memo);
-  const gaps = () => [...describeNodeGaps(nodeName, prepared), ...describeLocalhostListeners(snapshot)];
-  return { snapshot, diagnostics, gaps };
+  const own = describeNodeGaps(nodeName, prepared);
+  // All that is asked of a node without a name depends on this.
+  const [open, others] = nodeName === '' ? [own, []] : [[], own];
+  const gaps = () => [...others, ...describeLocalhostListeners(snapshot)];
+  return { snapshot, diagnostics: [...open, ...diagnostics], gaps };
 }
 
 /** `preparedFor` is undefined after an error. */
