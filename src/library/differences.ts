@@ -1,6 +1,6 @@
 import { flowChangeJson } from '../ask/describe/flow-change.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
-import { reportDiff, type ReportLimits } from '../say/diff-report.ts';
+import { reportDiff, reportLine, type ReportBlock, type ReportLimits } from '../say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeGaps, withLeftOut } from '../ask/diff/not-compared.ts';
 import { painter } from '../say/formats/description.ts';
@@ -9,7 +9,7 @@ import { reportFlows } from '../say/dump-text.ts';
 import { answerOutputs, type Answered } from '../say/formats/answer.ts';
 import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
 import { diffToJson, makeReview, formatReviewMarkdown, differenceCases, differencesFound } from '../say/differences.ts';
-import { groundsOf, snapshotsJson } from '../say/snapshots.ts';
+import { assumedWithMode, groundsOf, snapshotsJson } from '../say/snapshots.ts';
 import type { difference } from '../say/outputs/compile-and-compare.ts';
 import type { Tracing } from '../say/equivalence.ts';
 import { formatMarkdown, formatText, groundsMarkdown, takenMarkdown } from '../say/formats/markdown.ts';
@@ -87,9 +87,10 @@ export function diffAnswer(
   const blocks = () => [...flowBlocks, ...(review ? reportReview(review, limits) : reportDiff(diff, limits))];
   const snapshots = () => snapshotsJson([from, to]);
   const grounds = () => (areSidesSame(diff) ? groundsMarkdown(groundsOf(snapshots())) : '');
+  const assumed = () => (areSidesSame(diff) ? assumedWithMode(snapshots()) : []);
   const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks())) + grounds();
   return {
-    text: () => formatText(blocks(), painter(isColoured)),
+    text: () => formatText([...blocks(), ...assumedBlock(assumed())], painter(isColoured)),
     markdown: () => markdown() + takenMarkdown(taken),
     json: () =>
       formatJson<typeof difference>({
@@ -103,6 +104,11 @@ export function diffAnswer(
     suite: said.command,
     cases: (findings) => differenceCases(to.ports, findings),
   };
+}
+
+/** What a difference that is none rests on. */
+function assumedBlock(parts: readonly string[]): readonly ReportBlock[] {
+  return parts.length === 0 ? [] : [[reportLine('summary', `assumed: ${parts.join(', ')}`)]];
 }
 
 const noneSaid: SaidByCommand = { command: 'kpc diff', findings: [] };

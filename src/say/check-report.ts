@@ -29,6 +29,7 @@ import { sayFinding, sayFindings, type SaidFinding } from './words/said.ts';
 import {
   codeBlock,
   escapeMarkdown,
+  foldCode,
   formatText,
   groundsMarkdown,
   listItems,
@@ -104,7 +105,7 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
     text: () => (result.kind === 'differs' ? formatFileDiffs(report.folder, result) : ''),
     json: async () =>
       formatJson<typeof checked>({ ...said, snapshots: snapshots(), result: await checkToJson(report) }),
-    markdown: async () => (await checkToMarkdown(report)) + takenMarkdown(report.taken),
+    markdown: async () => (await checkToMarkdown(report, result)) + takenMarkdown(report.taken),
     findings: () => [...said.findings, ...findingsOf(report)],
     snapshots,
     lacks: () => lacksOfCheck(report),
@@ -156,15 +157,24 @@ function describeDifference(
 }
 
 /** The change as a comment on a pull request, and the command that accepts it. */
-async function checkToMarkdown(report: CheckReport): Promise<string> {
+async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promise<string> {
   const { folder, files, comparison, problems, accept, to } = report;
   if (files.length === 0) return sameMarkdown(snapshotsJson([to]));
   const limits = { servicePorts: mostLines, lines: mostLines };
   const how = acceptMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`, accept);
   if (!comparison) return [listItems(problems.map(escapeMarkdown)), ...how].join('\n');
   const review = areSidesSame(comparison.diff) ? undefined : await reviewOf(report, comparison);
-  const what = review ? formatReviewMarkdown(review, limits) : `**${onlyFiles}**\n`;
-  return [what, ...how].join('\n');
+  const what = review
+    ? [formatReviewMarkdown(review, limits)]
+    : [`**${onlyFiles}**\n`, ...filesMarkdown(folder, result)];
+  return [...what, ...how].join('\n');
+}
+
+/** What differs in the files, where nothing else does. */
+function filesMarkdown(folder: string, result: CheckResult | undefined): readonly string[] {
+  if (result?.kind !== 'differs') return [];
+  const lines = formatFileDiffs(folder, result).trimEnd().split('\n');
+  return [foldCode('In the files', 'diff', cutLines(lines, mostLines, String))];
 }
 
 function sameMarkdown(snapshots: readonly SnapshotJson[]): string {
@@ -177,7 +187,7 @@ function acceptMarkdown(differs: string, accept: string | undefined): readonly s
 }
 
 // Another version of kpc, say, or the name of the node.
-const onlyFiles = 'The Services and the kernel state are the same: only the files differ.';
+const onlyFiles = 'Only the files differ, but no Service and nothing in the kernel.';
 
 export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<typeof checkedFleet>> {
   const { folder, nodes, changed, stale, example, accept } = report;

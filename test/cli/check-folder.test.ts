@@ -77,14 +77,20 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
     expect(run.stderr).toContain('manifest.json:');
   });
 
-  test('files that differ without an effect are not called a difference in the kernel', async () => {
-    const run = await runKpc(['compile', '-f', 'before', '--check', at('bundle'), '--hostname-override', 'node-1'], {
-      cwd,
-    });
-    expect(run.status).toBe(1);
-    expect(run.stdout).toContain('hostnameOverride');
-    expect(run.stderr).toMatch(/^The Services and the kernel state are the same: only the files differ\.$/m);
-    expect(run.stderr).not.toContain('No difference');
+  test('files that differ without an effect are not called a difference in the kernel, nor the same', async () => {
+    const [text, markdown] = await Promise.all(
+      ['text', 'markdown'].map((output) =>
+        runKpc(
+          ['compile', '-f', 'before', '--check', at('bundle'), '--hostname-override', 'node-1', '--output', output],
+          { cwd },
+        ),
+      ),
+    );
+    for (const run of [text, markdown]) {
+      expect(run?.status).toBe(1);
+      expect(run?.stdout).toContain('hostnameOverride');
+      expect(`${run?.stdout}${run?.stderr}`).not.toMatch(/No difference|the same/);
+    }
   });
 });
 

@@ -100,7 +100,10 @@ describe.concurrent('a dump of a node that the real kube-proxy programmed', () =
       const linked = join(scratch, name);
       cpSync(side, linked, { recursive: true });
       symlinkSync('nowhere', join(linked, 'README.txt'));
-      expect(await runKpc(['diff', linked, side])).toMatchObject({ status: 0, stdout });
+      expect(await runKpc(['diff', linked, side])).toMatchObject({
+        status: 0,
+        stdout: expect.stringContaining(stdout),
+      });
     }
   });
 

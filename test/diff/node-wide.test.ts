@@ -113,3 +113,34 @@ describe.concurrent('what every Service port shares', () => {
     expect(new Set(found.packets?.flatMap((each) => each.services)).size).toBe(services.length);
   });
 });
+
+test("the first of a Service's families is its own: clusterIP has it", async () => {
+  const of = (name: string, clusterIPs: readonly [string, string]) => {
+    const service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'both' },
+      spec: {
+        clusterIP: clusterIPs[0],
+        clusterIPs,
+        ipFamilies: clusterIPs.map((text) => (text.includes(':') ? 'IPv6' : 'IPv4')),
+        ipFamilyPolicy: 'RequireDualStack',
+        ports: [{ port: 80 }],
+      },
+    };
+    const node = {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'n1' },
+      status: { addresses: [own, 'fd00:50::11'].map((address) => ({ type: 'InternalIP', address })) },
+    };
+    const file = join(scratch, `${name}.json`);
+    writeFileSync(file, [service, node].map((object) => JSON.stringify(object)).join('\n---\n'));
+    return file;
+  };
+  const [v4, v6] = ['10.96.10.1', 'fd00:96::10:1'];
+  const [four, six] = [of('four', [v4, v6]), of('six', [v6, v4])];
+  const found = await differences(four, six);
+  expect(found).toMatchObject({ status: 1, servicePorts: [{ reasons: [{ kind: 'field', field: 'ipFamilies' }] }] });
+  expect(await differences(four, four)).toMatchObject({ status: 0 });
+});

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { runKpc } from '../support/run-kpc.ts';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-nothing-read-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -49,4 +49,18 @@ test('two nodes without anything of kube-proxy are compared, and do not differ',
   const run = await runKpc(['diff', one, other]);
   expect(run.status, run.stderr).toBe(0);
   expect(run.stdout).toContain('No difference in what could be compared');
+});
+
+test('of manifests, the side without any object is named, whichever it is', async () => {
+  const values = dump('values', 'values.yaml', 'replicas: 2\n');
+  const cluster = join(projectFolder, 'fixtures/quickstart/svc.yaml');
+  for (const sides of [
+    [values, cluster],
+    [cluster, values],
+  ]) {
+    const { status, stdout } = await runKpc(['diff', ...sides, '--output', 'json']);
+    expect(status).toBe(2);
+    const { findings } = JSON.parse(stdout) as { readonly findings: readonly object[] };
+    expect(findings).toContainEqual(expect.objectContaining({ code: 'no-input', place: { file: values } }));
+  }
 });

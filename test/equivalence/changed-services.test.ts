@@ -72,3 +72,49 @@ describe.each(['iptables', 'nftables', 'ipvs'])('in %s mode', (mode) => {
     expect(causes[0]).toMatchObject({ cause: 'service-fields', severity: 'breaks' });
   });
 });
+
+describe.each(['iptables', 'nftables', 'ipvs'])('in %s mode, an address that the node lost', (mode) => {
+  const [kept, lost] = ['192.168.50.11', '203.0.113.11'];
+
+  const writeNode = (name: string, addresses: readonly string[]): string => {
+    const objects = [
+      {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name: 'n1' },
+        spec: { podCIDR: '10.244.1.0/24' },
+        status: { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) },
+      },
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'web' },
+        spec: {
+          type: 'NodePort',
+          externalTrafficPolicy: 'Local',
+          clusterIP: '10.96.10.1',
+          ports: [{ port: 80, nodePort: 30080 }],
+        },
+      },
+      {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name: 'web', labels: { 'kubernetes.io/service-name': 'web' } },
+        addressType: 'IPv4',
+        ports: [{ port: 80 }],
+        endpoints: [{ addresses: ['10.244.1.10'], nodeName: 'n1' }],
+      },
+    ];
+    const file = join(scratch, `${mode}-${name}.json`);
+    writeFileSync(file, objects.map((object) => JSON.stringify(object)).join('\n---\n'));
+    return file;
+  };
+
+  test('is the cause, whatever the policy and the sender', async () => {
+    const sides = [writeNode('two', [kept, lost]), writeNode('one', [kept])];
+    const flags = ['--node', 'n1', '--proxy-mode', mode, '--output', 'json'];
+    const { stdout } = await runKpc(['equivalence', '-q', ...sides, ...flags]);
+    const causes = resultOf(stdout).causes as readonly { readonly cause: string }[];
+    expect(causes.map(({ cause }) => cause)).toEqual(['node-addresses']);
+  });
+});

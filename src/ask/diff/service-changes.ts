@@ -2,7 +2,9 @@ import { explainEndpoints, isUsedFor } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type Endpoint, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
 import { fullName, sortedSelectorWords } from '../../cluster/objects.ts';
+import { parseAddress } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
+import { familyNames, type Family } from '../../kernel/family.ts';
 import type { Place } from '../../kernel/place.ts';
 import { kindOfChange, type ChangeKind } from '../changes/kernel-change.ts';
 import { faultsOfPort, faultWords } from '../../snapshot/faults.ts';
@@ -204,9 +206,20 @@ function diffServiceFields(
     String((ports.find((port) => port.name === name) ?? ports[0])?.targetPort ?? '');
   return [
     ...fieldReason('type', from.type, to.type),
+    ...diffPrimaryFamily(from, to),
     // If the port was renamed, `from` has no port of this name: skip targetPort.
     ...(from.ports.some((port) => port.name === name) ? fieldReason('targetPort', targetOf(from), targetOf(to)) : []),
   ];
+}
+
+/** The first family is the one of clusterIP, which pods see in their environment. Families that come or go are told of the ports. */
+function diffPrimaryFamily(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
+  const [old, fresh] = [from, to].map(({ clusterIPs }) =>
+    clusterIPs.flatMap((text) => parseAddress(text)?.family ?? []),
+  );
+  if (!old || !fresh || old.toSorted().join() !== fresh.toSorted().join()) return [];
+  const words = (order: readonly Family[]) => order.map((family) => familyNames[family]).join(', ');
+  return fieldReason('ipFamilies', words(old), words(fresh));
 }
 
 /** Compares the ports of one label, family by family. What both families share is said once. */

@@ -28,6 +28,10 @@ export const causes = {
     advice: 'restart kube-proxy, and find out which program removed its jump',
   },
   'one-sided': { title: 'Only one side has the Service port' },
+  'node-addresses': {
+    title: 'The node does not have the same addresses',
+    advice: 'have clients use an address that the node has on both sides',
+  },
   'service-fields': { title: 'The Services have other policies' },
   'service-endpoints': { title: 'The Services have other endpoints' },
   'node-port-addresses': {

@@ -51,6 +51,8 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   const [ignores, ignored] = scenes.map(({ side }) => side.settings?.ignoresExternalIPs === true);
   const changesExternalIPs = ignores !== ignored;
   const serviceCause = findServiceCause(...scenes);
+  const [own, ownOfOther] = scenes.map((scene) => knownOwnAddresses([scene]));
+  const isOfOneNode = ({ destination: { text } }: Packet): boolean => own?.has(text) !== ownOfOther?.has(text);
   const lostJumps = scenes.map((scene) => ({ name: scene.side.name, jumps: lostJumpsOf(scene) }));
   const explain = (difference: Difference): Explained => {
     const { sender, packet, from, to } = difference;
@@ -87,6 +89,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
       ? 'ungiven-endpoints'
       : causeOfDifference(difference, target, isServed, ownEndpoint !== undefined, changesExternalIPs, nodes);
     const isOpen = cause === 'not-understood' || cause === 'ungiven-endpoints';
+    if (!isOpen && isOfOneNode(packet)) return { cause: 'node-addresses', because: [], ports: target.ports, effect };
     const ofServices = isOpen ? undefined : serviceCause(target.ports);
     // Policies choose among other endpoints, too, for a pod that reaches itself.
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
@@ -166,6 +169,8 @@ function causeOfDifference(
   const stops = new Set([from, to].map((fate) => stopOf(fate)?.kind));
   if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
+  // What one side's rules of Services leave alone, no choice of endpoints decides.
+  if ([from, to].some(({ verdict }) => verdict === 'local' || verdict === 'forwarded')) return 'other';
   if (isOwnEndpoint && delivers.has(true)) {
     // Whether the other endpoints, apart from the sender, are chosen alike and see the same source.
     const [before, after] = [from, to].map(({ endpoints }) => {
