@@ -13,13 +13,7 @@ import { readManifestSide, type ManifestSide } from '../../snapshot/files/open.t
 import { readNames, readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import { loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
 import type { LoadedInputs, VersionChoice } from '../../snapshot/open/load-texts.ts';
-import {
-  failedReading,
-  openManifests,
-  openReading,
-  type Opened,
-  type Recognised,
-} from '../../snapshot/open/opened.ts';
+import { failedReading, openManifests, openReading, type Opened, type Recognised } from '../../snapshot/open/opened.ts';
 import { manifests } from '../../snapshot/open/stored-side.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
