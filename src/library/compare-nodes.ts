@@ -98,7 +98,7 @@ export class NodeComparison {
     const compared = this.#comparison.result();
     const { side: from } = scenes[0];
     const { side: to } = scenes[1];
-    if (compared.findings.length === 0) refuseNoServices(from, to);
+    if (compared.findings.length === 0) refuseNoServices(from, to, 'packets');
     const report = {
       ...names,
       preparations: this.#preparations,

@@ -70,7 +70,7 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
 export function isUnchanged({ from, to, diff }: Differences): boolean {
   if (!areSidesSame(diff)) return false;
   if (diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
-  refuseNoServices(from, to);
+  refuseNoServices(from, to, 'services');
   return true;
 }
 

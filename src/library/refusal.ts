@@ -30,8 +30,12 @@ export function refuse(why: BadCall): never {
   throw new Refusal(sayFinding(diagnose('bad-call', why)));
 }
 
-/** Refuses to call two sides alike that were to hold Services, and hold none. A bundle without Services was made on purpose. */
-export function refuseNoServices(from: Snapshot, to: Snapshot): void {
-  const isEmpty = ({ kind, cluster }: Snapshot): boolean => kind === 'manifests' && cluster?.services.length === 0;
-  if (isEmpty(from) && isEmpty(to)) refuse({ problem: 'no-services', from: from.name, to: to.name });
+/**
+ * Refuses to call two sides alike that were to hold Services, and hold none: or none that packets reach, where packets alone are compared. A bundle
+ * without Services was made on purpose.
+ */
+export function refuseNoServices(from: Snapshot, to: Snapshot, compared: 'services' | 'packets'): void {
+  const isEmpty = ({ kind, cluster }: Snapshot): boolean =>
+    kind === 'manifests' && cluster?.[compared === 'packets' ? 'servicePorts' : 'services'].length === 0;
+  if (isEmpty(from) && isEmpty(to)) refuse({ problem: 'no-services', from: from.name, to: to.name, compared });
 }

@@ -55,6 +55,15 @@ describe('a comparison', () => {
     },
   );
 
+  test.each([
+    'equivalence ipvs nftables -f headless.yaml',
+    'migrate headless.yaml',
+    'equivalence headless.yaml headless.yaml',
+  ])('kpc %s: no packet could be compared', async (words) => {
+    const { status, stdout, codes } = await run(words);
+    expect({ status, stdout, last: codes.at(-1) }).toEqual({ status: 2, stdout: '', last: 'bad-call' });
+  });
+
   test('of what has Services passes, and so do bundles that are meant to have none', async () => {
     expect((await run('diff headless.yaml headless.yaml')).status).toBe(0);
     await run('compile settings.yaml --allow-empty -o none');

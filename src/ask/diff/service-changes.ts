@@ -214,6 +214,7 @@ function diffServiceFields(
 
 /** The first family is the one of clusterIP, which pods see in their environment. Families that come or go are told of the ports. */
 function diffPrimaryFamily(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
+  if (from.clusterIPs.length < 2 && to.clusterIPs.length < 2) return [];
   const [old, fresh] = [from, to].map(({ clusterIPs }) =>
     clusterIPs.flatMap((text) => parseAddress(text)?.family ?? []),
   );

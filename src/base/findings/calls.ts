@@ -66,7 +66,7 @@ export const callFindings = {
     'no-dump': Strings<'path'>;
     'second-input': Strings<'path'>;
     'nothing-in-common': Strings<'from' | 'to'>;
-    'no-services': Strings<'from' | 'to'>;
+    'no-services': Strings<'from' | 'to'> & { readonly compared: 'services' | 'packets' };
     'empty-shard': Strings<'shard'>;
     'stdin-of-two-sides': None;
     'stdin-of-cluster': None;

@@ -148,11 +148,13 @@ export const callWords: WordsOf<typeof callFindings> = {
       `leave out ${path}`,
     ],
     'nothing-in-common': ({ from, to }) => `${from} and ${to} have nothing in common that could be compared`,
-    'no-services': ({ from, to }) => [
-      from === to
-        ? `${from} holds no Service that could be compared`
-        : `neither ${from} nor ${to} holds a Service that could be compared`,
-      'name files or folders with Services',
+    'no-services': ({ from, to, compared }) => [
+      compared === 'packets'
+        ? 'no packet could be compared: the input holds no Service that kube-proxy programs'
+        : from === to
+          ? `${from} holds no Service that could be compared`
+          : `neither ${from} nor ${to} holds a Service that could be compared`,
+      `name files or folders with Services${compared === 'packets' ? ' that have a cluster IP' : ''}`,
     ],
     'empty-shard': ({ shard }) => [
       `no node of the input is in shard ${shard}, so --check compared nothing`,
