@@ -18,7 +18,7 @@ export interface ConnectionInWords {
   readonly kind: Connection['kind'];
   /** Undefined if it works, or if its first packet already says why not. */
   readonly reason: string | undefined;
-  /** Whether something shown, such as a rule that only the answer meets, leaves open whether it works. */
+  /** Whether something that kpc does see, such as a rule that only the answer meets, leaves the outcome open. */
   readonly isUndecided: boolean;
   /** By endpoint "address:port", if the endpoints differ. */
   readonly byEndpoint: ReadonlyMap<string, Connection['kind']>;

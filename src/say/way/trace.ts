@@ -76,7 +76,7 @@ function colonIfDelivered({ verdict }: Pick<KnownFate, 'verdict'>): string {
   return verdict === 'delivered' ? ':' : '';
 }
 
-/** Adds what happens to the connection, if the first packet arrives but that is not the whole story. */
+/** Adds the outcome of the connection, if the first packet arrives but the connection may still fail. */
 function withConnection(fate: KnownFate, { kind, reason, isUndecided, byEndpoint }: ConnectionInWords): string {
   if (!isArrival(fate.verdict) || reason === undefined) return colonIfDelivered(fate);
   switch (kind) {
