@@ -4,7 +4,7 @@ import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { sayFinding, type SaidFinding } from '../say/words/said.ts';
 
-/** The request cannot be done: its call or input is wrong. The message says why. */
+/** Thrown if a request cannot be carried out because its call or input is wrong. The message says why. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly finding: SaidFinding;
@@ -30,7 +30,10 @@ export function refuse(why: BadCall): never {
   throw new Refusal(sayFinding(diagnose('bad-call', why)));
 }
 
-/** Refuses to call two sides alike that were to hold Services, and hold none. A bundle without Services was made on purpose. */
+/**
+ * Refuses to compare two sides without Services, which would pass as equal. A bundle without Services is allowed: it
+ * was made on purpose.
+ */
 export function refuseNoServices(from: Snapshot, to: Snapshot): void {
   const isEmpty = ({ kind, cluster }: Snapshot): boolean => kind === 'manifests' && cluster?.services.length === 0;
   if (isEmpty(from) && isEmpty(to)) refuse({ problem: 'no-services', from: from.name, to: to.name });

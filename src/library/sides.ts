@@ -2,13 +2,13 @@ import { isError, placeAtLine } from '../base/findings/finding.ts';
 import type { Reading } from '../snapshot/open/opened.ts';
 import { keyOfFinding } from './open.ts';
 
-/** What a side is called: by a path, or by a word, such as a mode. */
+/** The name of a side: a path, or a word such as a mode. */
 export interface CalledSide {
   readonly name: string;
   readonly isPath: boolean;
 }
 
-/** Names the side in notes without a file, unless both sides have the same. What both say is said of the first. */
+/** Names the side in notes without a file. A note that both sides share appears once, without a side. */
 export function ofSides(
   [from, to]: readonly [Reading, Reading],
   [first, second]: readonly [CalledSide, CalledSide],
