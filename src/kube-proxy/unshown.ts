@@ -88,7 +88,7 @@ export function unlistedWords({ set, entry, lacks }: UnlistedServer): string {
 
 interface UnshownMasquerading {
   readonly chains: readonly Chain[];
-  /** Explains how packets get to chains that no shown rule leads to. */
+  /** The jumps that lead to chains to which no shown rule leads. */
   readonly jumps: ReturnType<typeof listJumps>;
 }
 
