@@ -11,7 +11,7 @@ export const mostWords = 8_000_000;
 /** Bytes of all texts of one input, if ASCII: V8 holds them all. */
 const mostBytes = 2 ** 30;
 
-/** For what is counted again once read. */
+/** For texts that are counted again once they are read. */
 export const bytesAlone = { lines: Number.POSITIVE_INFINITY, bytes: mostBytes };
 
 export interface Exceeded {

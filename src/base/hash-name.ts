@@ -2,7 +2,7 @@ import { hashBinary } from '#hash';
 
 const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** The start of a text's SHA-256 in base32, five bits a character: what kube-proxy puts into names. */
+/** The start of a text's SHA-256 in base32 (five bits per character), as kube-proxy puts it into names. */
 export function hashName(text: string, length: 8 | 16): string {
   return prefixedHash('', text, length);
 }

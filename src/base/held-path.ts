@@ -19,9 +19,9 @@ import { descriptors, hasDescriptors } from './system-paths.ts';
 const withoutEffect = 0o10000000;
 
 /**
- * What a path led to when it was looked up, held without opening it (O_PATH): that does not affect a device or wait for a pipe, so it can
- * be checked before it is opened by `path`. Without /proc, `path` is the path itself, and must be checked again after opening.
- * Test: base/read-file.test.ts.
+ * The file that a path led to when it was looked up, held without opening it (O_PATH). This does not affect a device or
+ * wait for a pipe, so the file can be checked before it is opened by `path`. Without /proc, `path` is the path itself,
+ * and must be checked again after opening. Test: base/read-file.test.ts.
  */
 export class HeldPath {
   readonly #descriptor: number | undefined;
@@ -56,7 +56,7 @@ export class HeldPath {
   }
 }
 
-/** Holds what a path leads to, following links. Throws the system's error. */
+/** Holds the file that a path leads to, following links. Throws the system's error. */
 export function holdPath(path: string): HeldPath {
   const held = new HeldPath(path, 'held');
   if (!held.stats.isSymbolicLink()) return held;
@@ -106,8 +106,9 @@ export interface WalkedPath {
 const mostLinks = 40;
 
 /**
- * Follows a path by descriptors, folder by folder and link by link: whoever can replace a level decides what is at the end. A relative path
- * starts in `from`, which gets no level, or in the working folder. The caller closes the end.
+ * Follows a path by descriptors, folder by folder and link by link, because anyone who can replace a level decides
+ * which file is at the end. A relative path starts in `from`, which gets no level, or in the working folder. The caller
+ * closes the end.
  */
 export function walkPath(path: string, from?: { readonly held: HeldPath; readonly path: string }): WalkedPath {
   const levels = new Map<string, PathLevel>();

@@ -3,7 +3,7 @@ export type Decoded =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'none'; readonly reason: string; readonly isPacked?: boolean };
 
-/** The first bytes of packed files, and what unpacks them. */
+/** The first bytes of packed files, and the programs that unpack them. */
 const packed: readonly (readonly [first: readonly number[], words: string])[] = [
   [[0x1f, 0x8b], 'compressed with gzip: unpack it with gunzip'],
   [[0x28, 0xb5, 0x2f, 0xfd], 'compressed with zstd: unpack it with unzstd'],
@@ -40,7 +40,7 @@ export function findConflict(text: string): number | undefined {
 export const conflictText =
   'Git left a merge conflict here: resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>';
 
-/** Characters that look like a space or nothing where YAML needs spaces. Web pages and chats insert them. */
+/** Characters that look like a space, or are invisible, where YAML needs spaces. Web pages and chats insert them. */
 const oddSpace = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/;
 
 /** Advice on the first odd space of a text, if any. */

@@ -76,8 +76,8 @@ export async function withFolder<T>(
 }
 
 /**
- * Removes a file, link or folder with its content, but nothing behind a link, even if another user replaces folders by links meanwhile. A
- * missing path is no error. Test: base/remove-tree.test.ts.
+ * Removes a file, link or folder with its content, but nothing behind a link, even if another user replaces folders by
+ * links meanwhile. A missing path is not an error. Test: base/remove-tree.test.ts.
  */
 export function removeTree(path: string): void {
   try {
@@ -139,7 +139,7 @@ export async function replaceFileIn(
     await promises.rename(unfinished, folder.at(name));
   } catch (error) {
     await promises.rm(unfinished, { force: true }).catch(() => undefined);
-    // Users know the file by its final name, and Node gives none for an error of writing.
+    // Users know the file by its final name, and Node's write errors name no file.
     if (isSystemError(error)) {
       error.path = folder.at(name);
       const message = error.message.replaceAll(unfinished, error.path);
@@ -164,7 +164,7 @@ function assertReplaceable(folder: OpenFolder, name: string): void {
 
 const abandonedMilliseconds = 10 * 60_000;
 
-/** Removes what killed writers left in the folder. Test: base/replace-file.test.ts. */
+/** Removes files that killed writers left in the folder. Test: base/replace-file.test.ts. */
 function removeUnfinished(folder: OpenFolder): void {
   for (const name of readdirSync(folder.path)) {
     if (!/^\.kpc-[0-9a-f]{16}\.new$/.test(name)) continue;

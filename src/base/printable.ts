@@ -63,7 +63,10 @@ export function fieldName(path: readonly (string | number)[]): string {
   return typeof parent === 'string' ? `${parent}[${last}]` : `[${last}]`;
 }
 
-/** A text as one shell word, safe to print and to paste: uses $'…' with escapes for what printable would replace. */
+/**
+ * A text as one shell word, safe to print and to paste: uses $'…' with escapes for characters that printable would
+ * replace.
+ */
 export function shellWord(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   if (printable(text) === text) return `'${text.replaceAll("'", "'\\''")}'`;
@@ -106,12 +109,12 @@ export function joinWords(words: readonly string[], conjunction: 'and' | 'or' = 
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
 }
 
-/** Ways to mend something, of which one is enough, on one line. */
+/** Alternative ways to fix something, on one line. */
 export function joinWays(ways: readonly string[]): string {
   return ways.join(', or ');
 }
 
-/** The first lines, and how many more. A single further line is shown, since the count takes a line too. */
+/** The first lines, and how many more. A single further line is shown, because the count would take a line too. */
 export function cutLines<Line>(lines: readonly Line[], most: number, more: (words: string) => Line): readonly Line[] {
   if (lines.length <= most + 1) return lines;
   return [...lines.slice(0, most), more(`and ${formatCount(lines.length - most)} more`)];
@@ -131,7 +134,7 @@ export interface TableForm {
   readonly weights: Readonly<Record<number, number>>;
   /** The column of names, cut at the start because their ends say more. */
   readonly names?: number;
-  /** Columns that give way before all others. */
+  /** Columns that shrink before all others. */
   readonly first?: readonly number[];
   /** Columns of lists, cut by whole items: "10.96.0.10, +2". */
   readonly lists?: readonly number[];
@@ -182,7 +185,7 @@ function shortList(items: readonly string[], shown: number): string {
   return `${items.slice(0, shown).join(', ')}${hidden > 0 ? `, +${hidden}` : ''}`;
 }
 
-/** Takes space from columns that give way first, then from the widest. */
+/** Shrinks these columns first, then the widest ones. */
 function fitColumns(
   wanted: readonly number[],
   { weights, first = [] }: TableForm,

@@ -89,7 +89,7 @@ export function readKernelFile(path: string): string {
   }
 }
 
-/** What a shell passes as a file: `<(command)`, and standard input by name. */
+/** Files that a shell passes: `<(command)`, and standard input by name. */
 const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
 /** The bytes of such pipes: each can be read once, but a command reads its input twice. Per process, like the pipes. */
@@ -128,7 +128,7 @@ function fileTooLarge(path: string, most: number): UnreadableFile {
   return new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
 }
 
-/** Reads to the end whatever the size says: a file may grow, and a pipe has none. */
+/** Reads to the end and ignores the size: a file may grow, and a pipe has no size. */
 function readAll(file: number, path: string, size: number, most: number): Buffer {
   const full: Buffer[] = [];
   let piece = Buffer.allocUnsafe(size > 0 ? size + 1 : 4000);

@@ -6,7 +6,7 @@ export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** Whether the system refused something, which is no fault of the program. */
+/** Whether the system refused something, which is not a fault of the program. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'code' in error && 'syscall' in error;
 }
@@ -20,7 +20,7 @@ export const leadsNowhere: readonly string[] = [...missing, 'ELOOP', 'ENAMETOOLO
 /** Makes an error name a file or folder, and its content, by another path than the one used. */
 export function renameInError(error: unknown, reached: string, named: string): unknown {
   if (!(error instanceof Error) || reached === named) return error;
-  // "/proc/self/fd/2" is no part of "/proc/self/fd/21".
+  // "/proc/self/fd/2" is not a parent of "/proc/self/fd/21".
   const rename = (text: string): string =>
     text.split(reached).reduce((before, after) => before + (/^\d/.test(after) ? reached : named) + after);
   error.message = rename(error.message);

@@ -1,4 +1,4 @@
-// What must hold in a bundle besides its schema, and whether its files are those that its Services compile to.
+// Checks a bundle beyond its schema, and whether its files are the result of compiling its Services.
 import { createLocatedLines, type LocatedLines } from '../base/json/check.ts';
 import { printable, quotePrintable } from '../base/printable.ts';
 import { portChanges } from '../cluster/annotations.ts';

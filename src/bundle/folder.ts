@@ -52,7 +52,7 @@ async function findProblem(target: string, files: ReadonlyMap<string, FileText>)
   const present = await listEntries(target);
   const strangers = findStrangers(target, present);
   if (strangers.length > 0) return { kind: 'not-a-bundle', strangers };
-  // One wrong flag must not change the form of what git keeps.
+  // A wrong flag must not change the format of a folder in git.
   if (!files.has(goldenHead) && hasFile(present, isGoldenHead)) return { kind: 'is-a-golden' };
   if (files.has(goldenHead) && hasFile(present, isBundleFile)) return { kind: 'is-no-golden' };
   return undefined;
@@ -89,13 +89,13 @@ function temporaryPrefix(name: string): string {
   return `.${name.slice(0, 200)}.`;
 }
 
-/** Whether `entry` is what a killed replaceFolder left beside the folder `name`. */
+/** Whether a killed replaceFolder left `entry` beside the folder `name`. */
 export function isRemainOf(name: string, entry: string): boolean {
   const prefix = temporaryPrefix(name);
   return entry.startsWith(prefix) && /^[A-Za-z0-9]{6}(?:\.old)?$/.test(entry.slice(prefix.length));
 }
 
-/** The entries that kpc did not write: such a folder is not replaced. Empty for a missing folder. */
+/** The entries that kpc did not write: a folder with such entries is not replaced. Empty for a missing folder. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
   return findStrangers(folder, await listEntries(folder));
 }
@@ -151,8 +151,8 @@ export function describeTooLarge(most: number): string {
 }
 
 /**
- * Refuses a link out of the folder, which could make anyone who compares a repository print any file of theirs. The folder itself may be a
- * link. Test: bundle/hostile-folders.test.ts.
+ * Refuses a link out of the folder: it could make kpc print any file of the person who compares a repository. The
+ * folder itself may be a link. Test: bundle/hostile-folders.test.ts.
  */
 export function readOwnFile(folder: string, name: string, most?: number): Buffer {
   const path = join(folder, name);
@@ -209,13 +209,13 @@ async function listEntries(folder: string): Promise<readonly Dirent[]> {
   }
 }
 
-/** Whether the folder holds a bundle without assumptions, which one with some must not replace. */
+/** Whether the folder holds a bundle without assumptions, which a bundle with assumptions must not replace. */
 export async function holdsReal(folder: string, next: Manifest): Promise<boolean> {
   try {
     const present = parseJson(readStart(join(folder, 'manifest.json')));
     return isAssumed(next) && isObject(present) && !isAssumed(present);
   } catch {
-    // Missing, or replaceFolder reports what is wrong.
+    // The folder is missing, or replaceFolder reports the problem.
     return false;
   }
 }
@@ -224,7 +224,7 @@ function isAssumed({ assigned, assumedEndpoints }: { readonly [K in keyof Manife
   return [assigned, assumedEndpoints].some((list) => Array.isArray(list) && list.length > 0);
 }
 
-/** Does not wait for the disk: a golden has many files, and git keeps what is lost. */
+/** Does not wait for the disk: a golden has many files, and lost ones are still in git. */
 export async function writeQuickly(path: string, text: string): Promise<void> {
   // One at a time: too many open files would exceed the limit.
   writeFileSync(path, text, { flag: 'wx', mode: 0o644 });

@@ -25,7 +25,7 @@ import { findBroken, findMergeConflicts, findTooLong, readServiceRanges, type Bu
 import { readServices } from './services-file.ts';
 import { filesToRead } from './state-files.ts';
 
-/** Holds what does not depend on Services. */
+/** The file for everything that does not depend on Services. */
 export const goldenNodeFile = 'node.txt';
 
 /** Neither name has a dot, so each Service has its own file and none is node.txt. */
@@ -43,14 +43,14 @@ export function isGoldenFile(name: string): boolean {
 
 const goldenVersion = 1;
 
-/** golden.json: what shaped the golden. Independent of its Services and of kpc's version. */
+/** golden.json: the settings that shaped the golden. Independent of its Services and of kpc's version. */
 interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serviceCidrs'> {
   readonly goldenVersion: number;
   /** "1.36": patch releases change nothing here. */
   readonly kubernetesVersion: string;
   /** Non-default settings. */
   readonly settings: object;
-  /** Which of it nothing gave; absent if all was given. Older goldens do not say. */
+  /** The values that were assumed; absent if all were given. Older goldens do not say. */
   readonly assumed?: AssumedHead | undefined;
 }
 
@@ -58,9 +58,9 @@ interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serv
 const usualSettings = defaultSettings('ipvs');
 
 /**
- * Writes a bundle as files to keep in git: per Service its endpoints and its lines of each tool's file, one file for the node, one for
- * settings. A Service's file holds what the cluster would compile to without other Services: branches that change two Services never touch
- * the same file. Nothing counts, sums or names a version of kpc.
+ * Writes a bundle as files to keep in git: per Service its endpoints and its lines of each tool's file, one file for
+ * the node, one for settings. A Service's file holds the result of compiling the cluster without other Services, so
+ * branches that change different Services never touch the same file. Nothing counts, sums or names a version of kpc.
  */
 export function makeGolden(content: BundleContent, compile: Compile): BundleFiles {
   const { node, settings, families } = content;
@@ -114,7 +114,7 @@ function placeStateLines(text: string): readonly { readonly line: string; readon
 function dropKnownLines(text: string, known: ReadonlySet<string>): string {
   const kept: string[] = [];
   for (const { line, place } of placeStateLines(text)) {
-    // A table with nothing of its own in it is left out.
+    // A table without lines of its own is left out.
     if (closes(line) && opens(kept.at(-1) ?? '')) kept.pop();
     else if (opens(line) || closes(line) || !known.has(place)) kept.push(line);
   }
@@ -181,7 +181,10 @@ function headAssumed({ assumed }: BundleContent): AssumedHead | undefined {
   return Object.values(head).some((value) => value !== undefined) ? head : undefined;
 }
 
-/** Whether a check finds no difference in a file. What the head says is assumed shapes no rule, and older goldens do not say it. */
+/**
+ * Whether a check finds no difference in a file. The assumptions in the head affect no rule, and older goldens do not
+ * record them.
+ */
 export function isSameInGolden(name: string, present: string | undefined, fresh: string | undefined): boolean {
   if (present === fresh) return true;
   if (name !== goldenHead || present === undefined || fresh === undefined) return false;
@@ -203,7 +206,7 @@ function omitDefaults(settings: object, defaults: object): object {
   return Object.fromEntries(kept);
 }
 
-/** The cluster as each Service alone would make it. */
+/** The cluster reduced to one Service, for each Service. */
 function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cluster) {
   const portsOf = groupBy(servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
   const checksOf = groupBy(healthChecks, ({ namespace, service }) => `${namespace}/${service}`);
@@ -328,7 +331,7 @@ function addDefaults(settings: unknown, defaults: object): object {
   return { ...defaults, ...Object.fromEntries(merged) };
 }
 
-/** Each workload once, though several Services may share its Pods; undefined if none, as in a bundle. */
+/** Each workload once, even if several Services share its Pods; undefined if there are none, as in a bundle. */
 function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] | undefined {
   const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
   const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));

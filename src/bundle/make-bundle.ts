@@ -35,7 +35,7 @@ export type BundleInputs = Pick<
     readonly network?: string | undefined;
   };
 
-/** What kpc makes of Services for a node; passed in, because a bundle knows no mode. */
+/** Compiles Services for a node; passed in, because this folder must not depend on modes. */
 export type Compile = (
   cluster: Cluster,
   node: NodeContext,
@@ -71,7 +71,7 @@ export const freshTexts: BundleTexts = {
   digest: (_, text) => hashHex(text),
 };
 
-/** Shares texts and checksums among the bundles of many nodes, which are the same without it. */
+/** Shares texts and checksums among the bundles of many nodes; without it, the result is the same. */
 export class BundleMemo implements BundleTexts {
   readonly writeServices: (cluster: Cluster) => string = memoize(writeServices);
   readonly #parts = new Map<unknown, (part: never) => string>();
@@ -196,7 +196,7 @@ export function writeServiceRanges({ cluster, settings }: BundleContent): Manife
   return programs(settings.mode, 'nftables') ? writeServiceCidrs(cluster) : undefined;
 }
 
-/** Does not count what most modes' states never have. */
+/** Omits counts of objects that most modes never have. */
 export function countState(state: KernelState): { readonly [N in CountName]?: number } {
   const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
   const chains = iptables.flatMap((table) => [...table.values()]);

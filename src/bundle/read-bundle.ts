@@ -14,14 +14,14 @@ import { readServices } from './services-file.ts';
 import { bundleFileNames, readStateFile, stateFileNames } from './state-files.ts';
 import { hashHex } from '#hash';
 
-/** A compiled bundle. Items of its state have no origin, which tools' files do not hold. */
+/** A compiled bundle. Items of its state have no origin, because tools' files do not store origins. */
 export interface StoredBundle {
   readonly manifest: Manifest;
   readonly state: KernelState;
   readonly cluster: Cluster;
   /** The text that the state was read from, if known. */
   readonly files?: BundleFiles | undefined;
-  /** What a golden says nothing gave; a bundle does not say. */
+  /** The assumptions that a golden records; a bundle does not record any. */
   readonly assumed?: AssumedHead | undefined;
 }
 
@@ -35,7 +35,7 @@ interface BrokenBundle {
   readonly manifest?: Manifest | undefined;
 }
 
-/** The part of a bundle from which the rest follows. */
+/** The part of a bundle that determines the rest. */
 export type BundleMeaning = Pick<StoredBundle, 'manifest' | 'cluster'>;
 
 /** Undefined if there are no problems. */
@@ -51,7 +51,7 @@ export function readBundle(files: BundleFiles): BundleReading {
   return findBroken(problems) ?? { kind: 'bundle', bundle: { ...meaning, state } };
 }
 
-/** Reads manifest.json and services.json, from which the rest follows; checks format version and checksums. */
+/** Reads manifest.json and services.json, which determine the rest; checks format version and checksums. */
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [golden] };
   const unfit = findBroken([...findTooLong(files), ...findMergeConflicts(files, 'compile the bundle again')]);
@@ -72,7 +72,7 @@ export function findTooLong(files: BundleFiles): readonly string[] {
   return excess ? [`${excess.at.file}: the bundle is ${describeBound(excess.of, excess.most)}`] : [];
 }
 
-/** Files with merge conflicts, a line each; `remedy`: what to do instead of merging. */
+/** Files with merge conflicts, one per line; `remedy`: what to do instead of merging. */
 export function findMergeConflicts(files: BundleFiles, remedy: string): readonly string[] {
   return [...files].flatMap(([file, text]) => {
     const line = findConflict(text);

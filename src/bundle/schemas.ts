@@ -50,12 +50,12 @@ export const assumedSchema = objectOf<AssumedWorkload>({
   pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(addressSchema) })),
 });
 
-/** What of a golden's head nothing gave. */
+/** The values in a golden's head that were assumed. */
 export const assumedHeadSchema = objectOf({
   node: optional(oneOf(true)),
   mode: optional(oneOf(true)),
   clusterCIDRs: optional(listOf(networkSchema)),
-  /** Of the cluster, if a Service takes those. */
+  /** The cluster's families, if a Service takes its families from there. */
   families: optional(listOf(oneOf(...families))),
 });
 
@@ -89,7 +89,7 @@ export const manifestSchema = closed(
     families: listOf(oneOf('ipv4', 'ipv6')),
     /** The settings behind the state. conntrack and conn_reuse_mode are decided from them on the node. */
     settings: settingsSchema,
-    /** Networks whose unused addresses get no answer, and whether a ServiceCIDR or the flag gave them. */
+    /** Networks whose unused addresses are dropped, and whether a ServiceCIDR or the flag gave them. */
     serviceCidrs: optional(
       listOf(
         objectOf<{ readonly cidr: string; readonly from: ServiceRange['from'] }>({

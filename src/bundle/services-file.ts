@@ -153,7 +153,7 @@ function endpointTail(port: number, status: EndpointStatus): string {
   return `",${JSON.stringify(record).slice(1)}`;
 }
 
-/** Undefined for none. */
+/** Undefined if there are none. */
 function textsIfAny(list: readonly (Address | Network)[]): readonly string[] | undefined {
   return list.length > 0 ? list.map((each) => each.text) : undefined;
 }

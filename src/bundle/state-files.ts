@@ -13,7 +13,7 @@ import { formatModules, parseModules, formatSysctls, parseSysctls } from '../ker
 import { formatChain, writeNftTables } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 
-/** What a folder holds of a node: its bundle, by -o, or a golden for git. */
+/** The two forms of a node's folder: a bundle (-o), or a golden for git. */
 export type FolderForm = 'bundle' | 'golden';
 
 export interface PartTexts {
@@ -23,12 +23,12 @@ export interface PartTexts {
 
 export interface StateFile {
   readonly kind: ObjectKind;
-  /** What --print calls it. */
+  /** Its name in --print. */
   readonly print: string;
   readonly title: string;
   /** Undefined if the state has no such part. */
   format(state: KernelState, texts: PartTexts): FileText | undefined;
-  /** What a text holds beyond what the state has already. */
+  /** The part of a text that the state does not already have. */
   read(text: string, beside: KernelState): Partial<KernelState> & { readonly unread: readonly UnreadLine[] };
 }
 
@@ -105,7 +105,7 @@ export function isStateFile(name: string): boolean {
   return Object.hasOwn(stateFiles, name);
 }
 
-/** In the order in which people want to see them: first what a Service becomes, last what every node has. */
+/** In order of interest to people: first the objects of Services, last those that every node has. */
 export const filesToRead: readonly StateFileName[] = [
   ...(['nftables.nft', 'ipvsadm.restore', 'ip.batch', 'ipset.restore', 'balancer.conf'] as const),
   ...(['iptables.restore', 'ip6tables.restore', 'sysctl.conf', 'modules.conf'] as const),

@@ -1,4 +1,4 @@
-// kpc's own annotations, and what those of IPVS say of a Service.
+// kpc's own annotations, and the IPVS settings that they give a Service.
 import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import { foundOf } from '../base/findings/fields.ts';
 import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';

@@ -50,9 +50,9 @@ export interface Assignment {
 }
 
 /**
- * Gives Services what the API server would assign: cluster IPs, node ports and health check node ports, none in use. Starts from a hash of
- * the Service's name, so input order does not matter and other Services rarely change it. Warns of what could not be assigned, and what
- * kube-proxy ignores.
+ * Gives Services what the API server would assign: cluster IPs, node ports and health check node ports, none in use.
+ * Starts from a hash of the Service's name, so input order does not matter and other Services rarely change it. Warns
+ * of values that could not be assigned, and of those that kube-proxy ignores.
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
@@ -110,8 +110,8 @@ function withFamilies(service: Sourced<Service>, ranges: AssignmentRanges): Sour
 }
 
 /**
- * As the API server (initIPFamilyFields): PreferDualStack adds a second family if possible; RequireDualStack always, as does a headless
- * Service without a selector unless it says SingleStack.
+ * Like the API server (initIPFamilyFields): PreferDualStack adds a second family if possible; RequireDualStack always,
+ * as does a headless Service without a selector unless it says SingleStack.
  */
 function chooseServiceFamilies(
   { clusterIPs, ipFamilies, ipFamilyPolicy, clusterIP, selector = {} }: Service['spec'],

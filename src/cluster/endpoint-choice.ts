@@ -15,8 +15,8 @@ export interface EndpointChoice {
 const nothing: EndpointChoice = { cluster: [], local: [], reachable: [], hasAny: false };
 
 /**
- * As kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): ready ones that hints assign to this node, else all ready ones, else
- * terminating ones that still serve. For policy Local, the same among the node's own, without hints.
+ * Like kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): ready ones that hints assign to this node, else all
+ * ready ones, else terminating ones that still serve. For policy Local, the same among the node's own, without hints.
  */
 export function chooseEndpoints(port: ServicePort, node: NodeIdentity): EndpointChoice {
   if (port.endpoints.length === 0) return nothing;

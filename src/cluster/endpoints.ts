@@ -7,7 +7,7 @@ import { ByName, type ReadonlyByName } from './grouping.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 
-/** Lets a node's endpoints share one status object if theirs are equal, which saves memory and later comparisons. */
+/** Lets a node's endpoints with equal status share one object, which saves memory and later comparisons. */
 export class StatusSharing {
   readonly #last = new Map<string | undefined, EndpointStatus>();
 
@@ -203,7 +203,9 @@ export function pickFromRivals(
   return endpoints.map((endpoint) => endpoint.rivals?.findLast(isLocal) ?? endpoint);
 }
 
-/** A slice's endpoint at one port, and its place. Very many exist, so it holds only what the slice does not. */
+/**
+ * A slice's endpoint at one port, and its place. There are very many, so each only holds values that the slice lacks.
+ */
 class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;

@@ -4,7 +4,7 @@ import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import type { Place } from '../kernel/place.ts';
 import type { EndpointStatus, ServicePortSpec } from './objects.ts';
 
-/** What all modes share, the same for every node: Service ports with endpoints. The modes decide the rest. */
+/** The part that all modes share, the same for every node: Service ports with endpoints. The modes decide the rest. */
 export interface Cluster extends ClusterObjects {
   readonly addresses: AddressIndex<ServicePort>;
 }

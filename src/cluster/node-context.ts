@@ -21,7 +21,7 @@ import type { Behaviours } from '../kube-proxy/releases.ts';
 
 export const zoneLabel = 'topology.kubernetes.io/zone';
 
-/** What kube-proxy would know about the node, by `ip -j addr` or else its Node object. */
+/** What kube-proxy would know about the node, from `ip -j addr` or else the Node object. */
 export function describeNode(
   name: string,
   node: Node | undefined,
@@ -61,7 +61,7 @@ function askedLoopback(
     : [];
 }
 
-/** InternalIPs first, then ExternalIPs, which is the order in which kube-proxy looks for its node's address (GetNodeHostIPs). */
+/** InternalIPs first, then ExternalIPs: kube-proxy looks for its node's address in this order (GetNodeHostIPs). */
 export function nodeAddresses(node: Node | undefined): readonly Address[] {
   const ofType = (type: string) =>
     (node?.addresses ?? []).filter((address) => address.type === type).flatMap((a) => parseAddress(a.address) ?? []);
@@ -111,7 +111,7 @@ export function addressesIn(networks: NodePortNetworks, node: Pick<NodeContext, 
   return node.hostAddresses.filter((address) => networks.networks.some((network) => contains(network, address)));
 }
 
-/** Whether a network was given for localhost's sake (ContainsExplicitLoopback): then kube-proxy itself listens there. */
+/** Whether a given network is a loopback network (ContainsExplicitLoopback): then kube-proxy itself listens there. */
 export function namesLocalhost({ listed }: Pick<NodePortNetworks, 'listed'>, behaviours: Behaviours): boolean {
   return listed.some((network) =>
     behaviours.has('localhost-within-network')

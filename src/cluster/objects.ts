@@ -10,7 +10,10 @@ export type FieldPath = readonly (string | number)[];
 export interface ObjectSource {
   /** Finds a field, or the nearest parent field if it is not written. */
   place(path: FieldPath): Place;
-  /** Whether a field is reported already, so that nothing follows from it; of an object without errors, none is. */
+  /**
+   * Whether a field was already reported as wrong, so that nothing should be concluded from it; false for objects
+   * without errors.
+   */
   isDoubtful?(path: FieldPath): boolean;
 }
 
@@ -34,7 +37,7 @@ export function fullName({ namespace, name }: Pick<ObjectMeta, 'namespace' | 'na
   return `${namespace}/${name}`;
 }
 
-/** "app=web,tier=front", as kubectl takes it. */
+/** "app=web,tier=front", in kubectl's syntax. */
 export function selectorWords(selector: Labels = {}): string {
   return Object.entries(selector)
     .map((label) => label.join('='))
@@ -46,7 +49,7 @@ export function sortedSelectorWords(selector: Labels = {}): string {
   return selectorWords(Object.fromEntries(Object.entries(selector).toSorted(([a], [b]) => compareText(a, b))));
 }
 
-/** Equal for Services whose endpoints are made from the same, besides Pods. */
+/** A key that is equal for Services whose endpoints are made from equal fields. */
 export function endpointSources({ spec: { selector, publishNotReadyAddresses, ports } }: Service): string {
   const targets = ports.map(({ name, protocol, targetPort }) => JSON.stringify([name, protocol, targetPort]));
   return JSON.stringify([sortedSelectorWords(selector), publishNotReadyAddresses, targets.toSorted(compareText)]);
@@ -87,7 +90,7 @@ export interface Service {
 }
 
 export interface ServicePortSpec {
-  /** '' if it has no name, which only a single port may. */
+  /** '' without a name, which is only allowed for a single port. */
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly port: number;
@@ -102,7 +105,7 @@ export interface LoadBalancerIngress {
   readonly ipMode: 'VIP' | 'Proxy';
 }
 
-/** An EndpointSlice, or what the control plane would make from Endpoints or Pods. */
+/** An EndpointSlice, given or as the control plane would make it from Endpoints or Pods. */
 export interface EndpointSlice {
   readonly metadata: ObjectMeta;
   readonly addressType: 'IPv4' | 'IPv6' | 'FQDN';
@@ -162,7 +165,7 @@ export interface Node {
   readonly metadata: ObjectMeta;
   /** The version of its kube-proxy, else of its kubelet: "v1.34.2"; '' if the object has neither. */
   readonly kubernetesVersion: string;
-  /** What uname -r prints on the node; undefined if the Node object lacks it. */
+  /** The output of uname -r on the node; undefined if the Node object lacks it. */
   readonly kernelVersion?: string | undefined;
   readonly podCIDRs: readonly string[];
   readonly addresses: readonly { readonly type: string; readonly address: string }[];
@@ -204,7 +207,10 @@ export interface PodSpec {
   readonly subdomain: string;
   readonly hostNetwork: boolean;
   readonly tolerations: readonly Toleration[];
-  /** What a Node must have, by nodeSelector and required node affinity: any of these; undefined for nothing. */
+  /**
+   * The labels that a Node needs, from nodeSelector and required node affinity: one of these alternatives; undefined if
+   * any Node will do.
+   */
   readonly nodeTerms: readonly (readonly NodeRequirement[])[] | undefined;
   /** Whether it asks an admission webhook for containers that no manifest shows. */
   readonly isInjected: boolean;
@@ -340,7 +346,7 @@ function compareWhole(label = '', value = ''): number {
   return (one ?? Number.NaN) - (other ?? Number.NaN);
 }
 
-/** What network plugins allow for Pods. kube-proxy ignores it. */
+/** Traffic that network plugins allow for Pods. kube-proxy ignores it. */
 export interface NetworkPolicy {
   readonly metadata: ObjectMeta;
   readonly subject: LabelSelector;
@@ -385,7 +391,7 @@ export interface Ingress {
   readonly routes: readonly IngressRoute[];
 }
 
-/** A Gateway or the like, optionally narrowed to a listener or port. */
+/** A Gateway or similar parent, optionally narrowed to a listener or port. */
 export interface RouteParent {
   /** "Gateway shop/web". */
   readonly owner: string;
@@ -466,6 +472,6 @@ export interface PodMaker extends Pick<ObjectMeta, 'name' | 'namespace'> {
   readonly isCustom: boolean;
   /** The labels of each of its templates. */
   readonly templates: readonly Labels[];
-  /** Other namespaces that it names: what it makes may be there. */
+  /** Other namespaces that it names: the Pods that it makes may be there. */
   readonly namespaces: readonly string[];
 }

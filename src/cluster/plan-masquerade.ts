@@ -36,7 +36,10 @@ function fromNetwork(networks: readonly (Network | undefined)[], family: Family)
   return network && { kind: 'from-network', network };
 }
 
-/** Whose packets a node masquerades, besides external paths and endpoints that reach themselves (see TrafficPlan). */
+/**
+ * The senders whose packets a node masquerades, besides external paths and endpoints that reach themselves (see
+ * TrafficPlan).
+ */
 export interface MasqueradePlan {
   /** The bit of a packet's mark, as a number, that means: masquerade it. */
   readonly mark: number;

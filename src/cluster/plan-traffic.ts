@@ -5,8 +5,8 @@ import { chooseEndpoints, isExternallyAccessible, runsOnNode, type EndpointChoic
 import type { Endpoint, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
 /**
- * Where packets to one Service port go on one node: what kube-proxy's proxiers decide at the start of their loops over Service ports
- * (syncProxyRules). The modes turn it into rules, and say where they differ.
+ * Where packets to one Service port go on one node, as kube-proxy's proxiers decide it at the start of their loops over
+ * Service ports (syncProxyRules). The modes turn it into rules, and say where they differ.
  *
  * Depends only on the port and the node's identity, so that nodes can share it (PlanMemo).
  */
@@ -76,7 +76,7 @@ interface ExternalPath extends TrafficPath {
   readonly isUsed: boolean;
 }
 
-/** Why packets get no endpoint, and what the sender gets instead. */
+/** Why packets reach no endpoint, and what the sender gets instead. */
 type Refusal =
   | { readonly reason: 'no-endpoints'; readonly answer: 'reject' }
   /** Another node may have endpoints, so the client may try again; a reject would say that nothing is there. */

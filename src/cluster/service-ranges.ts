@@ -6,7 +6,10 @@ import type { ServiceCidr, Sourced } from './objects.ts';
 
 const defaultName = 'kubernetes';
 
-/** All ServiceCIDRs, else --service-cluster-ip-range, of which the API server would make one. Sorted, unique. */
+/**
+ * All ServiceCIDRs, else --service-cluster-ip-range, from which the API server would make a ServiceCIDR. Sorted,
+ * unique.
+ */
 export function serviceRanges(
   objects: readonly Sourced<ServiceCidr>[],
   flag: readonly Network[],

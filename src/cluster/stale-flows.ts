@@ -4,7 +4,7 @@ import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import { portAddresses, type ShownPort } from './model.ts';
 
-/** A flow that keeps going to something other than a serving endpoint of its Service port, or whose Service port is gone. */
+/** A flow that goes to something other than a serving endpoint of its Service port, or whose Service port is gone. */
 export interface StaleFlow {
   readonly flow: TrackedFlow;
   readonly port: ShownPort;
@@ -48,9 +48,9 @@ function servicePortKey({ namespace, service, portName, protocol, family }: Show
 }
 
 /**
- * Finds UDP flows to Service ports that do not reach a serving endpoint, as kube-proxy does after a sync (CleanStaleEntries in
- * conntrack/cleanup.go): a sending client would stay there for ever. Unknown status counts as serving; ports with unknown endpoints have no
- * stale flows.
+ * Finds UDP flows to Service ports that do not reach a serving endpoint, like kube-proxy after a sync
+ * (CleanStaleEntries in conntrack/cleanup.go): a client that keeps sending would never leave a dead endpoint. Unknown
+ * status counts as serving; ports with unknown endpoints have no stale flows.
  */
 export function findStaleFlows(
   flows: readonly TrackedFlow[],
@@ -90,7 +90,7 @@ function isUdp({ protocol }: ShownPort): boolean {
   return protocol === 'UDP';
 }
 
-/** What clients of a Service port send to: an address and port, or a node port. */
+/** The destination of a Service port's clients: an address and port, or a node port. */
 interface FrontEnd {
   readonly port: ShownPort;
   readonly endpoints: ReadonlySet<string>;

@@ -22,7 +22,7 @@ export interface TableListing {
   readonly place: number;
 }
 
-/** How much a side shows of a kernel. What only one side shows is not a difference. */
+/** How much a side shows of a kernel. Objects that only one side shows are not differences. */
 export interface Coverage extends Shown {
   /** Families that sets, virtual servers and addresses were made for. */
   readonly families: readonly Family[];
@@ -110,7 +110,7 @@ export function showsRules({ iptables }: Coverage, family: Family): boolean {
   return workingTables.every((table) => iptables[family].includes(table));
 }
 
-/** Whether all Services of a mode are known in a family: whatever else is there then belongs to none. */
+/** Whether all Services of a mode are known in a family: any other object there then belongs to no Service. */
 export function showsServices(coverage: Coverage, mode: ProxyMode, family: Family): boolean {
   const shown = {
     ...coverage,

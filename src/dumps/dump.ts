@@ -33,7 +33,7 @@ export interface Dump {
   readonly state: KernelState;
   readonly coverage: Coverage;
   readonly flows: readonly TrackedFlow[] | undefined;
-  /** What ip route and ip rule print. */
+  /** The output of ip route and ip rule. */
   readonly routes: KnownRoutes;
   readonly log: ProxyLog | undefined;
   readonly files: readonly { readonly name: string; readonly kind: DumpFileKind }[];
@@ -121,7 +121,7 @@ export class DumpDraft {
     ({ name }) => `set ${name}`,
     ({ name, entries }) => (parseSetName(name) ? sorted(entries.map(entryKey)) : undefined),
   );
-  /** Compared with the weights of real servers, which differ between nodes. */
+  /** Compared including the weights of real servers, which differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
   /** ip addr lists links of both families, or of one. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
@@ -238,7 +238,7 @@ export class DumpDraft {
     return differences.length === 0;
   }
 
-  /** Takes the links that ip addr lists, like `list`. A listing without addresses of a family says nothing about it. */
+  /** Adds the links that ip addr lists, like `list`. A listing without addresses of a family says nothing about it. */
   listLinks(links: readonly Link[], isWhole: boolean, printed: Printed): boolean {
     const ofFamily = (family: Family): readonly Link[] =>
       links.flatMap((link) => {
@@ -366,7 +366,8 @@ export class DumpDraft {
         virtualServers: virtualServers.isWhole,
         links: families.some((family) => this.#links[family].isWhole),
         sysctls: sysctls.items.length > 0,
-        // A dump shows no timeouts, balancer or modules. What needs a module is only in the kernel if the module is.
+        // A dump shows no timeouts, balancer or modules. Objects that need a module are only in the kernel if the
+        // module is.
         ipvsTimeouts: false,
         proxyPorts: false,
         modules: false,
@@ -489,7 +490,7 @@ function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): r
   ];
 }
 
-/** `nft list chain` and the like print the table with only that object. What both have is the same. */
+/** `nft list chain` and the like print the table with only that object. Shared parts are equal. */
 function mergeTables(known: NftTable, more: NftTable): NftTable {
   const wholeSets = [...more.sets].filter(([, { isPart }]) => !isPart);
   return {

@@ -21,12 +21,15 @@ interface Recogniser {
 
 const anyLine = /^/;
 
-/** An output that lacks what kpc needs or that kpc cannot read. Ends where another begins. */
+/** An output that kpc cannot read, or that lacks facts that kpc needs. Ends where another begins. */
 function refuseOutput(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }
 
-/** A route line with this after its destination (^); neighbour lists have such addresses and links too. */
+/**
+ * A pattern for routes in which `rest` follows the destination. Excludes neighbour lists, which also have addresses and
+ * links.
+ */
 function routePattern(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
@@ -60,7 +63,7 @@ const refused = {
   ),
 } satisfies Record<string, Recogniser>;
 
-/** The titles above what ipvsadm -Ln prints. */
+/** The titles above the output of ipvsadm -Ln. */
 export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 
 /** Outputs that kpc reads. `rules` is iptables or ip6tables: a single line does not show which. */
@@ -150,7 +153,7 @@ export type ReadableKind = keyof typeof readable;
 /** Some are refused. */
 export type OutputKind = ReadableKind | keyof typeof refused;
 
-/** An IPv4 or IPv6 address or what is left of one, and the end of a line that a terminal wrapped. */
+/** An IPv4 or IPv6 address or a part of one, or the digits at the end of a line that a terminal wrapped. */
 const pieceOfAddress = /\d\.\d{1,3}\.\d|::|(?:[\da-f]{1,4}:){3}|^[\d\s]+$/i;
 
 export function mayContinue(kind: OutputKind, line: string): boolean {

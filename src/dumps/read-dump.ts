@@ -73,7 +73,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
 }
 
-/** In its last output or outside any. Nothing shows what a list with a cut end lacks. */
+/** In its last output or outside any. The missing part of a truncated list is unknown. */
 function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
   if (text.endsWith('\n')) return false;
   const lines = countLines(text);
@@ -93,7 +93,9 @@ function lacksTables(text: string, strays: readonly number[]): boolean {
   return false;
 }
 
-/** Replaces names in ipvsadm's saved output with the addresses of a list below it, from which nothing else is read. */
+/**
+ * Replaces names in ipvsadm's saved output with the addresses of a list below it, which is not used for anything else.
+ */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
@@ -213,7 +215,7 @@ const endsBare = /(?:^|\n)(?:-A [^\n]*|(?:TCP|UDP|SCTP)[ \t][^\n]*)$/;
 function isWholeList({ kind, text, command }: ToolOutput, file: string): boolean {
   if (command !== undefined && command.tool !== 'other') return true;
   if (kind === 'ipvsadm -Ln') return /^(?:IP|Prot) /m.test(text);
-  // Also of firewall marks, which are not read.
+  // Virtual servers of firewall marks count too, although kpc does not read them.
   const servers = text.match(/^-A /gm) ?? [];
   return servers.length > 1 || isDumpFileName(file.slice(file.lastIndexOf('/') + 1));
 }

@@ -24,8 +24,8 @@ interface PrintedLink {
 }
 
 /**
- * Reads `ip addr` text: a block per link, a line per address (-o), or columns (-br); also what grep leaves of blocks, if a line names its
- * link. Takes any text; addresses it cannot read are in `unread`.
+ * Reads `ip addr` text: a block per link, a line per address (-o), or columns (-br); also the lines of blocks that grep
+ * selected, if a line names its link. Takes any text; addresses it cannot read are in `unread`.
  */
 export function parseIpAddrText(text: string): {
   readonly links: readonly Link[];
@@ -118,7 +118,7 @@ interface Drafted {
   readonly answers: RouteAnswer[];
 }
 
-/** Merges what is listed both as text and as JSON. */
+/** Merges addresses that are listed both as text and as JSON. */
 export class DraftedRoutes {
   readonly #drafts: { [F in Family]?: Drafted } = {};
 

@@ -79,7 +79,7 @@ function withoutHooks(table: NftTable): NftTable {
   return { ...table, chains: new Map(chains) };
 }
 
-/** Marks what people write in place of omitted lines, so that it is not read as a word of nft's. */
+/** Recognises marks that people write in place of omitted lines, so that they are not read as words of nft. */
 function markElided(text: string): string {
   let [marked, from, at] = ['', 0, 0];
   for (const line of linesOf(text)) {
@@ -116,7 +116,10 @@ const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 /** The flag dormant: the table exists, but the kernel skips it. */
 const dormantFlag = /^[ \t]*flags\b[^{\n\r\u2028\u2029]*\bdormant\b/m;
 
-/** Finds what an nft option omitted from kube-proxy's table, which then shows Services, but too little to compare. */
+/**
+ * Finds the parts of kube-proxy's table that an nft option omitted: the rest shows Services, but is too little to
+ * compare.
+ */
 function findLack({ chains, sets }: NftTable): { readonly output: string; readonly reason: string } | undefined {
   const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
   const isPortName = (value: Value, type: string | undefined): boolean =>
@@ -145,8 +148,8 @@ function familiesOfTable(family: string): readonly Family[] {
 }
 
 /**
- * Another program's table, such as "inet firewalld", as packets see it: family inet sees both. Unreadable parts of rules become unknown
- * expressions; if more is unreadable, there are no tables, only those lines.
+ * Another program's table, such as "inet firewalld", for each family that it applies to: both for inet. Unreadable
+ * parts of rules become unknown expressions; if more is unreadable, there are no tables, only those lines.
  */
 function readOtherTable(
   family: string,
@@ -168,7 +171,7 @@ function readOtherTable(
 /** A base chain: its hook, its devices and priority, its policy, and whether it has no rules (`idle`). */
 const baseChain = /\btype \w+ hook (?<hook>\w+) (?<rest>[^;\n]*);?[ \t]*(?<policy>policy \w+;)?(?<idle>\s*\})?/g;
 
-/** Except those of chains that let everything pass. Of IP packets' tables, only chains at devices. */
+/** Except rules of chains that let everything pass. Of IP packets' tables, only chains at devices. */
 function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
   return [...text.matchAll(baseChain)].flatMap(({ groups = {} }): readonly HookedInterfaces[] => {
@@ -188,7 +191,7 @@ const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const)
   return { end, isRead: false, interfaces: [] };
 });
 
-/** Objects that only matter to rules, which are then unknown, and properties that change no lookup. */
+/** Objects that only matter to rules (their rules become unknown), and properties that do not affect lookups. */
 function isHarmless(line: string, reason: string): boolean {
   if (reason === 'a property that is not known') return /^\s*(?:auto-merge|gc-interval|policy|counter)\b/.test(line);
   // Chains that see packets at an interface are found separately.
@@ -199,7 +202,7 @@ function isHarmless(line: string, reason: string): boolean {
 
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
 
-/** A rule with nothing after its counter: nft omits xt targets such as DNAT in any family but the first that it lists. */
+/** A rule that ends after its counter: nft prints xt targets such as DNAT only in the first family that it lists. */
 const lostTarget = /(counter packets \d+ bytes \d+)(?=[ \t]*$)/gm;
 
 /** The table's text with that family, without counts. */

@@ -54,8 +54,8 @@ export class RuleListings {
   }
 
   /**
-   * The table that a listing repeats or completes, and the differences. If only one names its variant, both count as it, unless it is
-   * legacy and they differ: whoever prints iptables-legacy by name also has iptables-nft.
+   * The table that a listing repeats or completes, and the differences. If only one names its variant, both count as
+   * that variant, unless it is legacy and they differ: anyone who prints iptables-legacy by name also has iptables-nft.
    */
   #match(name: TableName, given: GivenListing): Partial<MatchedListing> {
     const listed = (this.#listed.get(name) ?? []).map((known) => {
@@ -151,7 +151,10 @@ function mainOf(name: TableName, listed: readonly ListedTable[]): ListedTable | 
   return listed.find(({ chains }) => hasOwnChains(name, chains)) ?? listed[0];
 }
 
-/** The chains in which two listings of a table differ; a part differs if it has something that the whole lacks. */
+/**
+ * The chains in which two listings of a table differ; a partial listing differs if it has something that the complete
+ * one lacks.
+ */
 function differencesOf(name: TableName, known: GivenListing, given: GivenListing): readonly string[] {
   if (!known.isWhole && !given.isWhole) return [];
   const chains = new Set([...known.chains.keys(), ...given.chains.keys()]);

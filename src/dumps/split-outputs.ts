@@ -12,7 +12,7 @@ interface PrintedCommand {
   readonly table: TableName | undefined;
   /** For iptables: its variant, if the command's name says so. */
   readonly variant?: IptablesVariant | undefined;
-  /** Whether it prints only a part: one chain, one set, what grep found. */
+  /** Whether it prints only a part: one chain, one set, or grep's matches. */
   readonly isPart: boolean;
   /** For ip: families whose addresses it prints for all links. */
   readonly allAddresses?: readonly Family[] | undefined;
@@ -273,7 +273,7 @@ function startOfBrackets(lines: readonly string[]): keyof typeof bracketed | 'nf
   return (Object.keys(bracketed) as (keyof typeof bracketed)[]).find((kind) => bracketed[kind].test(head));
 }
 
-/** What `ip -j` prints, by its first fields. Neighbours have routes' fields too. */
+/** The kinds of `ip -j` output, by their first fields. Neighbours have routes' fields too. */
 const bracketed = {
   'ip -j addr': /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/,
   'ip -j route': /^\s*\[\s*\{\s*"(?:dst|type|dev|gateway)"\s*:(?![^{}]*"(?:lladdr|state)")[^]*"(?:dst|flags)"/,
@@ -305,7 +305,9 @@ const toolName =
 /** Matches an iptables command that names one chain. */
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
-/** `follows`: what may follow the tool's name. `part`: what makes it print a part; ip is only asked for one link. */
+/**
+ * `follows`: what may follow the tool's name. `part`: the arguments that make it print a part; for ip, a single link.
+ */
 const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
   iptables: oneChain,
   ip6tables: oneChain,
@@ -326,7 +328,10 @@ const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 const hostInPrompt =
   /^(?:[[(]?[\w.-]{1,64}@([A-Za-z][\w-]{0,62})(?=[\w.-]{0,190}[\s:\])#$%>])|([A-Za-z][\w-]{0,62})[\w.-]{0,190} \| (?:CHANGED|SUCCESS)\b)/;
 
-/** What runs a command on another machine than the prompt shows, and which one. ssh with options is not recognised. */
+/**
+ * Commands that run another command on a machine that the prompt does not name, with that machine. ssh with options is
+ * not recognised.
+ */
 const remote =
   /(?:^| )(?:ssh (?:[\w.-]{1,64}@)?([A-Za-z][\w-]{0,62})|(?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) )/;
 
@@ -391,7 +396,7 @@ function readRoutesAsked(rest: string): RoutesAsked | undefined {
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
 
-/** What ssh, kubectl, a shell and script(1) print between other programs' output. */
+/** Lines that ssh, kubectl, a shell and script(1) print between other programs' output. */
 const chatter =
   /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,}(?: (?:START|END) logs for container |$)|Total Number of Rules: \d+$|cpu=\d+ |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
 
@@ -399,7 +404,7 @@ function isChatter(line: string): boolean {
   return chatter.test(line);
 }
 
-/** What log programs, mails, diffs, cat -n and grep put before a line. */
+/** Prefixes that log programs, mails, diffs, cat -n and grep put before a line. */
 const prefix =
   /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?|(?:\d{1,7}(?:[:-]\s?|\s{1,4})|[\w./-]{1,200}:(?:\d{1,7}:)?)(?=-{1,2}[A-Za-z]|\*[a-z]|:[^\s:]{1,64} (?:ACCEPT|DROP|-)(?: |$)|\[\d{1,20}:\d{1,20}\] |COMMIT$))/;
 

@@ -36,7 +36,7 @@ function findTree(revision: string): string | undefined {
   return /^[0-9a-f]{40,64}$/.test(id) ? id : undefined;
 }
 
-/** Most links followed on the way to a file. */
+/** The most links to follow on the way to a file. */
 const mostLinks = 40;
 
 /**

@@ -86,7 +86,7 @@ export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFail
 
 const largestBatch = 2 ** 29;
 
-/** A blob larger than kpc reads has none. */
+/** Undefined for a blob larger than kpc reads. */
 export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 'too-large'> | GitFailure {
   const sizes = runGit(['cat-file', '--batch-check=%(objectname) %(objectsize)'], joinLines(ids));
   if (!Buffer.isBuffer(sizes)) return sizes;

@@ -40,7 +40,7 @@ export type Inputs = {
 } & {
   /** Facts from other programs' configuration. */
   readonly facts: readonly ClusterFacts[];
-  /** Kind → number of objects skipped, for which kpc has no use. */
+  /** Kind → number of objects that kpc does not use. */
   readonly skipped: ReadonlyMap<string, number>;
   /** The skipped objects that may make Pods. */
   readonly podMakers: readonly PodMaker[];
@@ -56,11 +56,11 @@ export type Inputs = {
 
 export interface ReadOptions {
   readonly workloads?: boolean | undefined;
-  /** Reads workloads that no flag asks for: the input may hold several of one name. */
+  /** Reads workloads that no flag asks for: several may have the same name. */
   readonly isTolerant?: boolean | undefined;
   /** Also reads NetworkPolicies, Ingresses and Namespaces, which are otherwise skipped. */
   readonly traffic?: boolean | undefined;
-  /** For objects that name none. */
+  /** The namespace for objects without one. */
   readonly namespace?: string | undefined;
   /** Leaves out files with errors, with a warning. */
   readonly skipInvalid?: boolean | undefined;
@@ -70,7 +70,7 @@ export interface ReadOptions {
   readonly isShown?: boolean | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
-  /** Errors of objects that conflict with others in compiling: these objects are left out too. */
+  /** Errors about objects that conflict with others when compiled: these objects are left out too. */
   readonly uncompiled?: readonly Finding[] | undefined;
   /** Lists that the cluster did not let kpc read. */
   readonly unread?: UnreadLists | undefined;
@@ -93,7 +93,7 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
   };
 }
 
-/** Whether it holds any object that kpc reads, or such facts. */
+/** Whether it holds any object that kpc reads, or facts about kube-proxy's configuration. */
 export function hasObjects(inputs: Inputs): boolean {
   const { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, autoscalers, configs, facts } = inputs;
   const { ingresses, gateways, referenceGrants, policies, namespaces } = inputs;
@@ -187,7 +187,7 @@ function objectsWith(
     .filter((each) => 'source' in each && wrong.has(keyOfObject(each.source.place([])) ?? ''));
 }
 
-/** A unique key for the object of a place; undefined if there is none. */
+/** A unique key for the object at a place; undefined if there is none. */
 export function keyOfObject({ file, object }: Place): string | undefined {
   return object === undefined ? undefined : `${object} ${file}`;
 }
@@ -241,7 +241,7 @@ interface FileReading {
   readonly kustomizations: readonly InputDocument[];
   /** Whether valid objects can be used although others have errors. */
   readonly areApart: boolean;
-  /** Including those that result from a template. */
+  /** Includes errors caused by a template. */
   readonly errors: readonly Finding[];
   /** Whether it is clearly no manifest: its errors are not reported. */
   readonly isForeign: boolean;

@@ -1,4 +1,4 @@
-// What rules do with packets, in terms that iptables and nftables share.
+// The actions of rules, in terms that iptables and nftables share.
 import type { Address } from './address.ts';
 import type { Target } from './ports-and-marks.ts';
 
@@ -19,7 +19,7 @@ export interface MarkChange {
 
 export const allBits = 0xffffffff;
 
-/** What kube-proxy's rules do. */
+/** Actions of kube-proxy's rules. */
 export type PlainAction =
   | Verdict
   | { readonly kind: 'masquerade'; readonly fullyRandom?: boolean }
@@ -29,7 +29,7 @@ export type PlainAction =
   | { readonly kind: 'dnat'; readonly target: Target }
   | { readonly kind: 'change-mark'; readonly of: MarkHolder; readonly change: MarkChange };
 
-/** What only rules of other programs do. */
+/** Actions that only other programs' rules have. */
 export type OtherAction =
   | { readonly kind: 'notrack' }
   | { readonly kind: 'snat'; readonly address: Address }

@@ -19,7 +19,7 @@ type FlowDirection = Map<string, string>;
 
 const endWords: ReadonlySet<string> = new Set(['src', 'dst', 'sport', 'dport']);
 
-/** Other lines of conntrack -L and -S: one for each processor, and the total. */
+/** Other lines in the output of conntrack -L and -S: one for each processor, and the total. */
 const others = /^(?:cpu=\d|conntrack v|entries +\d)/;
 
 /** Reads `conntrack -L` in any form but XML, and /proc/net/nf_conntrack. Skips flows without ports. */

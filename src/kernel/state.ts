@@ -11,7 +11,10 @@ import { partition } from './compare.ts';
 import type { Family } from './family.ts';
 import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables/iptables.ts';
 
-/** What kube-proxy programs: the one value that all commands exchange. A family without iptables state was not compiled, or not dumped. */
+/**
+ * The objects that kube-proxy programs: the one value that all commands exchange. A family without iptables state was
+ * not compiled, or not dumped.
+ */
 export interface KernelState {
   readonly iptables: FamilyTables;
   /** Tables of both families, IPv4 before IPv6; family and name are unique. */

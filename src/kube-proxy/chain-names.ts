@@ -16,7 +16,7 @@ export const baseChains = {
   /** Userspace mode: packets to Service addresses, from Pods and other hosts, and from the node. */
   portalsContainer: 'KUBE-PORTALS-CONTAINER',
   portalsHost: 'KUBE-PORTALS-HOST',
-  /** The same for node ports, and what a firewall must let in for them. */
+  /** The same for node ports, and the packets that a firewall must admit for them. */
   nodePortContainer: 'KUBE-NODEPORT-CONTAINER',
   nodePortHost: 'KUBE-NODEPORT-HOST',
   nodePortNonLocal: 'KUBE-NODEPORT-NON-LOCAL',
@@ -39,7 +39,7 @@ const prefixes = {
   firewall: 'KUBE-FW-',
   /** Sends packets to one endpoint. */
   endpoint: 'KUBE-SEP-',
-  /** What releases up to 1.23 have for `external` under policy Local. */
+  /** The chain that releases up to 1.23 use instead of `external` under policy Local. */
   oldExternal: 'KUBE-XLB-',
 } as const;
 

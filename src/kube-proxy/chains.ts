@@ -184,7 +184,7 @@ const jumps: readonly Jump[] = [
   ...iptablesJumps,
   ...ipvsJumps,
   ...userspaceJumps,
-  // Of releases before those that kpc follows.
+  // Names from releases before those that kpc follows.
   ['filter', 'INPUT', ...portals],
 ];
 

@@ -61,7 +61,7 @@ export function weighEvidence(state: KernelState, context: Context = {}): KubePr
   };
 }
 
-/** A hash in the name is proof, and so is a chain without rules, which has nothing of another program's. */
+/** A hash in the name is proof; so is an empty chain, because no other program's rules are in it. */
 function weighChain(table: TableName, { name, rules }: Chain): Evidence {
   const kind = classifyChain(table, name);
   if (kind === undefined) return 'none';
@@ -70,13 +70,16 @@ function weighChain(table: TableName, { name, rules }: Chain): Evidence {
   return isProven ? 'certain' : 'possible';
 }
 
-/** What IPVS mode leaves of the chain if no Service of the family has source ranges. */
+/** The rest of the chain in IPVS mode if no Service of the family has source ranges. */
 function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
   if (name !== baseChains.sourceRangesFirewall || more.length > 0) return false;
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
 }
 
-/** Whether the rule has a mark of kube-proxy's, as at least one rule of each of its chains has: see syncProxyRules in both proxiers. */
+/**
+ * Whether the rule bears a sign of kube-proxy. At least one rule in each of its chains does: see syncProxyRules in both
+ * proxiers.
+ */
 function isOfKubeProxyChain(rule: Rule): boolean {
   return rule.args.some((arg) => {
     switch (arg.kind) {
@@ -157,7 +160,9 @@ function weighServers(
   };
 }
 
-/** Schedulers and endpoints of virtual servers certainly kube-proxy's, which its others share. */
+/**
+ * Schedulers and endpoints of virtual servers that are certainly kube-proxy's: its other virtual servers share them.
+ */
 interface ServiceMarks {
   readonly schedulers: ReadonlySet<string>;
   readonly endpoints: ReadonlySet<string>;
@@ -173,12 +178,15 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
   return { schedulers, endpoints };
 }
 
-/** Finds undecided virtual servers: sets list all of kube-proxy's; else kube-ipvs0 has all addresses but node ports'. */
+/**
+ * Finds undecided virtual servers: sets list all of kube-proxy's; without sets, kube-ipvs0 has all addresses except
+ * those of node ports.
+ */
 function findUndecided(
   { sets, links }: KernelState,
   shows: { readonly sets: boolean; readonly links: boolean },
 ): (server: VirtualServer) => boolean {
-  // kube-proxy makes all its sets before any virtual server: without this one, none are its.
+  // kube-proxy makes all its sets before any virtual server: without this set, no virtual server is kube-proxy's.
   if (shows.sets && sets.some(({ name }) => parseSetName(name)?.set === 'clusterIP')) return () => false;
   if (!shows.links) return () => true;
   if (shows.sets) return () => false;
@@ -188,7 +196,10 @@ function findUndecided(
   return ({ address }) => ofNode.has(address.text);
 }
 
-/** The mode of the kube-proxy that left a state, if it shows. The rules that packets pass decide, else what only one mode leaves. */
+/**
+ * The mode of the kube-proxy that left a state, if it shows. The rules that packets pass decide; otherwise, objects
+ * that only one mode leaves.
+ */
 export function modeOfState(state: KernelState): ProxyMode | undefined {
   // kube-proxy of the other modes deletes its table when it starts.
   if (state.nftables.some(({ name }) => isKubeProxyTable(name))) return 'nftables';

@@ -32,7 +32,10 @@ export interface Gate {
   readonly needs: readonly string[];
 }
 
-/** The place of a release's letter in each line. Nothing is computed as this loads, so that what needs no gates holds none. */
+/**
+ * The place of a release's letter in each line. Nothing is computed when this module loads, so commands that need no
+ * gates keep none in memory.
+ */
 function columnOf(release: string): number {
   const [, heading = ''] = recordedGates.split('\n', 2);
   return heading.split(' ').findIndex((version) => version.startsWith(`v${release}.`));
@@ -83,7 +86,7 @@ export function isOn({ name, stage, isOnByDefault }: Gate, gates: FeatureGates):
   return gates.get(name) ?? ofStage ?? isOnByDefault;
 }
 
-/** Why kube-proxy does not start. `unmet`: gates that are on, each with what it needs and is off. */
+/** Why kube-proxy does not start. `unmet`: enabled gates, each with the disabled gates that it needs. */
 export type GateFault = { readonly release: Release } & (
   | { readonly problem: 'unknown'; readonly gate: string }
   | { readonly problem: 'locked'; readonly gate: string; readonly isOn: boolean }
@@ -93,7 +96,9 @@ export type GateFault = { readonly release: Release } & (
     }
 );
 
-/** What keeps a release's kube-proxy from starting with these gates (SetFromMap of component-base/featuregate). */
+/**
+ * The reasons why a release's kube-proxy does not start with these gates (SetFromMap of component-base/featuregate).
+ */
 export function findGateFaults(gates: FeatureGates, release: Release): readonly GateFault[] {
   const wrong = [...gates].flatMap(([gate, value]): readonly GateFault[] => {
     const known = gateOf(gate, release);

@@ -92,7 +92,7 @@ export function setFamily({ name, family }: Pick<IpSet, 'name' | 'family'>): Fam
   return family === 'inet6' || parseSetName(name)?.family === 'ipv6' ? 'ipv6' : 'ipv4';
 }
 
-/** The sets that list node ports, by protocol: `local` only those of external policy Local. */
+/** The sets that list node ports, by protocol: `local` only has entries of Services with external policy Local. */
 export const nodePortSets = {
   TCP: { all: 'nodePortTCP', local: 'nodePortLocalTCP' },
   UDP: { all: 'nodePortUDP', local: 'nodePortLocalUDP' },
@@ -103,7 +103,10 @@ export function nodePortProtocol(set: SetId): Protocol | undefined {
   return protocols.find((protocol) => set === nodePortSets[protocol].all || set === nodePortSets[protocol].local);
 }
 
-/** Closes the addresses on kube-ipvs0 to all but Services: programs that listen on all addresses would answer there. */
+/**
+ * Closes the addresses on kube-ipvs0 to everything except Services, because programs that listen on all addresses would
+ * answer there.
+ */
 export const accessFilter = {
   table: 'filter',
   /** The built-in chain that jumps there, with `comment`. */
@@ -141,7 +144,7 @@ export function accessFilterRules(family: Family, open: readonly SetId[]): reado
 interface ServerMarks {
   /** The addresses on kube-ipvs0. */
   readonly bound: ReadonlySet<string>;
-  /** The node's own, where node ports are. Empty if the state has no links. */
+  /** The node's own addresses, where node ports listen. Empty if the state has no links. */
   readonly own: ReadonlySet<string>;
   /** Services' sockets in the sets that list them. */
   readonly listed: ReadonlySet<string>;

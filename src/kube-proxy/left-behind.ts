@@ -17,7 +17,7 @@ export interface LeftChain {
 /** Chains of filter that only iptables mode fills. */
 const refusingChains: ReadonlySet<string> = new Set([baseChains.services, baseChains.externalServices]);
 
-/** What iptables mode left on a node in another mode. None if the built-in chains' rules are unknown. */
+/** Objects that iptables mode left on a node in another mode. Empty if the built-in chains' rules are unknown. */
 export function findLeftChains({ iptables }: KernelState, mode: ProxyMode | undefined): readonly LeftChain[] {
   if (mode === undefined || modeFacts[mode].hasServiceChains) return [];
   return families.flatMap((family) => {
@@ -50,7 +50,7 @@ function listLeft(
 /** The given chain and all that packets in it may reach. */
 function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
   const reached = new Set([from.name]);
-  // The loop visits what is added meanwhile.
+  // The loop also visits chains that are added meanwhile.
   for (const name of reached) {
     for (const rule of chains.get(name)?.rules ?? []) {
       const target = jumpChain(rule);

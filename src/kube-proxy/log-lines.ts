@@ -2,7 +2,7 @@ export interface KnownProblem {
   readonly code: string;
   /** Matches the message, a space, and the error and other values. */
   readonly pattern: RegExp;
-  /** What it means, as a clause about kube-proxy or the node. */
+  /** Its meaning, as a clause about kube-proxy or the node. */
   readonly meaning: string;
   readonly advice: string;
   /** The releases from 1.30 to 1.37 that log it. */
@@ -252,7 +252,7 @@ const problems: readonly KnownProblem[] = [
   }),
 ];
 
-/** Lines in which nothing is wrong. */
+/** Lines that report no problem. */
 const ordinary = [
   'kube-proxy (?:running in|node IP is)|Detected node IP|Using (?:iptables|ipvs) proxy|Creating dualStackProxier|Tearing down',
   '(?:No kernel support|Kernel support disabled) for family|Setting route_localnet|nf_conntrack_tcp_be_liberal set',

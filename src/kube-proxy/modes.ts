@@ -10,14 +10,16 @@ export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or
 /** After the name of a mode that kpc chose. */
 export const unnamedMode = '(nothing names a mode)';
 
-/** The origin of an unnamed mode, in words after it in a summary. `named`: what could have named it. */
+/**
+ * The origin of an unnamed mode, in words after it in a summary. `named`: the flag or file that could have named it.
+ */
 export function modeFromWords(named: 'empty-flag' | 'configuration' | 'nothing' | undefined): string {
   if (named === undefined) return '';
   return named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
 }
 
 /** Modes with a configuration section for masquerade settings. */
-/** What messages call kube-proxy in a mode, if the mode is known. */
+/** The name of kube-proxy in messages, with its mode if known. */
 export function titleOfMode(mode: ProxyMode | undefined): string {
   return mode ? modeFacts[mode].title : 'kube-proxy';
 }
@@ -30,7 +32,7 @@ export type CountName =
 
 /** The facts of a mode: every difference between modes that needs no code is a field here. */
 export interface ModeFacts {
-  /** What people call it, in a sentence. */
+  /** Its name in sentences. */
   readonly title: string;
   /** The kinds of objects that kube-proxy programs, and so a bundle's files. */
   readonly kinds: ReadonlySet<ObjectKind>;
@@ -44,19 +46,19 @@ export interface ModeFacts {
   readonly sysctls: readonly string[];
   /** Further sysctls, set if the configuration or kernel release asks for them. */
   readonly conditionalSysctls: readonly string[];
-  /** What the summary line counts, in singular and plural. */
+  /** The objects that the summary line counts, in singular and plural. */
   readonly summary: readonly (readonly [count: CountName, one: string, more?: string])[];
   /** How many objects name their Services, in comments or names. */
   readonly namesServices: 'all' | 'some' | 'none';
   /** Whether rules have a chain for each Service port: KUBE-SVC- and so on. */
   readonly hasServiceChains: boolean;
-  /** What stays empty or fails without the node's name. */
+  /** The parts that stay empty or fail without the node's name. */
   readonly gapsWithoutNode: readonly string[];
   /** Where node ports listen: on known addresses, or on any local one unless --nodeport-addresses picks some. */
   readonly nodePorts: 'known-addresses' | 'any-local-address';
   /** Families with node ports on loopback addresses, unless settings forbid it. */
   readonly loopbackNodePorts: readonly Family[];
-  /** Where Local traffic goes on a node without local endpoints. */
+  /** The destination of Local traffic on a node without local endpoints. */
   readonly localWithoutEndpoints: 'local-to-all' | 'local-drops';
   /** Default nodePortAddresses (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
   readonly defaultNodePortAddresses: readonly string[];

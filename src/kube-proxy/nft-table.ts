@@ -182,5 +182,5 @@ export function writesNewSets(version: readonly number[]): boolean {
   return differing < 0 || (version[differing] ?? 0) > (writers.from[differing] ?? 0);
 }
 
-/** What such an nft on a node does to a kube-proxy. */
+/** The effect of such an nft on a kube-proxy. */
 export const newSetsWords = `nft ${writers.exactly}, or ${writers.from.join('.')} and newer, on the host writes sets that may crash the nft in the image of a kube-proxy before ${readsAllNft}; then no Service works (kubernetes issues 136786 and 140898)`;

@@ -26,8 +26,9 @@ export type NodePortListeners =
 export type FindListeners = (nodePort: NodePort) => NodePortListeners;
 
 /**
- * Finds where node ports listen by what leads there: IPVS mode's virtual servers, jumps to KUBE-NODEPORTS (iptables), the set nodeport-ips
- * (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). With parts of two modes, either counts.
+ * Finds the addresses where node ports listen, from the objects that lead there: IPVS mode's virtual servers, jumps to
+ * KUBE-NODEPORTS (iptables), the set nodeport-ips (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). With
+ * parts of two modes, either counts.
  */
 export function findNodePortListeners(state: KernelState): FindListeners {
   const servers = serverListeners(state);

@@ -17,8 +17,8 @@ import { baseChains, parseServiceChain } from './chain-names.ts';
 import { findNodePortServers, nodePortProtocol, parseSetName } from './ipvs-objects.ts';
 
 /**
- * The Service port of each item by label ("namespace/name:port"). If no name shows, as in a dump of IPVS mode, "10.96.0.1:80/TCP" or "node
- * port 30080/TCP". Undefined for what every node has.
+ * The Service port of each item by label ("namespace/name:port"). If no name shows, as in a dump of IPVS mode,
+ * "10.96.0.1:80/TCP" or "node port 30080/TCP". Undefined for objects that every node has.
  */
 export interface Owners {
   ofChain(chain: Chain): string | undefined;

@@ -28,7 +28,7 @@ export interface BehaviourChange {
   readonly mode?: ProxyMode;
   /** Pull requests to kubernetes/kubernetes that made the change, or their issue. */
   readonly pullRequests: readonly number[];
-  /** What a kube-proxy does without and with the behaviour: clauses without a subject. */
+  /** kube-proxy's actions without and with the behaviour: clauses without a subject. */
   readonly before: string;
   readonly after: string;
   /** Set if rules differ but packets end alike. */

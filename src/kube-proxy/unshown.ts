@@ -1,4 +1,4 @@
-// What a dump lacks but kube-proxy's rules and sets reveal: node addresses, virtual servers, masquerading.
+// Facts that a dump lacks but kube-proxy's rules and sets reveal: node addresses, virtual servers, masquerading.
 import { singleAddress } from '../kernel/address-range.ts';
 import { families } from '../kernel/family.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
@@ -88,14 +88,14 @@ export function unlistedWords({ set, entry, lacks }: UnlistedServer): string {
 
 interface UnshownMasquerading {
   readonly chains: readonly Chain[];
-  /** What leads to chains that no shown rule leads to. */
+  /** The jumps that lead to chains to which no shown rule leads. */
   readonly jumps: ReturnType<typeof listJumps>;
 }
 
 /** The default mark bit (masqueradeBit). */
 const usualMark = 0x4000;
 
-/** What a table nat lacks to masquerade packets sent to KUBE-MARK-MASQ. `isWhole`: it was fully printed. */
+/** The rules that a table nat lacks to masquerade packets sent to KUBE-MARK-MASQ. `isWhole`: it was fully printed. */
 export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhole: boolean): UnshownMasquerading {
   const isUnshown = (name: string): boolean => {
     const chain = nat?.get(name);

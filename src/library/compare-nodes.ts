@@ -20,18 +20,18 @@ export { equivalenceAnswer } from '../say/equivalence.ts';
 
 export interface ComparedNode {
   readonly readings: readonly [Reading, Reading];
-  /** Facts that one side does not show, assumed to be as on the other. */
+  /** Facts that one side does not show, taken from the other side. */
   readonly notes: readonly string[];
 }
 
-/** Names of the sides, and the commands that trace on them: those of all nodes differ in the node alone. */
+/** Names of the sides, and the commands that trace on them, which only differ in the node. */
 interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to' | 'modeFrom'> {
   readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
 }
 
 /** Compares two inputs on representative nodes. */
 export class NodeComparison {
-  /** All nodes, and those that represent them. */
+  /** The number of nodes, and of those that represent them. */
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
   readonly #called: readonly [CalledSide, CalledSide];
@@ -41,7 +41,7 @@ export class NodeComparison {
   readonly #comparison = new Comparison();
   #preparations: readonly Finding[] | undefined;
   readonly #snapshots: SnapshotJson[] = [];
-  /** How many other Nodes that kpc assumed were asked, too. */
+  /** The number of other assumed Nodes that were compared too. */
   #elsewhere = 0;
   #last: readonly [Scene, Scene] | undefined;
 
@@ -80,7 +80,7 @@ export class NodeComparison {
     }
   }
 
-  /** Compares on the other Nodes that kpc assumed, if Services depend on where kpc placed endpoints. */
+  /** Compares the other assumed Nodes too, if the result depends on where kpc placed endpoints. */
   #addElsewhere({ side: from }: Scene, { side: to }: Scene, write: ReturnType<typeof snapshotWriter>): void {
     const only = packetsToPlaced([from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []));
     if (!only) return;
@@ -117,7 +117,7 @@ export class NodeComparison {
   }
 }
 
-/** What differs and no packet shows. */
+/** Differences that no packet shows. */
 function beyondOf(from: Snapshot, to: Snapshot): readonly string[] {
   // Two modes or releases of the same manifests.
   if (from.kind === 'manifests' && from.objects === to.objects) return [];
@@ -129,7 +129,7 @@ function placeOfPort({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 
-/** The mode of both sides, or that of each side where nothing names it: the other has another, or names it. */
+/** Words on the modes: the mode that both sides share, or a remark on each side whose mode nothing names. */
 function modesOf([old, fresh]: readonly [Scene, Scene]): Pick<EquivalenceReport, 'sharedMode' | 'modeFrom' | 'modeTo'> {
   const titleOf = ({ side: { settings } }: Scene) => settings && modeFacts[settings.mode].title;
   const isAssumed = ({ side: { assumed } }: Scene) => assumed?.mode === true;

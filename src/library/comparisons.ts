@@ -20,7 +20,7 @@ import { openReading, type Opened } from '../snapshot/open/opened.ts';
 import { listTexts, type NamedText } from './inputs.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
-/** A mode, a release or kube-proxy configuration to compile the manifests for, or a side read already. */
+/** A mode, release or kube-proxy configuration to compile the manifests for, or a side that is already read. */
 export type ComparedSide = ProxyMode | Release | NamedText | Snapshot;
 
 /** The flags of `kpc equivalence`, and its two sides. */
@@ -42,7 +42,7 @@ export interface EquivalenceResult {
   /** For migrate: what to prepare on nodes. */
   readonly findings: readonly SaidFinding[];
   readonly diagnostics: readonly SaidFinding[];
-  /** Facts that one side does not show, assumed to be as on the other. */
+  /** Facts that one side does not show, taken from the other side. */
   readonly notes: readonly string[];
 }
 
@@ -144,7 +144,8 @@ export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
 }
 
 /**
- * What a change of mode or an upgrade needs and breaks. Throws a TypeError if the options name no change.
+ * Reports what a change of mode or an upgrade breaks, and what it needs first. Throws a TypeError if the options name
+ * no change.
  *
  * ```ts
  * import { migrate } from 'kube-proxy-compiler';

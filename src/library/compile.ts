@@ -45,7 +45,7 @@ export interface CompileResult {
   readonly diagnostics: readonly SaidFinding[];
 }
 
-/** Options of a result that is written. */
+/** Options of commands that write their result. */
 export const written: readonly string[] = [...openOptions, 'manifests', 'allowEmpty'];
 
 /**
@@ -79,7 +79,7 @@ export interface FleetOptions extends InputOptions {
   readonly nodes?: readonly string[] | undefined;
   /** Only part I of N of the nodes, as "I/N"; I counts from 0. */
   readonly shard?: string | undefined;
-  /** Node name → output of `ip -j addr` there. */
+  /** Node name → output of `ip -j addr` on that node. */
   readonly hostAddresses?: Texts | undefined;
 }
 

@@ -48,7 +48,7 @@ export const usualDomain = 'cluster.local';
 /** A table's rows are short, and it is the result: it may be this many times longer than a list. */
 const rowsPerLine = 5;
 
-/** `said`: what programs get beside the result. */
+/** `said`: messages for programs besides the result. */
 export function formatDescribed(side: Snapshot, { text, result }: Description, said: SaidByCommand): string {
   return result === undefined
     ? text

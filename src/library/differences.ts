@@ -36,7 +36,7 @@ interface ComparisonStyle {
   readonly leavesOut: boolean;
 }
 
-/** With the flows and, if `trace` says how to trace on both sides, the packets. */
+/** Compares two sides with their flows and, if `trace` is given, packets. */
 export async function compareSides(
   from: Snapshot,
   to: Snapshot,
@@ -51,7 +51,7 @@ export async function compareSides(
   return { from, to, diff, review, flows: flowsOfChange(from, to) };
 }
 
-/** Clauses on what one side lacks. */
+/** Clauses on facts that one side lacks. */
 export function listUncompared({ diff }: Differences): readonly string[] {
   return describeGaps(diff.gaps.filter(({ beyond }) => !beyond));
 }

@@ -1,4 +1,7 @@
-/** The library: what kpc does, from texts to texts. Reads no files, asks nothing of the machine, and runs in a browser too. */
+/**
+ * The library: all of kpc's answers, from texts to texts. It reads no files, uses nothing of the machine, and also runs
+ * in a browser.
+ */
 export { version } from '../base/version.ts';
 export { newestRelease, releases } from '../kube-proxy/releases.ts';
 export * from './compile.ts';

@@ -7,11 +7,14 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import type { CommonOptions } from './options.ts';
 
-/** `name`: what diagnostics call it, such as a file's path. */
+/** `name`: its name in diagnostics, such as a file's path. */
 export interface NamedText {
   readonly name: string;
   readonly text: string;
-  /** The folder that it was found in. What is clearly no manifest there is left out, not an error. */
+  /**
+   * The folder that it was found in. A file in a folder that is clearly not a manifest is skipped instead of being an
+   * error.
+   */
   readonly origin?: FolderOrigin | undefined;
 }
 
@@ -77,9 +80,9 @@ export interface InputOptions extends CommonOptions {
    * test, equivalence and migrate.
    */
   readonly assume?: boolean | undefined;
-  /** The namespace of objects that name none. */
+  /** The namespace for objects without one. */
   readonly namespace?: string | undefined;
-  /** Leave out objects with errors, and duplicates, and go on with the rest. */
+  /** Leave out duplicates and objects with errors, and continue with the rest. */
   readonly skipInvalid?: boolean | undefined;
   /** Compile even if the result programs nothing, which removes all Services from a node. */
   readonly allowEmpty?: boolean | undefined;
@@ -96,12 +99,12 @@ export function readInputTexts({ manifests, config }: InputOptions, hostAddresse
   };
 }
 
-/** For a result that is written. */
+/** Options for commands that write their result. */
 export function pipelineOptions(options: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
   return { ...shownOptions(options), emptyResult: options.allowEmpty === true ? 'allowed' : 'of-a-cluster' };
 }
 
-/** For a result that is only shown. */
+/** Options for commands that only show their result. */
 export function shownOptions<Options extends Omit<InputOptions, 'manifests' | 'config'>>({
   ipFamily = 'auto',
   allowEmpty: _,

@@ -30,7 +30,7 @@ export function lintLoaded(
 ): { readonly report: LintReport; readonly passed: boolean } {
   const found = lintInputs(loaded, named, ignores);
   const all = withoutDefaults(found, loaded, named).map(weigh);
-  // Why nothing was read comes after what may tell the cause.
+  // The error that nothing was read comes last, because other findings may explain it.
   const findings = all.some(isUnread) ? endLast(all) : all;
   const reported = findingReporter(trace, found.below);
   const report = { ...found, findings: findings.map(reported), ignored: found.ignored.map(reported) };
@@ -64,7 +64,7 @@ function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOption
 
 const usualModes = ['ipvs', 'iptables', 'nftables'] as const;
 
-/** Independent of the mode. */
+/** A key for a finding that does not depend on the mode. */
 function subjectOf({ code, place, about }: Finding): string {
   return JSON.stringify([code, place?.locate(), about]);
 }
@@ -83,7 +83,7 @@ export interface LintResult {
   readonly passed: boolean;
   readonly findings: readonly SaidFinding[];
   readonly report: Linted;
-  /** The nodes checked; none if an error in the input prevented it. */
+  /** The checked nodes; empty if an error in the input prevented the check. */
   readonly snapshots: readonly SnapshotJson[];
   /** Notes about the input. */
   readonly diagnostics: readonly SaidFinding[];

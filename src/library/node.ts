@@ -1,6 +1,6 @@
 /**
- * The library on a machine: `index.ts` over files, folders, git revisions, packs and a cluster; also writes, checks, packs and verifies
- * bundles and goldens of one node or many.
+ * The library for programs on a machine: `index.ts` for files, folders, git revisions, packs and clusters. Also writes,
+ * checks, packs and verifies bundles and goldens of one node or many.
  */
 import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -77,7 +77,7 @@ export async function open(paths: Paths, { cluster, ...options }: OpenOptions = 
   const asked = { ...shown, assume, traffic: true, addsFlows: true, file, name: file.join(', ') } as const;
   const { kind, leftOut, ...opened } = await openPaths(cluster ? await withCluster(asked, cluster) : asked);
   const found = openedTexts(kind, opened);
-  // Nobody chose the manifests of a support bundle.
+  // The user did not choose the manifests of a support bundle, so their errors are only warnings.
   const left = leftOut ? diagnosticsOf([asWarning(leftOut)]) : [];
   return { ...found, diagnostics: [...left, ...found.diagnostics] };
 }
@@ -128,7 +128,7 @@ export async function check(folder: string, snapshot: CompiledSnapshot): Promise
   return checkToJson(report);
 }
 
-/** There is no command line to suggest. */
+/** The library has no command line to suggest. */
 const noWords = { accept: undefined, trace: [] } satisfies Partial<CheckReport>;
 
 /** The flags of `kpc compile --all-nodes`. */
@@ -149,7 +149,7 @@ export async function writeFleet(
   return counts ? { diagnostics, folder, ...counts } : refuse({ problem: 'folder', wrong: failure });
 }
 
-/** Compares nodes' folders with what the manifests compile to. Rejects with a Refusal. */
+/** Compares nodes' folders with the result of compiling the manifests. Rejects with a Refusal. */
 export async function checkFleet(
   folder: string,
   paths: Paths,

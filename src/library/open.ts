@@ -29,7 +29,7 @@ export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty'> {
   readonly allNodes?: boolean | undefined;
 }
 
-/** What to call texts, and the flags of `kpc describe` about compiling manifests. */
+/** A name for the texts, and the flags of `kpc describe` about compiling manifests. */
 export interface OpenTextsOptions extends Omit<ManifestsOfNodes, 'manifests'> {
   /** The name in diagnostics and differences. */
   readonly name?: string | undefined;
@@ -45,8 +45,9 @@ export interface OpenedTexts {
 }
 
 /**
- * Recognises and opens texts: manifests; the files of a bundle or golden; or the output on a node of iptables-save, ipset save,
- * ipvsadm -Sn, nft list ruleset, ip -j addr, sysctl -a and the like, under any name. Ignores other text beside such output.
+ * Recognises and opens texts: manifests; the files of a bundle or golden; or a node's output of iptables-save, ipset
+ * save, ipvsadm -Sn, nft list ruleset, ip -j addr, sysctl -a and similar tools, under any name. Ignores other text
+ * around such output.
  *
  * ```ts
  * import { describeServices, open } from 'kube-proxy-compiler';
@@ -68,7 +69,7 @@ export function open(inputs: Texts, { name = 'manifests', ...options }: OpenText
   return openedTexts(found.kind, { nodes, at });
 }
 
-/** With all diagnostics. */
+/** Returns the opened nodes with all diagnostics. */
 export function openedTexts(kind: Recognised['kind'], { nodes, at }: Pick<Opened, 'nodes' | 'at'>): OpenedTexts {
   const readings = nodes.map(at);
   const diagnostics = readings.flatMap(diagnosticsOfNode);
@@ -148,12 +149,12 @@ export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): re
   return withoutDefaultMode({ diagnostics: [...gaps(), ...diagnostics] }).diagnostics;
 }
 
-/** For answers that report an unnamed mode themselves: `assumed.mode` of the snapshot. */
+/** Drops the note on an unnamed mode, for answers that report it themselves (`assumed.mode` of the snapshot). */
 export function withoutDefaultMode<T extends { readonly diagnostics: readonly Finding[] }>(read: T): T {
   return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 
-/** Equal for diagnostics that say the same about the same place. */
+/** A key that is the same for equal diagnostics about the same place. */
 export function keyOfFinding(finding: Finding): string {
   return JSON.stringify([keyOfFault(finding), finding.place?.locate()]);
 }

@@ -95,9 +95,10 @@ const assume = [
 ] as const;
 
 /**
- * Flags about input and compiling, in the order of help. Each flag of `kpc` and option of the library is a row here, or in `settingTable`
- * if it is kube-proxy's. A command that looks or compares assumes what manifests from git lack; one that programs nodes does so on request.
- * One that looks has no settings that it would not show. `changes`: a command's own wording, by the flag's key.
+ * Flags about input and compiling, in the order of help. Each flag of `kpc` and option of the library is a row here, or
+ * in `settingTable` if it is kube-proxy's. Commands that show or compare assume what manifests from git lack; commands
+ * that program nodes only do so on request. Commands that only show lack settings that would change nothing there.
+ * `changes`: a command's own wording, by the flag's key.
  */
 export function openFlags(
   use: 'looks' | 'compares' | 'programs',
@@ -136,10 +137,10 @@ export const changeFlags = {
   ),
 } as const;
 
-/** Flags that name files; the library gets texts instead. */
+/** Flags that name files; the library takes texts instead. */
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
 
-/** The library's options from these flags. `config` and `hostAddresses` are texts there. */
+/** The library's options from these flags, with `config` and `hostAddresses` as texts. */
 export type CommonOptions = ProxyFlags &
   Omit<OptionsOf<(typeof rows)[number]>, (typeof ofFiles)[number] | 'config' | 'hostAddresses'>;
 
@@ -170,7 +171,7 @@ export function traceWords(files: readonly string[], options: object): readonly 
   return ['kpc', 'trace', ...files.map(pathWord), ...flags];
 }
 
-/** A text becomes the name of its file. */
+/** Replaces a text by the name of its file. */
 function optionWord(value: unknown): string {
   return typeof value === 'object' && value !== null && 'name' in value
     ? pathWord(String(value.name))

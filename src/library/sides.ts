@@ -2,7 +2,7 @@ import { placeAtLine } from '../base/findings/finding.ts';
 import type { Reading } from '../snapshot/open/opened.ts';
 import { keyOfFinding } from './open.ts';
 
-/** What a side is called: by a path, or by a word, such as a mode. */
+/** The name of a side: a path, or a word such as a mode. */
 export interface CalledSide {
   readonly name: string;
   readonly isPath: boolean;

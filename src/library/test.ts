@@ -71,7 +71,7 @@ export class TestRun {
   }
 }
 
-/** From every kind of sender to every address. */
+/** Writes tests for every kind of sender and every address. */
 export function writeHoldingTests(
   {
     file = [],
@@ -90,7 +90,7 @@ export function writeHoldingTests(
     hostAddresses,
     namespace,
     mode: settings?.mode,
-    // With auto, each node has its own.
+    // With "auto", each node has its own release.
     release: kubernetesVersion === 'auto' ? undefined : settings?.release,
     node: allNodes ? 'all' : settings && (first?.side.node?.name || undefined),
   };

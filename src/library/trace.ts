@@ -22,7 +22,7 @@ export interface TraceAnswers {
   readonly answers: readonly TraceAnswer[];
 }
 
-/** Asks each node, or reports what is wrong with the question on the first node where it makes no sense. */
+/** Asks each node; if the question makes no sense on a node, reports that for the first such node. */
 export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
@@ -39,12 +39,12 @@ export function askNodes(
   return { sides: asked.map(({ side }) => side), answers };
 }
 
-/** What is wrong with the words of a question, before anything is read. */
+/** Checks the words of a question before any input is read. */
 export function checkQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>): readonly Finding[] {
   return faultsOfWords({ from: from ?? '', to: all ?? to ?? '' }).map(({ diagnostic }) => diagnostic);
 }
 
-/** Whether no name is looked up, neither in the question nor in objects beside a bundle or dump. */
+/** Whether neither the question nor the objects beside a bundle or dump contain names to look up. */
 export function readsNoNames(
   { from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>,
   { side }: Pick<Scene, 'side'>,
@@ -130,7 +130,7 @@ export function trace(options: TraceOptions): TraceResult {
   return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(diagnostics) };
 }
 
-/** The pipeline does not know the question. */
+/** The options without the question, which reading the input does not know. */
 function inputOf(options: TraceOptions): PacketInput {
   if ('side' in options) return { side: options.side };
   const { from: _from, to: _to, proto: _proto, inInterface: _in, all: _all, ...input } = options;

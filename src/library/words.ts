@@ -13,15 +13,15 @@ const options: ReadonlySet<string> = new Set([
 
 export { findingsForPeople, sortDiagnostics };
 
-/** How a caller of kpc words its options. */
+/** The names that a caller of kpc uses for options. */
 export interface CallerWords {
   /** The caller's name for an option (in camel case), or for switching it off; undefined if it has none. */
   readonly option: (name: string, isOff: boolean) => string | undefined;
-  /** The caller's place for manifests, instead of "with -f"; undefined if it has none. */
+  /** What the caller writes instead of "with -f"; undefined if it takes no manifests. */
   readonly manifests: string | undefined;
 }
 
-/** A caller whose options have these names, with `manifests` for files. */
+/** A caller with these option names, and `manifests` for files. */
 export function callerWith(names: ReadonlySet<string>): CallerWords {
   return {
     option: (name, isOff) => {
@@ -34,7 +34,7 @@ export function callerWith(names: ReadonlySet<string>): CallerWords {
 
 const library = callerWith(options);
 
-/** Words them for the library, whose callers write options, not flags. */
+/** Puts findings into words for the library, whose callers write options instead of flags. */
 export function diagnosticsOf(diagnostics: readonly Finding[]): readonly SaidFinding[] {
   return diagnostics.map((each) => sayFinding(each, inOptions));
 }

@@ -20,7 +20,7 @@ export type KubectlAnswer =
   | { readonly kind: 'printed'; readonly text: string; readonly unread: readonly UnreadResource[] }
   | { readonly kind: 'failed'; readonly call: ProgramCall; readonly failure: ProgramFailure };
 
-/** `rules`: what kube-proxy reads; `traffic`: also what else packets meet and who sends them. */
+/** `rules`: the objects that kube-proxy reads; `traffic`: also other objects that packets meet, and the senders. */
 export type ClusterUse = 'rules' | 'traffic';
 
 /** Calls kubectl with a context, or the current one. `show` gets each call beforehand. */
@@ -33,7 +33,9 @@ export class Cluster {
     this.#show = show;
   }
 
-  /** The objects that kpc reads and kube-proxy's ConfigMap, as JSON. `unread`: what may not be listed. */
+  /**
+   * The objects that kpc reads and kube-proxy's ConfigMap, as JSON. `unread`: the resources that the user may not list.
+   */
   async readObjects(use: ClusterUse): Promise<KubectlAnswer> {
     const known = await this.#call('api-resources', '--verbs=list', '-o', 'name');
     const served = new Set(textOfAnswer(known).trim().split(/\s+/));

@@ -44,7 +44,7 @@ function findCall(source: string, values: readonly string[]): ProgramCall | unde
   const folder = disk.isFolder(source) ? source : dirname(source);
   const isMeant = (name: string): boolean =>
     disk.isFolder(source) ? disk.exists(join(source, name)) : basename(source) === name;
-  // No option and no repository's chart: helm takes "web" as a folder only if it exists.
+  // Must look neither like an option nor like a chart in a repository: helm takes "web" as a folder only if it exists.
   const path = isAbsolute(folder) || folder.startsWith('.') ? folder : `./${folder}`;
   if (isMeant('Chart.yaml')) {
     const files = values.flatMap((file) => ['--values', file]);

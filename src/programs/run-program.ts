@@ -15,7 +15,7 @@ export interface ProgramFailure {
   /** The program's stderr; '' if it did not finish. */
   readonly said: string;
   readonly lines: readonly string[];
-  /** What it printed before it failed. */
+  /** Its output before it failed. */
   readonly printed: string;
 }
 
@@ -26,7 +26,7 @@ export interface Limits {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Most bytes it may print, at most V8's longest text. */
   readonly mostBytes: number;
-  /** Milliseconds, after which it is killed. */
+  /** Milliseconds after which it is killed. */
   readonly longestRun: number;
 }
 
@@ -50,7 +50,7 @@ export function run(
   if (!error && status === 0) return stdout;
   if (error) {
     const problem = problems.find(([code]) => hasCode(error, code))?.[1] ?? 'failed';
-    // Too much output may not fit in a text.
+    // Very long output may not fit into a string.
     const printed = problem === 'too-large' ? '' : (stdout ?? '').toString();
     return { problem, said: problem === 'failed' ? error.message : '', lines: [], printed };
   }

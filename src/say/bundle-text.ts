@@ -32,20 +32,20 @@ export const printNames: ReadonlyMap<string, BundleFileName | 'manifest.json'> =
   ['services', 'services.json'] as const,
 ]);
 
-/** The mode that writes a file of --print, if `usual` does not; undefined if it does. */
+/** The mode that writes a file of --print; undefined if `usual` writes it. */
 export function modeOfPrint(print: string, usual: ProxyMode): ProxyMode | undefined {
   const name = stateFileNames.find((each) => stateFiles[each].print === print);
   if (name === undefined || modeFacts[usual].kinds.has(stateFiles[name].kind)) return undefined;
   return proxyModes.find((mode) => modeFacts[mode].kinds.has(stateFiles[name].kind));
 }
 
-/** The --print name of the file that says most about a bundle. */
+/** The --print name of a bundle's main file. */
 export function mainFile({ mode, files }: Manifest): string {
   const main = stateFileNames.find((name) => name in files && stateFiles[name].kind === modeFacts[mode].mainKind);
   return main ? stateFiles[main].print : 'manifest';
 }
 
-/** A bundle that was compiled: what is printed of it, and what is `said` to people; `folder` is where it was written. */
+/** Formats a compiled bundle: what is printed, and what is `said` to people; `folder` is where it was written. */
 export function formatCompiled(
   side: CompiledSnapshot,
   { manifest, folder, files }: CompiledFiles,
@@ -83,7 +83,7 @@ export function summarizeSide(
 
 type Counted = Pick<Manifest, 'counts'> & Parameters<typeof describeGrounds>[0];
 
-/** One line. `modeFrom` says in brackets where the mode comes from, if nobody named it. */
+/** One line. `modeFrom`, in brackets, says where the mode comes from if nobody named it. */
 export function summarize({ counts, ...made }: Counted, modeFrom = ''): string {
   const many = (name: string, one: string, more?: string) => count(counts[name] ?? 0, one, more);
   const parts = modeFacts[made.mode].summary.map((part) => many(...part));

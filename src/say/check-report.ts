@@ -37,7 +37,7 @@ import {
 } from './formats/markdown.ts';
 import { formatFileDiffs } from './formats/unified.ts';
 
-/** What the command line says, for the commands that a report proposes. */
+/** Words of the command line, for the commands that a report proposes. */
 export interface CheckWords {
   /** The command that writes the folder again; undefined if it cannot be written. */
   readonly accept: string | undefined;
@@ -52,7 +52,7 @@ export interface CheckReport extends CheckWords {
   readonly folder: string;
   readonly form: FolderForm;
   readonly files: readonly string[];
-  /** What the input compiles to. */
+  /** The result of compiling the input. */
   readonly to: CompiledSnapshot;
   /** Undefined if the folder holds no readable bundle: the differences are unknown then. */
   readonly comparison: { readonly from: Snapshot; readonly diff: SideDiff } | undefined;
@@ -71,7 +71,7 @@ export interface NodeChange {
 export interface FleetReport extends Pick<CheckWords, 'accept' | 'taken'> {
   readonly folder: string;
   readonly nodes: readonly string[];
-  /** What the input compiles to on these nodes. */
+  /** The results of compiling the input for these nodes. */
   readonly snapshots: readonly SnapshotJson[];
   readonly changed: readonly NodeChange[];
   readonly stale: readonly NodeChange[];
@@ -114,17 +114,20 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
   };
 }
 
-/** Of packets, it says nothing in formats for CI. */
+/** Formats for CI leave out packets here. */
 function lacksOfCheck({ comparison }: Pick<CheckReport, 'comparison'>): ArgumentsOf<'answer-lacks'> {
   return comparison ? lacksOf(comparison.diff) : { notCompared: [], unknown: 0, reasons: [] };
 }
 
-/** What people are told beside the answer: in words, where the files themselves are printed, and how to accept the change. */
+/**
+ * Text for people besides the answer: the differences in words, if the output is the files themselves, and how to
+ * accept the change.
+ */
 export function aboutCheck(report: CheckReport, result: CheckResult, output: AnswerOutput): string {
   return `${output === 'text' ? checkToText(report) : ''}${result.kind === 'differs' ? describeDifference(report, result) : ''}`;
 }
 
-/** `node`: which of several the report is about. */
+/** `node`: the node of the report, if there are several. */
 function findingsOf(
   { folder, files, comparison, problems, accept }: CheckReport,
   node?: string,
@@ -134,7 +137,7 @@ function findingsOf(
   const found = comparison
     ? differencesFound(comparison.diff, golden)
     : [diagnose('state-differs', { golden, ...firstLines(problems) })];
-  // Another version of kpc, say, or a setting that does not show in the kernel.
+  // For example after another version of kpc, or a setting that does not affect the kernel.
   const others =
     found.length > 0 ? found : [diagnose('state-differs', { golden, what: [`in ${files.join(', ')}`], more: 0 })];
   return sayFindings(others);
@@ -146,7 +149,7 @@ export async function checkToJson(report: CheckReport): Promise<Shaped<typeof ch
   return { folder, same, accept: same ? undefined : accept, ...(await comparisonToJson(report)) };
 }
 
-/** In which files a folder differs, and how to accept that. */
+/** Names the files that differ, and how to accept that. */
 function describeDifference(
   { folder, accept }: CheckReport,
   { files, strangers }: Extract<CheckResult, { readonly kind: 'differs' }>,

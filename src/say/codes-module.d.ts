@@ -5,17 +5,17 @@ import type { FindingCode } from '../base/findings/codes.ts';
 /** What a code means. */
 export interface CodeText {
   readonly meaning: string;
-  /** What to do, where the words of the message have no help. */
+  /** What to do, if the message itself has no help. */
   readonly advice?: string;
-  /** Of a rule of kpc lint: what it does to clients or nodes, in whole sentences. */
+  /** For a rule of kpc lint: the effect on clients or nodes, in whole sentences. */
   readonly why?: string;
   /** Public reports and documents about it, as links. */
   readonly reports?: readonly string[];
-  /** An example: its files, a command, and what that says. */
+  /** An example: files, a command and its output. */
   readonly shown: string;
 }
 
-/** Files, and the words after "kpc" that make a diagnostic of them. */
+/** Files, and a kpc command that reports the code for them. */
 export interface Example {
   readonly words: readonly string[];
   readonly files: Readonly<Record<string, string>>;

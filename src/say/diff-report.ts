@@ -86,7 +86,7 @@ function summarizeKinds(differing: readonly ServicePortDiff[]): string {
   return `${ports} differ: ${kinds.map(([kind, number]) => `${formatCount(number)} ${kind}`).join(', ')}`;
 }
 
-/** A note on comments, which do nothing to a packet. */
+/** A note on differing comments, which do not affect packets. */
 function countComments({ comments }: SideDiff): string {
   if (comments === 0) return '';
   return ` ${count(comments, 'rule')} ${comments === 1 ? 'differs in its comment' : 'differ in their comments'} alone.`;
@@ -113,5 +113,5 @@ export function reportLine(role: ReportLine['role'], text: string): ReportLine {
   return { role, text: printable(text) };
 }
 
-/** A line in the place of others. */
+/** A line that replaces further lines. */
 export const more = (words: string): ReportLine => reportLine('more', words);

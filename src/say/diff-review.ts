@@ -37,7 +37,7 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Rep
   const { diff, trace } = review;
   if (areSidesSame(diff)) return reportDiff(diff, limits);
   const summary = summarizeDiff(diff);
-  // What belongs to no Service is told where no Service says why packets are treated differently.
+  // If Services differ, they explain why packets are treated differently, so leave out what belongs to none.
   const isOfServices = diff.servicePorts.length > 0;
   const others = reportDiff({ ...diff, servicePorts: [], ...(isOfServices ? { base: [] } : {}) }, limits).slice(0, -1);
   return [
@@ -63,7 +63,7 @@ function serviceLines(review: Review, limits: ReportLimits): ReportBlock {
 
 export const assumedNote = '* assumed';
 
-/** What changes of a Service, the most telling first. */
+/** The changes of a Service, the most important first. */
 interface ServiceReview {
   readonly change: 'added' | 'removed' | 'changed';
   readonly name: string;
@@ -116,7 +116,7 @@ function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, write: Wr
   const named = ({ rank, text }: Ranked): Ranked =>
     prefix === '' ? { rank, text } : { rank: rank === 'endpoints' ? rank : 'other', text: prefix + text };
   const kind = reasons.find(decidesAll)?.kind;
-  // A port that is added or removed takes all its properties along: its name says enough.
+  // The name of an added or removed port is enough: all its properties come or go with it.
   if (!isWhole && (kind === 'port-added' || kind === 'port-removed')) {
     const facts = reasons.flatMap((reason) =>
       reason.kind === 'facts' ? listFacts(reason.ports, undefined, write) : [],
@@ -130,7 +130,7 @@ function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, write: Wr
     ];
   }
   const said = [
-    // What a port has is of all ports, mostly.
+    // Most properties are the same for all ports, so do not name the port.
     ...reasons
       .filter((reason) => kind === undefined || reason.kind !== 'facts')
       .flatMap((reason) => rankReason(reason, write).map((each) => (reason.kind === 'facts' ? each : named(each)))),
@@ -144,7 +144,7 @@ function decidesAll({ kind }: ServiceReason): boolean {
   return kind === 'programmed' || kind === 'port-added' || kind === 'port-removed';
 }
 
-/** A reason in words; nothing if the line says it otherwise, or if it is implied. */
+/** A reason in words; empty if another part of the line says or implies it. */
 function rankReason(reason: ServiceReason, write: WriteValue): readonly Ranked[] {
   switch (reason.kind) {
     case 'service-added':
@@ -183,14 +183,14 @@ function rankOfReason(reason: ServiceReason): Ranked['rank'] {
 
 const namedEndpoints = 2;
 
-/** Names endpoints that come, go or change, unless their number already says it. */
+/** Counts added, removed and changed endpoints, unless their total already shows it. */
 function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
   const own = reasons.filter((reason) => 'endpoint' in reason);
   const counts = (['added', 'removed', 'changed'] as const).flatMap((word) => {
     const number = own.filter(({ kind }) => kind === `endpoint-${word}`).length;
     return number > 0 ? [{ word, number }] : [];
   });
-  // If all come, or all go, their number differs, which is a reason of its own.
+  // If all were added or all removed, the reason about their total says so.
   if (counts.length === 1 && counts[0]?.word !== 'changed') return [];
   const texts =
     own.length <= namedEndpoints
@@ -257,7 +257,7 @@ export interface PacketReview {
   readonly trace: string;
 }
 
-/** The packets that were not compared, and how they are. */
+/** The packets that were not compared, and what happens to them. */
 function uncomparedPackets({ packets, diff, from, to }: Review): readonly string[] {
   if (areSidesSame(diff)) return [];
   if (!packets) return ['packets, as there are many Services: "kpc equivalence" compares them'];
@@ -267,7 +267,7 @@ function uncomparedPackets({ packets, diff, from, to }: Review): readonly string
   ];
 }
 
-/** What a difference leaves open; `review` adds what it does of packets. */
+/** What a diff leaves open; `review` adds what it leaves open about packets. */
 export function lacksOf({ gaps }: SideDiff, review?: Review): ArgumentsOf<'answer-lacks'> {
   const notCompared = [...describeGaps(gaps), ...(review ? uncomparedPackets(review) : [])];
   return { notCompared, unknown: review?.packets?.unknown ?? 0, reasons: [] };
@@ -334,7 +334,7 @@ function senderInShort({ kind, text }: EffectSender): string {
   return shortSenders[kind] ?? text;
 }
 
-/** Undefined for those that their text describes alone. */
+/** Undefined for senders that only their own text describes. */
 const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> = {
   outside: 'outside',
   'other-node': 'pods on other nodes',

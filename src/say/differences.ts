@@ -1,4 +1,4 @@
-// The review of a change is made, and goes into JSON, Markdown and findings.
+// Makes the review of a change, and puts it into JSON, Markdown and findings.
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { areSidesSame, otherPartNames, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
 import type { ServiceEffects } from '../ask/equivalence/findings.ts';
@@ -20,15 +20,16 @@ import { casesOf } from './formats/answer.ts';
 import type { TestCase } from './formats/junit.ts';
 import type { SaidFinding } from './words/said.ts';
 
-/** Of how many Service ports those that are the same are asked too. */
+/** Up to this many Service ports, unchanged ports are traced too. */
 const mostWhole = 400;
 
-/** How many destinations that are not alike to ask: each may be reached in many ways. */
+/** The most distinct destinations to trace: each may have many kinds of senders. */
 const mostAsked = 3000;
 
 /**
- * The review of a change, with what happens to packets: of a large cluster, to the Service ports that differ, or to all if anything differs that
- * belongs to none, as it may concern each. Loads large modules, which other diffs do not need.
+ * The review of a change, with what happens to packets. In a large cluster it only traces Service ports that differ,
+ * unless something outside Services differs, which may affect all of them. Loads large modules, which other diffs do
+ * not need.
  */
 export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: Tracing): Promise<Review> {
   const { servicePorts, base } = diff;
@@ -53,7 +54,7 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
 }
 
-/** Adds what only other assumed Nodes gain or lose: what else differs there is like here. */
+/** Adds what only other assumed Nodes gain or lose; anything else differs there as it does here. */
 function withLosses(
   packets: ServiceEffects,
   others: readonly ServiceEffects[],
@@ -69,7 +70,7 @@ function withLosses(
   return { ...packets, effects: severities.flatMap((severity) => all.filter((each) => each.severity === severity)) };
 }
 
-/** Leaves out clients outside the cluster that ask for a cluster IP: that is no news to anybody. */
+/** Leaves out clients outside the cluster at cluster IPs: nobody expects those to work. */
 function withoutOutsiders(packets: ServiceEffects): ServiceEffects {
   const effects = packets.effects.flatMap((effect) => {
     const senders = effect.senders.filter(({ kind }) => effect.target !== 'cluster-ip' || kind !== 'outside');
@@ -123,12 +124,12 @@ function changeToJson({ kind, change, fields }: KernelChange): ChangeJson {
   return { kind, change, ...fields };
 }
 
-/** How many ways in which packets fare are not folded, so that a usual change fits one screen. */
+/** The most effects to show unfolded, so that a usual change fits one screen. */
 const mostEffects = 6;
 
 /**
- * A change as a comment on a pull request: what changes of each Service, and how packets fare, the worst first. The commands that
- * show it, and the objects of the kernel, are folded.
+ * A change as a comment on a pull request: what changes in each Service, and what happens to packets, the worst first.
+ * Commands and kernel objects are folded.
  */
 export function formatReviewMarkdown(review: Review, limits: ReportLimits): string {
   const whole = reportDiff(review.diff, limits);
@@ -186,12 +187,15 @@ function effectItem({ severity, text }: PacketReview): string {
 
 const mostLines = 20;
 
-/** The first lines, and how many more there are. */
+/** The first lines, and the number of the others. */
 export function firstLines(lines: readonly string[]): { readonly what: readonly string[]; readonly more: number } {
   return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
 }
 
-/** A finding for each Service port that differs, and one for each other part. `golden`: what was to be the same. */
+/**
+ * A finding for each Service port that differs, and one for each other part. `golden`: the folder that should be the
+ * same.
+ */
 export function differencesFound(
   { servicePorts, ...others }: SideDiff,
   golden?: ArgumentsOf<'service-differs'>['golden'],
@@ -208,7 +212,7 @@ export function differencesFound(
   return [...ofServices, ...ofParts];
 }
 
-/** A case for each Service port, and for each other finding. What differs fails. */
+/** A case for each Service port, and for each other finding. A case fails if anything differs. */
 export function differenceCases(
   ports: readonly { readonly label: string; readonly place?: Located | undefined }[],
   findings: readonly SaidFinding[],

@@ -2,7 +2,10 @@ import { printable } from '../base/printable.ts';
 import type { WayInWords } from './way/way.ts';
 import { escapeXml } from './formats/junit.ts';
 
-/** A picture of a way: who sends, what the packet passes on the node, and which endpoints it comes to. Units are pixels. */
+/**
+ * A picture of a packet's way: its sender, the stations on the node, and the endpoints that it reaches. Units are
+ * pixels.
+ */
 export interface Picture {
   readonly width: number;
   readonly height: number;
@@ -51,7 +54,7 @@ const narrow = 560;
 /** The widest characters of a line, on average, in the fonts of `style`. */
 const characterWidth = { name: 7.4, detail: 6.9 } as const;
 
-/** Nobody reads more of a name: a hostile one would fill the page. */
+/** Longer names are cut: a hostile one would fill the page. */
 const mostCharacters = 400;
 
 export function layOutWay(way: WayInWords, width: number): Picture {
@@ -147,7 +150,7 @@ function down(x: number, y: number, toY: number): string {
   return `M${x} ${y}V${toY}`;
 }
 
-/** Breaks a text into lines of so many characters: between words, or inside of one that is too long. */
+/** Breaks a text into lines of at most `columns` characters: between words, or inside a word that is too long. */
 function wrap(content: string, columns: number): readonly string[] {
   const most = Math.max(8, Math.floor(columns));
   const text = printable(content.length > mostCharacters ? `${content.slice(0, mostCharacters)}…` : content);
@@ -175,7 +178,7 @@ text{fill:#e6edf3}.detail{fill:#9198a1}.end .box,.share{stroke:#7ee787}.share,.g
 /** Characters of a caption in its width. */
 const captionWidth = 7.7;
 
-/** A file of SVG with the pictures of ways below each other, each under its caption. `width` is in pixels. */
+/** An SVG file with one picture below the other, each under its caption. `width` is in pixels. */
 export function drawWays(ways: readonly WayInWords[], width = usualWidth): string {
   const [margin, caption] = [16, 20];
   const parts: string[] = [];

@@ -27,7 +27,7 @@ interface DumpFormat {
   readonly isColoured: boolean;
 }
 
-/** A table of all Services of a dump, then what another mode left, the flows that are stale, and what the log says. */
+/** A table of a dump's Services, then leftovers of another mode, stale flows, and findings from the log. */
 export function formatDump(read: DumpReading, { limit, rows, width, isColoured }: DumpFormat): string {
   const {
     flows,
@@ -50,7 +50,7 @@ export function formatDump(read: DumpReading, { limit, rows, width, isColoured }
   return parts.filter((part) => part !== '').join('\n');
 }
 
-/** What becomes of flows in a change, as kpc diff shows it; empty if no flow is stale. */
+/** What happens to flows after a change, for kpc diff; empty if no flow is stale. */
 export function reportFlows(change: FlowChange, limit: number): readonly ReportBlock[] {
   const described = describeFlowChange(change);
   if (!described) return [];
@@ -64,7 +64,7 @@ export function isPortAmong(ports: readonly ShownPort[]): (port: ShownPort | und
   return (port) => port !== undefined && labels.has(port.label);
 }
 
-/** Some Service ports of a dump, or chains and sets of none or of all, with the stale flows of these ports. */
+/** Some Service ports of a dump with their stale flows, or chains and sets that belong to none or to all. */
 export function describeFoundPorts(
   ports: readonly DecompiledPort[],
   subjects: readonly SharedSubject[],

@@ -30,7 +30,7 @@ export interface Tracing {
 export interface EquivalenceReport extends Compared {
   readonly from: string;
   readonly to: string;
-  /** Behind the names of the sides, where nothing names a mode. */
+  /** Follows the names of the sides if nothing names a mode. */
   readonly modeFrom?: string | undefined;
   readonly modeTo?: string | undefined;
   readonly trace: TraceWords;
@@ -38,12 +38,12 @@ export interface EquivalenceReport extends Compared {
   readonly snapshots: readonly SnapshotJson[];
   /** The mode of both sides, if they have the same and neither names it. */
   readonly sharedMode?: string | undefined;
-  /** How many nodes there are, and how many of them were traced to represent all. */
+  /** The number of nodes, and of those that were traced to represent all. */
   readonly nodes: number;
   readonly standIns: number;
-  /** Of several nodes, which were asked instead of which. */
+  /** If there are several nodes: which traced node represents which others. */
   readonly represented: readonly Represented[];
-  /** What differs between the sides and no packet shows. */
+  /** Differences between the sides that no packet shows. */
   readonly beyond: readonly string[];
   /** What to do before a change of mode; undefined for any other comparison. */
   readonly preparations: readonly Finding[] | undefined;
@@ -55,7 +55,7 @@ export function needsWork({ findings, preparations = [] }: EquivalenceReport): b
   return findings.some(isBad) || preparations.some(isRequired);
 }
 
-/** What a difference means to clients, for one and for several: "1 breaks", "2 break". */
+/** What a difference means to clients, in singular and plural: "1 breaks", "2 break". */
 const severityWords: Readonly<
   Record<EffectSeverity, { readonly title: string; readonly one: string; readonly many: string }>
 > = {
@@ -76,7 +76,7 @@ export const targetWords: Readonly<Record<Effect['target'], string>> = {
   node: 'port of the node itself',
 };
 
-/** What no comparison of packets covers. */
+/** Aspects that no comparison of packets covers. */
 const notCompared = [
   'connections that are open while the rules change',
   'multicast',
@@ -108,7 +108,7 @@ function findingLines(
     ]);
 }
 
-/** On which nodes it was found, where several were asked. */
+/** The nodes where it was found, if several were traced. */
 function nodeLines(
   finding: Divergence,
   { asked, standIns, nodes }: Pick<EquivalenceReport, 'asked' | 'standIns' | 'nodes'>,
@@ -156,7 +156,7 @@ function effectLines(effect: Effect, { trace }: EquivalenceReport): readonly Des
   ];
 }
 
-/** How a packet can be traced again; or that whoever reads has no command line. */
+/** The command to trace a packet again, or 'no-command' for readers without a command line. */
 export type TraceWords = Tracing | 'no-command';
 
 /** The command that shows an effect, on the side that explains it; or the packet in words. */
@@ -241,7 +241,7 @@ export function equivalenceAnswer(
     findings: () =>
       sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
     snapshots: () => report.snapshots,
-    // What no comparison looks at is no news.
+    // Leave out what no comparison looks at.
     lacks: () => ({ notCompared: report.beyond, unknown: report.unknown, reasons: report.reasons }),
     suite: `${said.command} ${from} ${to}`,
     cases: () => casesOfReport(report, placeOf),
@@ -337,7 +337,9 @@ function markdownBlock(lines: readonly DescriptionLine[]): string {
   return `### ${escapeMarkdown(head?.text ?? '')}\n\n${items.join('')}`;
 }
 
-/** A case for each cause, and for each preparation: it fails if packets end differently, or if something has to be set first. */
+/**
+ * A case for each cause and each preparation: it fails if packets end differently, or if a setting must change first.
+ */
 function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
     const { title } = finding;
@@ -348,7 +350,8 @@ function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly Te
     ];
     const all = [...lines, ...finding.help];
     const place = firstPlace(finding.servicePorts, placeOf);
-    // A change of mode is judged by what it costs; two sides that are to be equal, by any difference that asks for an action.
+    // A change of mode fails only for what it breaks; sides that should be equal fail for any difference that needs an
+    // action.
     const isBad = report.preparations
       ? finding.severity === 'breaks' || finding.severity === 'unknown'
       : divergenceFinding(finding, report, placeOf).severity !== 'note';

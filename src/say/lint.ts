@@ -20,7 +20,7 @@ interface LintStyle {
   readonly isColoured: boolean;
   /** How many findings of a code the text has. */
   readonly limit: number;
-  /** What was said beside the findings. */
+  /** Messages besides the findings. */
   readonly said: SaidByCommand;
 }
 
@@ -76,7 +76,7 @@ function summarizeLint(report: LintReport): string {
   return `${found}${accepted}${open}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
 }
 
-/** What `--output json` prints beside the findings. */
+/** The result in `--output json`, without the findings. */
 export function lintJson(report: LintReport): Shaped<typeof linted> {
   const { findings, ignored, files, services, unserved, nodes, hasRun } = report;
   return {

@@ -1,4 +1,4 @@
-// What kpc test prints, and the file of tests that hold now.
+// Prints the results of kpc test, and writes a file of tests that pass now.
 import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, nameSome, percent } from '../base/printable.ts';
 import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
@@ -132,7 +132,7 @@ function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
   return sayFindings(failed);
 }
 
-/** Equal for packets of one test that fail alike on one node: the trace of the first shows why. */
+/** The same for packets of one test that fail in the same way on one node: the first one's trace explains all. */
 function failureKey(result: PacketResult): string {
   const {
     place,
@@ -150,8 +150,8 @@ function failureKey(result: PacketResult): string {
 }
 
 /**
- * What is no part of a result: what was skipped, network policies, and whether a connection works if that is not known. That of a
- * failed one is in its trace, too.
+ * Remarks besides a result: what was skipped, network policies, and an unknown connection. A failed test leaves out the
+ * last, because its trace shows it.
  */
 function besideOf({ title, trace, scene, faults }: PacketResult): readonly string[] {
   const { isUndecided, reason } = connectionWords(trace, scene);
@@ -164,7 +164,7 @@ function allBeside(results: readonly PacketResult[]): readonly string[] {
   return [...new Set(results.flatMap(besideOf))];
 }
 
-/** Where packets were sent: the nodes, modes and releases, as far as the inputs say them. */
+/** Where packets were sent: the nodes, modes and releases that the inputs show. */
 function describeScenes(scenes: readonly Scene[]): readonly string[] {
   const each = <T>(values: readonly (T | undefined)[]): readonly T[] => [
     ...new Set(values.flatMap((value) => value ?? [])),
@@ -236,8 +236,8 @@ interface HoldingTest {
 }
 
 /**
- * A file for kpc test that expects what happens now to packets from every kind of sender to every address of a Service, and the
- * addresses that it leaves out: what is not known holds nothing.
+ * A file for kpc test that expects the present outcome for every kind of sender and every address of the Services, and
+ * the addresses left out because their outcome is unknown.
  */
 export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
   const cells = scenes.flatMap(cellsOnNode);

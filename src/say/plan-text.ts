@@ -27,12 +27,12 @@ import { newestRelease, parseRelease, type Release } from '../kube-proxy/release
 
 const signs = { add: '+', change: '~', remove: '-' } as const;
 
-/** A plan for people: Service by Service, then what belongs to none. '' if it changes nothing. */
+/** A plan for people: each Service, then everything else. '' if nothing changes. */
 function formatPlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | undefined): string {
   const groups = groupBy(describePlan(plan), (change) => change.servicePort ?? '');
   const names = [...groups.keys()].sort();
   const ports = groupBy(bundle?.cluster.servicePorts ?? [], ({ label }) => label);
-  // What belongs to no Service (sysctls, base chains) comes first, as it does when it is applied.
+  // Objects of no Service (sysctls, base chains) come first, as when applied.
   return names
     .map((name) =>
       formatGroup(
@@ -44,7 +44,7 @@ function formatPlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | undefi
     .join('\n');
 }
 
-/** "default/adservice 10.102.160.245:9555 → 1 endpoint"; the name alone of what the bundle does not hold. */
+/** "default/adservice 10.102.160.245:9555 → 1 endpoint"; only the name if the bundle lacks the Service. */
 function titleOfService(name: string, ports: StoredBundle['cluster']['servicePorts']): string {
   const sockets = ports.flatMap((port) => (port.clusterIP ? [joinHostPort(port.clusterIP.text, port.port)] : []));
   const endpoints = ports.reduce((sum, port) => sum + port.endpoints.filter(({ status }) => status.ready).length, 0);
@@ -55,7 +55,7 @@ function titleOfService(name: string, ports: StoredBundle['cluster']['servicePor
 const counted: ReadonlySet<PlannedChange['object']> = new Set(['set entry', 'chain', 'set', 'map']);
 
 function formatGroup(name: string, changes: readonly PlannedChange[], namesAll: boolean): string {
-  // What a Service has is named by hashes.
+  // Names of a Service's objects are hashes, so count the objects.
   const isMany = changes.some(({ servicePort }) => servicePort !== undefined) || changes.length > 8;
   const isCounted = ({ object }: PlannedChange) => !namesAll && counted.has(object) && isMany;
   const lines = changes
@@ -92,7 +92,7 @@ function describeDraining({ virtualServer, realServer }: DrainingServer): string
   return `${protocol} ${joinHostPort(address, Number(port))} → ${joinHostPort(realAddress, Number(realPort))}`;
 }
 
-/** "2 addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER"; nothing if none is left. */
+/** "2 addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER"; empty if there are none. */
 function describeLeftAddresses(plan: Plan): readonly string[] {
   const { length } = listLeftAddresses(plan);
   const stay = length === 1 ? '1 address of IPVS mode stays' : `${length} addresses of IPVS mode stay`;
@@ -115,7 +115,7 @@ function summarizeDrift(plan: Plan): string {
   return `Drift: ${parts.join(', ')}${repair}`;
 }
 
-/** What is added, changed and removed, each as "17 sets and 11 chains", or ''. */
+/** Additions, changes and removals, each as "17 sets and 11 chains", or ''. */
 function listByChange(plan: Plan): readonly string[] {
   const counts = countPlan(plan);
   return (['added', 'changed', 'removed'] as const).map((change) =>
@@ -126,7 +126,7 @@ function listByChange(plan: Plan): readonly string[] {
 }
 
 export interface PlanView {
-  /** What apply would do, or how the node has drifted. */
+  /** `plan`: what apply would do; `drift`: how the node has drifted. */
   readonly as: 'plan' | 'drift';
   /** Undefined for an earlier state of the node. */
   readonly bundle: StoredBundle | undefined;
@@ -177,7 +177,7 @@ export function describeLeftSettings({ leftSettings }: Plan): readonly string[] 
   );
 }
 
-/** The release of a bundle's kube-proxy; undefined for the newest, which needs no mention. */
+/** The release of a bundle's kube-proxy; undefined for the newest, which is not mentioned. */
 function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
   const release = parseRelease(manifest.kubeProxyVersion);
   return release === newestRelease ? undefined : release;
@@ -262,7 +262,7 @@ export function formatStates({ present, before, states, damaged, last, isUnfinis
   return printableLines(`${lines.join('\n')}\n`);
 }
 
-/** What doctor found, for programs. */
+/** Doctor's checks, for programs. */
 export function formatNodeChecksJson(
   checks: readonly NodeCheck[],
   modes: readonly ProxyMode[],
@@ -283,11 +283,11 @@ function sayCheck(check: NodeCheck) {
   return { severity, subject, ...sayApply(check), tool, mode };
 }
 
-/** `modes`: those that were examined. */
+/** `modes`: the modes that were checked. */
 export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly ProxyMode[], colour: boolean): string {
   const chalk = new Chalk({ level: colour ? 1 : 0 });
   const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
-  // What several modes have in common is printed once, under all of them.
+  // Checks that several modes share are printed once, under the names of all of them.
   const said = checks.map(sayCheck);
   const same = [...groupBy(said, ({ severity, text, help }) => JSON.stringify([severity, text, help])).values()];
   const sections = groupBy(same, (group) =>
@@ -303,7 +303,10 @@ export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly P
   return `${[...lines, '', countNodeChecks(same.map(([first]) => first)), ...describeFitness(checks, modes)].join('\n')}\n`;
 }
 
-/** "This node is fit for iptables mode, but not for IPVS mode". One mode needs no such line: its errors are counted. */
+/**
+ * "This node is fit for iptables mode, but not for IPVS mode". Empty for a single mode, because the count of errors
+ * says enough.
+ */
 function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly string[] {
   if (modes.length === 1) return [];
   const fit = fitModes(checks, modes);

@@ -16,7 +16,10 @@ export function snapshotsJson(sides: readonly Snapshot[]): readonly SnapshotJson
   return [...new Set(sides)].map(snapshotWriter());
 }
 
-/** Writes snapshots one after the other. What several nodes of one input have assumed alike stands with the first of them. */
+/**
+ * Writes snapshots one after the other. If several nodes of one input share an assumption, only the first snapshot has
+ * it.
+ */
 export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
   const said = new Set<unknown>();
   const once = <T>(values: T): T | undefined => {
@@ -38,14 +41,14 @@ export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
   };
 }
 
-/** The families of which a dump holds anything; ipset and ipvsadm print both. */
+/** The families that a dump shows; ipset and ipvsadm print both. */
 function shownFamilies({ iptables, nftables, excerpts = [], sets, virtualServers }: Coverage): readonly Family[] {
   const isShown = (family: Family): boolean =>
     sets || virtualServers || iptables[family].length > 0 || nftables.includes(family) || excerpts.includes(family);
   return families.filter(isShown);
 }
 
-/** A bundle, of which no more than its manifest is read. */
+/** The snapshot of a bundle, from its manifest alone. */
 export function bundleJson(name: string, manifest: Manifest): SnapshotJson {
   const { node, mode, kubeProxyVersion, assigned, assumedEndpoints } = manifest;
   return {
@@ -82,13 +85,16 @@ function assumedJson({
   };
 }
 
-/** "assumed: node node-1, 2 cluster IPs, 1 Pod": what kpc chose for snapshots, in a line; undefined if nothing. The mode stands beside its name. */
+/**
+ * "assumed: node node-1, 2 cluster IPs, 1 Pod": the values that kpc chose for snapshots, in one line; undefined if
+ * there are none. An assumed mode is marked at the mode's name instead.
+ */
 export function assumedSummary(snapshots: readonly SnapshotJson[]): string | undefined {
   const parts = assumedParts(snapshots);
   return parts.length === 0 ? undefined : `assumed: ${parts.join(', ')}`;
 }
 
-/** What an answer without any difference holds for: nodes, modes, and what kpc chose. Nothing of a dump, which says it itself. */
+/** What a "no difference" is about: nodes, modes, and what kpc chose. Dumps are left out: they assume nothing. */
 export function groundsOf(snapshots: readonly SnapshotJson[]): readonly string[] {
   const compiled = snapshots.filter(({ kind }) => kind !== 'dump');
   if (compiled.length === 0) return [];
@@ -101,13 +107,13 @@ export function groundsOf(snapshots: readonly SnapshotJson[]): readonly string[]
   return [`compiled for ${where}, mode ${joinWords([...new Set(modes)])}`, ...(assumed === undefined ? [] : [assumed])];
 }
 
-/** The same, one by one, where the mode has no other place: "mode ipvs (nothing names a mode)". */
+/** Like assumedSummary, as a list that includes an assumed mode: "mode ipvs (nothing names a mode)". */
 export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly string[] {
   const modes = assumedOf(snapshots, ({ mode, assumed }) => ({ among: mode, value: assumed?.mode && mode }));
   return [...modes.map((mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
 }
 
-/** The values that kpc assumed, each once, and for which sides, unless for all of those with the same `among`. */
+/** The values that kpc assumed, each once. A value names its sides, unless all sides with the same `among` have it. */
 function assumedOf(
   snapshots: readonly SnapshotJson[],
   read: (snapshot: SnapshotJson) => { readonly among?: string | undefined; readonly value: string | undefined },
@@ -123,7 +129,10 @@ function assumedOf(
   });
 }
 
-/** Those that say what is assumed: a golden may have been compiled when less was given than the manifests give now, and no bundle says it. */
+/**
+ * The sides whose assumptions are known: a golden may have been compiled from less than the manifests give now, and
+ * bundles do not record assumptions.
+ */
 function tellingOf<Side extends Pick<SnapshotJson, 'kind'>>(sides: readonly Side[]): readonly Side[] {
   const fresh = sides.filter(({ kind }) => kind === 'manifests');
   return fresh.length > 0 ? fresh : sides;
@@ -141,7 +150,7 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   }));
   const unplaced = [...new Set(all.flatMap((each) => each.unplaced ?? []))];
   const cidrs = assumedOf(snapshots, ({ assumed }) => ({ value: assumed?.clusterCIDRs?.join(', ') }));
-  // Two sides may have assumed the same.
+  // Two sides may assume the same value.
   const sum = (valuesOf: (service: (typeof services)[number]) => string | number | readonly (string | number)[]) =>
     new Set(services.flatMap((each) => [valuesOf(each)].flat().map((value) => `${each.service} ${value}`))).size;
   const counts = [

@@ -37,16 +37,18 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { addressWords } from '../ask/diff/port-facts.ts';
 
-/** What is asked about packets, in the words of the flags of `kpc trace`. */
+/** A question about packets, as the flags of `kpc trace` put it. */
 export interface TraceQuestion {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly proto?: PacketProtocol | undefined;
   readonly inInterface?: string | undefined;
-  /** A Service: every kind of sender, to every address of it. */
+  /** A Service: traces every kind of sender to each of its addresses. */
   readonly all?: string | undefined;
   readonly namespace?: string | undefined;
-  /** Set if the scene is of a named node, or one of all nodes: a named Pod asks there, though it may run elsewhere. */
+  /**
+   * Set if a node was named, or all nodes are asked: a named Pod then sends from that node, even if it runs elsewhere.
+   */
   readonly node?: string | undefined;
   readonly allNodes?: boolean | undefined;
 }
@@ -57,13 +59,13 @@ export interface TraceAnswer {
   readonly text: (isColoured: boolean, width: number | undefined) => string;
   /** Whether an Ingress or a route names a Service that does not exist. */
   readonly lacksTarget: boolean;
-  /** None of a table. */
+  /** Empty for a table. */
   readonly ways: readonly WayInWords[];
 }
 
 /**
- * Traces one packet, the packets of a request to an Ingress, or all packets to a Service; or reports a problem with the question. `say`
- * puts what names flags into the words of a caller that has none.
+ * Traces one packet, the packets of a request to an Ingress, or all packets to a Service; or reports a problem with the
+ * question. `say` rewords texts that name flags for callers without flags.
  */
 export function answerTrace(
   question: TraceQuestion,
@@ -135,7 +137,7 @@ function requestJson({ ingress, routes, assumed, ...way }: IngressWay, { side: {
   return { node, ingress, routes, assumed: some, problems: wrong };
 }
 
-/** A table of a Service's addresses and senders, cut to the width of a terminal if there is one. */
+/** A table of a Service's addresses and senders, cut to the width of the terminal, if any. */
 export function formatMatrix(
   matrix: Matrix,
   scene: Scene,
@@ -163,7 +165,7 @@ export function formatMatrix(
   return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...linesUnder(matrix, scene), ...told].join('\n')}\n`;
 }
 
-/** Sentences on health checks, on network policies that may refuse what arrives, and on what the table rests on. */
+/** Sentences below a table: health checks, network policies that may refuse delivered packets, and assumptions. */
 export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
   const { cells } = matrix;
   const doubts = cells.flatMap((cell) => {
@@ -187,7 +189,7 @@ export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
   ];
 }
 
-/** A line for each Service; one for each family where kube-proxy's answers differ. */
+/** A line for each Service, or for each of its families if kube-proxy's answers differ. */
 function healthCheckLines({ healthChecks }: Matrix, { side }: Scene): readonly string[] {
   const said = healthChecks.map((check) => ({ ...check, words: healthCheckWords(check, side) }));
   return [...groupBy(said, serviceName).values()].flatMap((own) => {
@@ -209,7 +211,7 @@ function assumedOfMatrix({ senders, cells, healthChecks }: Matrix, side: Snapsho
   return assumedLine(values, side);
 }
 
-/** What the words in the table mean, of those that it has. */
+/** Explains the words that occur in the table. */
 function legendOf(shown: readonly string[]): readonly string[] {
   const rows = [
     [/^itself$/, 'itself: an endpoint of the Service'],
@@ -241,7 +243,7 @@ const roles: { readonly [V in Fate['verdict']]: DescriptionLine['role'] } = {
   forwarded: 'plain',
 };
 
-/** Where packets end, and whether endpoints see the client. */
+/** A cell: where packets end, and whether endpoints see the client. */
 function fateInShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'text'> {
   if (!fate) return { role: 'dim', text: '-' };
   if (fate.verdict === 'unknown' && fate.otherwise)
@@ -264,7 +266,7 @@ function knownInShort(fate: KnownFate): Pick<DescriptionLine, 'role' | 'text'> {
   };
 }
 
-/** The cells as traces without their steps. Load balancers ask the health check before they send to an address. */
+/** The cells as traces without their steps. Load balancers check a node's health before they send to it. */
 function matrixJson(matrix: Matrix, scene: Scene) {
   const healthChecks = healthCheckLines(matrix, scene);
   return matrix.cells.map((cell) => {

@@ -5,7 +5,7 @@ import type { Requirement } from './setting.ts';
 /** Seconds: the longest that a kernel with 100 ticks a second can hold. Others hold less. */
 const mostSeconds = 21_474_836;
 
-/** With fewer connections per core, a node would refuse too much. */
+/** With fewer connections per core, a node would refuse too many. */
 const leastPerCore = 1024;
 
 /** kube-proxy from 1.36 on sets no higher limit for a whole node. Older ones multiply unbounded. */
@@ -19,7 +19,7 @@ const must: Requirement<number> = {
   isMet: (seconds) => seconds <= mostSeconds && !(seconds > 0 && seconds < 1),
 };
 
-/** The connection tracking that kpc-apply sets; 0 leaves the kernel's value. A dump asks for nothing. */
+/** The connection tracking that kpc-apply sets; 0 leaves the kernel's value. A dump sets nothing. */
 export const conntrack = {
   maxPerCore: amountSetting(
     '--conntrack-max-per-core <number>',

@@ -19,7 +19,7 @@ import {
 } from './setting.ts';
 import { parsePort, type PortRange } from '../kernel/ports-and-marks.ts';
 
-/** A timeout of 0 leaves the kernel's as it is. */
+/** A timeout of 0 leaves the kernel's timeout unchanged. */
 export const ipvs = {
   scheduler: plainSetting({
     flag: proxyFlag('text', '--ipvs-scheduler <name>', joinWords(schedulers, 'or')),

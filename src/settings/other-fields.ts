@@ -88,7 +88,7 @@ export const otherFields: readonly SettingField[] = [
   ...Object.values(periods).flatMap(({ usual, least }) => [usual, least]),
 ];
 
-/** Reports what keeps kube-proxy from starting and depends on several fields, the mode, the release or a gate. */
+/** Reports faults that keep kube-proxy from starting and depend on several fields, the mode, the release or a gate. */
 export function checkOtherFields(source: SettingSource): void {
   checkPeriods(source);
   checkLogging(source);

@@ -9,7 +9,7 @@ export interface Setting<T, F extends Flag = Flag> {
   readonly flags: readonly F[];
   readonly fields: readonly SettingField[];
   defaultIn(mode: ProxyMode): T;
-  /** From the flag, else the configuration; reports what is wrong. Undefined means the default. */
+  /** The value from the flag, else from the configuration; reports faults. Undefined means the default. */
   read(source: SettingSource): T | undefined;
   /** Its shape in a bundle's manifest.json. */
   readonly stored: Schema<T>;
@@ -18,7 +18,7 @@ export interface Setting<T, F extends Flag = Flag> {
 }
 
 export interface Requirement<T> {
-  /** What follows "must": "be an IP address". */
+  /** The words after "must": "be an IP address". */
   readonly text: string;
   isMet(value: T, settings: object): boolean;
 }

@@ -64,7 +64,10 @@ export function listSettings(): readonly { readonly path: readonly string[]; rea
   return listed;
 }
 
-/** Makes an object of what `make` returns per setting, leaving out undefined. `join` joins the fields of sections. */
+/**
+ * Makes an object from the results of `make` for each setting, without undefined ones. `join` joins the fields of
+ * sections.
+ */
 function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,
   join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,
@@ -88,7 +91,7 @@ function settingAt(settings: SettingValues, path: readonly string[]): unknown {
   return path.reduce<unknown>((parent, name) => (parent as Readonly<Record<string, unknown>>)[name], settings);
 }
 
-/** All settings: flags over configuration over defaults. Reports what else keeps kube-proxy from starting. */
+/** All settings: flags over configuration over defaults. Reports other faults that keep kube-proxy from starting. */
 export function readSettings(source: SettingSource): SettingValues {
   checkOtherFields(source);
   return mapSettings((row) => row.read(source) ?? row.defaultIn(source.mode)) as SettingValues;
@@ -133,7 +136,7 @@ function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
 
 export const settingsSchema = mapSettings(({ stored }) => stored, objectOf) as Schema<SettingValues>;
 
-/** Settings that kpc would not write, as name and what follows "must": "ipvs.scheduler", "be one of …". */
+/** Settings that kpc would not write: the name, and the words after "must": "ipvs.scheduler", "be one of …". */
 export function findWrongSettings(
   settings: SettingValues,
 ): readonly { readonly name: string; readonly must: string }[] {

@@ -21,7 +21,10 @@ import {
 
 type Chains = ReadonlyMap<string, Chain>;
 
-/** Reads Service ports back from what iptables mode's rules do, named by comments. `whole`: families with a complete table nat. */
+/**
+ * Reads Service ports back from the rules of iptables mode; comments name them. `whole`: families with a complete table
+ * nat.
+ */
 export function decompileIptables(state: KernelState, whole: readonly Family[] = families): readonly DecompiledPort[] {
   return families.flatMap((family) =>
     new RulesReader(state.iptables[family] ?? {}, family, whole.includes(family)).read(),
@@ -36,7 +39,7 @@ class RulesReader {
   /** If names were anonymised before pasting, several Service ports may share one. */
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
-  /** Service ports whose way to endpoints jumps to a missing chain. In a kernel, no such chain is missing. */
+  /** Service ports whose rules jump to a chain that is missing from the dump. A kernel always has such a chain. */
   readonly #lackChains = new Set<PortDraft>();
 
   constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family, hasWholeNat: boolean) {
@@ -183,7 +186,7 @@ class RulesReader {
 
   #readEndpoints(rules: readonly ReadRule[], policy: TrafficPolicy, draft: PortDraft): void {
     for (const { comment, affinitySeconds, jumpsTo } of rules) {
-      // If grep found a chain by an address, only the rule that marks packets is there.
+      // If grep selected the lines of an address, a chain only has its marking rule.
       if (/ has no (?:local )?endpoints$/.test(comment)) {
         draft.showsEndpoints ||= this.#hasWholeNat || !comment.endsWith(' local endpoints');
       }
@@ -271,7 +274,7 @@ function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
   if (draft.sourceRanges.size > 0) draft.hasFirewall = true;
 }
 
-/** Under policy Local the node's own packets take another path. */
+/** Whether a rule only matches the node's own packets, which take another path under policy Local. */
 function comesFromNode(rule: Rule): boolean {
   return findArg(rule, 'source-type')?.type === 'LOCAL';
 }

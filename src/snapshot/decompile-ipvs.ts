@@ -31,10 +31,10 @@ interface Frontend {
 }
 
 /**
- * Reads Service ports back from virtual servers and sets, which have no names: unless something else shows them, each address and port
- * counts by itself, and the virtual servers of a node port, on all the node's addresses, count as one. Leaves out the internal policy,
- * which would only show in the endpoints; the external one is unknown without the sets. If only some virtual servers were printed, real
- * servers may be missing too.
+ * Reads Service ports back from virtual servers and sets, which have no names: unless something else names them, each
+ * address and port counts as a Service port of its own, and a node port's virtual servers on all addresses of the node
+ * count as one. Leaves out the internal policy, which only the endpoints would show. The external policy is unknown
+ * without the sets. If only some virtual servers were printed, real servers may be missing too.
  */
 export function decompileIpvs(
   state: KernelState,
@@ -91,7 +91,7 @@ class ServersReader {
   readonly #ranges = new Map<string, string[]>();
   /** The endpoints on the node: "10.244.1.2:80"; undefined if nothing lists them. */
   readonly #onNode: Set<string> | undefined;
-  /** Whether a set that lacks an entry shows that. */
+  /** Whether the sets are complete, so that a missing entry is meaningful. */
   readonly #showsSets: boolean;
   /** The masqueraded clients, by family and by the set that contains the destination. */
   readonly #masquerade: ReadonlyMap<string, MasqueradedClients>;

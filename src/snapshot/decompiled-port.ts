@@ -6,7 +6,7 @@ import { hostNetwork, type Address } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { Match } from '../kernel/nftables/table.ts';
 
-/** A Service port as a kernel shows it, and what happens to its packets. */
+/** A Service port as read from a kernel, with the treatment of its packets. */
 export interface DecompiledPort extends ShownPort {
   /** Undefined if nothing shows them, for example if there are only sets. */
   readonly endpoints: readonly DecompiledEndpoint[] | undefined;
@@ -69,7 +69,10 @@ function whoIsAsked({ left: [field], right }: Match): LocalTraffic | 'node' | un
 
 const serviceLabel = /^(?:([^/: ]+)\/)?([^/: ]+)(?::([^/: ]+))?$/;
 
-/** The names in a kube-proxy label, which some tools print without the namespace. Addresses contain none. */
+/**
+ * The names in a kube-proxy label, which some tools print without the namespace. A label that is an address has no
+ * names.
+ */
 function readLabel(label: string): Pick<ShownPort, 'namespace' | 'service' | 'portName'> {
   const [, namespace, service, portName = ''] = serviceLabel.exec(label) ?? [];
   return { namespace, service, portName: service === undefined ? undefined : portName };
@@ -102,7 +105,7 @@ export class PortDraft {
   internalPolicyLocal: boolean | undefined;
   externalPolicyLocal: boolean | undefined;
   affinitySeconds: number | undefined;
-  /** Whether there is affinity that is not shown. */
+  /** Whether the port has affinity that the state hides. */
   hidesAffinity = false;
   /** Not shown in nftables. */
   healthCheckNodePort: number | undefined;
@@ -131,7 +134,7 @@ export class PortDraft {
     this.protocol = protocol;
   }
 
-  /** A kind that one rule has shown stays. */
+  /** Later rules do not change the kind that a rule has shown. */
   addAddress(kind: PortAddress['kind'], address: Address, port: number | undefined): void {
     const known = this.addresses.get(address.text);
     if (!known || known.kind === 'unknown') this.addresses.set(address.text, { kind, address });

@@ -84,7 +84,7 @@ function unreadyInShort(details: Unready): string {
   return pods === undefined ? 'empty EndpointSlices' : `its Pods ${unfitPodWords(pods, shortUnfit)}`;
 }
 
-/** A clause on why a Service has no endpoint that takes connections. */
+/** A clause: why no endpoint of a Service takes connections. */
 export function unreadyWords(details: Unready): string {
   const { endpoints, owner, unused, pods } = details;
   if (isIdle(details)) return `the ${owner} that it selects is scaled to 0`;
@@ -112,7 +112,7 @@ const longUnfit: Readonly<Record<UnfitPod, string>> = {
   'other-family': 'have no address of its family',
 };
 
-/** "have ended", or "have ended or are pending" if some do the one and some the other. */
+/** "have ended", or "have ended or are pending" if the Pods differ. */
 function unfitPodWords(pods: readonly UnfitPod[], words: Readonly<Record<UnfitPod, string>>): string {
   return joinWords(
     pods.map((each) => words[each]),
@@ -132,7 +132,8 @@ export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefin
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
 
 /**
- * Jumps missing although their target is there: kube-proxy makes each (iptablesJumpChains, nftablesJumpChains), so something removed it.
+ * Missing jumps whose target exists: kube-proxy makes each jump (iptablesJumpChains, nftablesJumpChains), so another
+ * program removed it.
  */
 export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
   const translates = !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');
@@ -183,7 +184,7 @@ export function entryOf(jump: MissingJump): string {
   return jump.tool === 'nftables' ? (jump.chain.base?.hook ?? '') : jump.from.toLowerCase();
 }
 
-/** ", unless …" with what kpc does not see and without which a Service port has no endpoint; else ''. */
+/** ", unless …": what kpc cannot see but what may give a Service port endpoints; '' if there is nothing. */
 export function unlessUnseen(faults: readonly PortFault[]): string {
   for (const { code, arguments: details } of faults) {
     if (code !== 'selects-nothing' || !mayBeUnseen(details)) continue;

@@ -6,13 +6,13 @@ interface CompiledFor {
   readonly node: { readonly name: string };
   readonly mode: ProxyMode;
   readonly families: readonly Family[];
-  /** Undefined if nothing says what was. */
+  /** What was assumed; undefined if the source does not record it. */
   readonly assumed?: Pick<CompiledSnapshot['assumed'], 'node' | 'mode' | 'families'> | undefined;
 }
 
 /**
- * What a state holds for: "node node-1 (assumed), mode ipvs (nothing names a mode), ipv4". `modeFrom` is in brackets, too: where the mode
- * comes from, if not only `assumed` tells.
+ * What a state applies to: "node node-1 (assumed), mode ipvs (nothing names a mode), ipv4". `modeFrom`, also in
+ * brackets, says where the mode comes from if `assumed` is not enough.
  */
 export function describeGrounds({ node: { name }, mode, families, assumed }: CompiledFor, modeFrom = ''): string {
   const mark = (isAssumed = false): string => (isAssumed ? ' (assumed)' : '');

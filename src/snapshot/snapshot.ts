@@ -59,7 +59,7 @@ const noObjects: SnapshotObjects = {
   unread: new Set(),
 };
 
-/** In the endpoints of Service ports that the input shows. */
+/** A fault in the endpoints of Service ports that the input shows. */
 export type PortFault = Extract<Finding, { readonly code: (typeof portFaultCodes)[number] }>;
 
 const portFaultCodes = [
@@ -89,7 +89,7 @@ interface SnapshotAssumptions {
   /** Addresses of Pods that are not in the input. */
   readonly pods: ReadonlySet<string>;
   readonly clusterCIDRs: readonly string[];
-  /** Of the cluster, if a Service takes those. */
+  /** The families of the cluster, if a Service takes its families from there. */
   readonly families: readonly Family[];
   /** Workloads whose nodeSelector or affinity no Node meets: their Pods are assumed on any. */
   readonly unplaced: readonly string[];
@@ -109,9 +109,9 @@ interface Facts {
   /** The node's routes, if a dump lists them. */
   readonly routes?: KnownRoutes | undefined;
   readonly objects?: SnapshotObjects | undefined;
-  /** Assumed Pods, which packets may come from. */
+  /** Assumed Pods that packets may come from. */
   readonly assumedPods?: SnapshotObjects['pods'] | undefined;
-  /** For a state changed since. */
+  /** The owners found before the state was changed, if it was. */
   readonly owners?: Owners | undefined;
 }
 
@@ -147,16 +147,16 @@ interface CompiledFacts extends Facts {
 
 interface DumpedFacts extends Facts {
   readonly coverage: Coverage;
-  /** Files that may have held more than kpc read. */
+  /** Files that kpc may have read only in part. */
   readonly doubts: readonly Doubt[];
   readonly log?: ProxyLog | undefined;
   /** Undefined if the dump does not show them. */
   readonly hostAddresses?: readonly Address[] | undefined;
   /** Services from manifests beside the dump, to name the dump's contents. */
   readonly named?: Cluster | undefined;
-  /** The release of these manifests, for which flows are followed through the change to their Services. */
+  /** The release of these manifests: describe follows flows to their Services as this release does. */
   readonly release?: Release | undefined;
-  /** For a state changed since. */
+  /** The Services read before the state was changed, if it was. */
   readonly reached?: ShownServices | undefined;
 }
 
@@ -214,7 +214,7 @@ abstract class Known<Own extends Facts> {
     return (this.#held ??= addressesOn(this.state.links));
   }
 
-  /** Addresses that are no Pod's alone: those of Nodes, of Pods with the network of their Node, and of the API server. */
+  /** Addresses that belong to hosts: Nodes, Pods on the host network, and the API server. */
   get addressesOfHosts(): ReadonlySet<string> {
     return (this.#ofHosts ??= new Set([
       ...this.objects.nodes.flatMap(({ object }) => object.addresses.map(({ address }) => address)),
@@ -453,7 +453,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return new DumpedSnapshot({ ...this.facts, state: () => this.state, labels: () => this.labels, ...changes });
   }
 
-  /** Completed by what another side shows; its Services stay those that were read. */
+  /** Adds facts that another side shows; the Services stay those of this dump. */
   completedBy(state: KernelState, coverage: Coverage): DumpedSnapshot {
     return this.with({ state: () => state, coverage, owners: this.owners, reached: this.#all });
   }

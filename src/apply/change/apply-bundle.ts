@@ -34,7 +34,7 @@ import {
 } from '../plan/node-decisions.ts';
 
 export interface ApplyChoices {
-  /** The command, the folder that it was given, and the serial of the bundle's signature, if that was checked. */
+  /** The command, its folder, and the serial of the bundle's signature, if the signature was checked. */
   readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string; readonly serial?: number | undefined };
   readonly adopt: boolean;
   /** CIDRs besides those of the bundle's configuration. */
@@ -47,7 +47,7 @@ export interface ApplyChoices {
   readonly assumeAlone: boolean;
 }
 
-/** Asks for the state that a bundle describes, with what only the node can decide. */
+/** Asks for the state that a bundle describes, completed by decisions that only the node can make. */
 export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
   const { manifest, state } = bundle;
   return {
@@ -86,7 +86,7 @@ function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefi
   return { tcp: Math.floor(tcp), tcpFin: Math.floor(tcpFin), udp: Math.floor(udp) };
 }
 
-/** Only the node's own network can bound the conntrack table. A dump asks for nothing but its state. */
+/** Only the node's own network can bound the conntrack table. A dump only asks for its state. */
 async function decideWritable(host: Host, manifest: Manifest): Promise<readonly RequiredSysctl[]> {
   if (manifest.dumped) return [];
   const decided = decideOnNode(settingsOf(manifest), await readNodeFacts(host));
@@ -117,7 +117,7 @@ export function requestNothing(
     confirmTimeout: choices.confirmTimeout,
     udpPorts: [],
     prepare: async ({ ownership }, isIdle) => {
-      // If everything there is a running kube-proxy's, nothing would be removed: report that too.
+      // Nothing would be removed if a running kube-proxy owns everything: report that too.
       if (!choices.force && !(isIdle && ownership.leftovers.length === 0))
         await assertNoKubeProxy(host, choices.assumeAlone);
     },

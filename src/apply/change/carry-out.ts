@@ -85,7 +85,10 @@ function findLine({ stdin }: ToolCommand, said: string) {
 
 const attempts = 3;
 
-/** Restores a snapshot: tries every step, waits long for none; returns what is left undone. `unconfirmed`: this process's own apply. */
+/**
+ * Restores a snapshot. Tries every step without waiting long for any, and returns what could not be done.
+ * `unconfirmed`: this process's own apply.
+ */
 export async function putBack(
   session: Session,
   snapshot: StoredSnapshot,

@@ -28,8 +28,9 @@ import { assertNoFault, putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 /**
- * Brings the node to what is wanted, or back to what it was; needs the lock. The journal holds a snapshot of the node until the change is
- * read back and right, so that after a kill the next process knows what to restore. Throws a Failure if it did not begin.
+ * Brings the node to the wanted state, or back to its former state; needs the lock. The journal holds a snapshot of the
+ * node until the change is read back and right, so that after a kill the next process knows what to restore. Throws a
+ * Failure if it did not begin.
  */
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
@@ -43,7 +44,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   assertAllSeen(session, request, before);
   const { plan } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.ownership.conflicts.length === 0;
-  // Report a running kube-proxy first: --adopt would take nothing from it. Test: apply/ownership.test.ts.
+  // Report a running kube-proxy first, because --adopt would take over nothing. Test: apply/ownership.test.ts.
   await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.ownership.ownedAfter), before);
   assertNoConflicts(plan);
   if (isIdle) {
@@ -84,7 +85,7 @@ async function beginChange(
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     throw error;
   }
-  // From here on this process finishes what an earlier one left.
+  // From here on, this process finishes the change that an earlier one left.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
   return { present, snapshot, unconfirmed };
 }
@@ -126,7 +127,7 @@ async function makeChange(
   await makingSpace(host, folder, keep);
   if (after.reading.balancer !== undefined) await claimBalancerFile(host, folder);
   if (after.tables) await rememberTables(host, folder, after.tables);
-  // A standby process that is still there finds no journal, so it puts nothing back.
+  // A standby process that is still running finds no journal, so it restores nothing.
   if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
   return { ...progress.plan, kept, draining };
 }

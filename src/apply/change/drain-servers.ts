@@ -10,7 +10,7 @@ import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts
 import type { DrainingServer } from '../state/record.ts';
 
 export interface DrainPolicy {
-  /** Milliseconds after which a real server goes even with connections; undefined waits for them to end. */
+  /** Milliseconds after which a real server is removed even with connections; undefined waits for them to end. */
   readonly timeout: number | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -20,7 +20,7 @@ export interface DrainPolicy {
   readonly leavesIpvs: boolean;
 }
 
-/** The virtual servers to have for now, and which of their real servers are draining. */
+/** The virtual servers to keep for now, and which of their real servers are draining. */
 export interface DrainPlan {
   readonly virtualServers: readonly VirtualServer[];
   readonly draining: readonly DrainingServer[];
@@ -31,12 +31,13 @@ export interface DrainPlan {
 }
 
 /**
- * Adds to what is wanted, at weight 0, the TCP real servers that are no longer wanted: they keep their connections and take no new ones.
- * One is removed once it has weight 0 and no connection, or its time is over. UDP and SCTP real servers go at once
- * (IsRsGracefulTerminationNeeded in ipvs/util/ipvs.go), as do all of a virtual server that goes.
+ * Adds to what is wanted, at weight 0, the TCP real servers that are no longer wanted: they keep their connections and
+ * take no new ones. One is removed once it has weight 0 and no connection, or its time is over. UDP and SCTP real
+ * servers are removed at once (IsRsGracefulTerminationNeeded in ipvs/util/ipvs.go), and so are all real servers of a
+ * removed virtual server.
  *
- * When iptables rules replace IPVS, each virtual server of any protocol stays while it has connections, which it alone forwards. New
- * connections follow the rules, which see a packet first.
+ * When iptables rules replace IPVS, every virtual server stays while it has connections, because nothing else forwards
+ * them. New connections follow the rules, which see a packet first.
  */
 export function planDrain(
   current: readonly VirtualServer[],

@@ -1,4 +1,4 @@
-// A node's state as a bundle, and beside it what else its packets meet: rules of other programs, routes and sysctls.
+// A node's state as a bundle, and everything else that its packets meet: rules of other programs, routes and sysctls.
 import { indexCluster } from '../../cluster/address-index.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { BundleContent } from '../../bundle/make-bundle.ts';
@@ -40,7 +40,7 @@ import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 
-/** What kpc-apply or kube-proxy made on the node, as a bundle without Services: see decideWritable. */
+/** The objects that kpc-apply or kube-proxy made on the node, as a bundle without Services: see decideWritable. */
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
   const { host, folder, onEvent } = session;
   const record = await readRecord(host, folder);
@@ -62,7 +62,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const evidence = weighEvidence(present);
   const owned = restrictState(present, {
     ...ownershipOf(ownership.owned, variants),
-    // A dump removes nothing, so it includes what a kubelet made in kube-proxy's name.
+    // A dump removes nothing, so it includes objects that a kubelet made under kube-proxy's names.
     chain: isDumped,
     jump: (rule, chain, table) =>
       evidence.jump(table, chain, rule) === 'certain' && isDumped(jumpChain(rule) ?? '', table),
@@ -116,7 +116,7 @@ function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode
   return links.length > 0 || virtualServers.length > 0 ? 'ipvs' : 'iptables';
 }
 
-/** Session affinity's learned clients are traffic, not what the node was given. */
+/** Clients learned by session affinity are traffic, not configuration. */
 function forgetLearned(table: NftTable): NftTable {
   const sets = [...table.sets].map(([name, set]) => [name, isLearned(set) ? { ...set, elements: [] } : set] as const);
   return { ...table, sets: new Map(sets) };
@@ -128,7 +128,9 @@ function isDumped(chain: string, table: TableName): boolean {
   return kind !== undefined && kind !== 'canary';
 }
 
-/** Bytes of each tool's output. A node with all routes of the Internet prints more, but none of those is a pod's. */
+/**
+ * Bytes of each tool's output. A node with all routes of the Internet prints more, but none of those leads to a pod.
+ */
 const mostListed = 8 * 2 ** 20;
 
 /** Without the values of counters and quotas. */
@@ -153,7 +155,7 @@ const sysctlsOfLink = [
   ...(['arp_ignore', 'arp_filter'] as const),
 ];
 
-/** What network.txt is made from; `dumped` has the rules that other files of the dump hold. */
+/** The sources of network.txt; `dumped` has the rules that are already in other files of the dump. */
 interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
   readonly dumped: KernelState['iptables'];
   readonly variants: Variants;
@@ -162,7 +164,10 @@ interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
   readonly needsTables: boolean;
 }
 
-/** The text of network.txt: what packets meet besides kube-proxy's rules. Leaves out aliases, comments and keys of links (secrets). */
+/**
+ * The text of network.txt: everything that packets meet besides kube-proxy's rules. Leaves out aliases, comments and
+ * keys of links (secrets).
+ */
 async function listNetwork(
   host: Host,
   node: Dumped,

@@ -84,7 +84,7 @@ export interface ChangeRequest {
   readonly prepare?:
     ((plan: Plan, isIdle: boolean, seen: Pick<Observation, 'node' | 'reading'>) => Promise<void>) | undefined;
   readonly refusesLeftovers?: boolean | undefined;
-  /** What will be owned, if not simply what the target has. */
+  /** The objects to own afterwards, if they differ from the target's. */
   readonly ownedAfter?: OwnedNames | undefined;
   readonly udpPorts?: OwnershipRecord['udpPorts'];
 }
@@ -117,7 +117,7 @@ export function warnOfOtherVariant({ onEvent }: Session, { unread, plan }: Obser
   if (staying.length > 0) onEvent(remark('rules-left', { objects: staying }));
 }
 
-/** One clock for the whole change: a drain whose time is over now ends, any other waits for the next change. */
+/** One clock for the whole change: a drain whose time is over ends now; any other waits for the next change. */
 export function drainTerms(host: Host, request: ChangeRequest, record?: OwnershipRecord): DrainTerms {
   const { draining: known = [], leftIpvs } = record ?? {};
   return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };
@@ -139,7 +139,7 @@ export async function readOwned({ host, folder }: Session): Promise<OwnedState> 
 
 export interface Observation {
   readonly reading: NodeReading;
-  /** Why some rules could not be read, of another mode or iptables variant, where nothing is wanted or recorded. */
+  /** Why rules of another mode or iptables variant could not be read, if none of them are wanted or recorded. */
   readonly unread: readonly Failure[];
   /** kube-proxy's nftables tables at one generation; undefined if they may have changed meanwhile. */
   readonly tables: KnownTables | undefined;
@@ -242,8 +242,8 @@ function deduceTables(
 }
 
 /**
- * Refuses rules that a kube-proxy left and that still take packets. With a record, refuses only those of the other iptables variant, which
- * an apply would not change; watch goes on even then.
+ * Refuses a node where packets still meet rules that a kube-proxy left. With a record, refuses only those of the other
+ * iptables variant, which an apply would not change; watch goes on even then.
  */
 function refuseLeftovers(plan: Plan, { refusesLeftovers, origin }: ChangeRequest, owned: OwnedNames): Plan {
   if (!refusesLeftovers) return plan;

@@ -15,7 +15,7 @@ import { assertNoOrphans } from '../node/tool-time-limits.ts';
 import { endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 export type RollBackOutcome =
-  /** What is left to put back of an unfinished apply, as from putBack. */
+  /** The changes of an unfinished apply that could not be put back, as from putBack. */
   | { readonly kind: 'unfinished'; readonly left: Awaited<ReturnType<typeof putBack>> }
   | { readonly kind: 'state'; readonly to: StateMark; readonly outcome: ChangeOutcome };
 
@@ -99,8 +99,8 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices): 
 }
 
 /**
- * Asks for the node as it was, without reviving real servers that were draining then and have gone. Restores a setting only if kpc-apply
- * set it and it still has that value; otherwise it is the administrator's.
+ * Asks for the former state of the node, except real servers that were draining then and are gone. Restores a setting
+ * only if kpc-apply set it and it still has that value; otherwise it is the administrator's.
  */
 function requestState(snapshot: StoredSnapshot): ChangeRequest {
   const whole = requestSnapshot(snapshot);

@@ -157,7 +157,7 @@ export async function awaitConfirmation(
   throw new Failure('not-confirmed', { seconds: milliseconds / 1000 });
 }
 
-/** Takes the question back; true if the operator has just said yes. Call it with the lock held. */
+/** Withdraws the question; true if the operator has just said yes. Call it with the lock held. */
 async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> {
   try {
     await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);
@@ -173,7 +173,9 @@ async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> 
 const noticeMilliseconds = 15_000;
 const noticePollMilliseconds = 200;
 
-/** Confirms the waiting apply, and commits its change if its process is gone. Throws a Failure if none is waiting. */
+/**
+ * Confirms the waiting apply, and commits its change if its process is gone. Throws a Failure if no apply is waiting.
+ */
 export async function confirmApply(session: Session): Promise<void> {
   const { host, folder } = session;
   const asking = await readApply(host, folder.awaiting);
@@ -277,8 +279,8 @@ async function endStandBy(session: Session, id: string): Promise<StandByOutcome>
 }
 
 /**
- * Kills an apply that makes no progress: stopped (SIGSTOP) with its question open, where it would hold the lock forever, or hanging before
- * it asks or while it restores. Test: apply/unconfirmed.test.ts.
+ * Kills an apply that makes no progress: it was stopped (SIGSTOP) with its question open and would hold the lock
+ * forever, or it hangs before the question or during the restore. Test: apply/unconfirmed.test.ts.
  */
 async function endIdle({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<void> {
   const question = await findQuestion(host, folder.awaiting, unconfirmed.id);

@@ -180,7 +180,7 @@ function examineAddresses({ manifest }: Needs, addresses: string): readonly Node
 async function examineModules({ host, needs, modules, mayChange }: Examined): Promise<readonly NodeCheck[]> {
   // A process without that right has a finding for it already.
   const mayLoad = !mayChange || (await hasCapability(host, capSysModule));
-  // One finding for all modules in the same situation; those that another mode needs too get one for all modes.
+  // One finding for all modules in the same situation; modules that several modes need are reported once for all modes.
   const kinds = new Map<string, string[]>();
   for (const name of needs.modules) {
     const modes = modesOfToday.filter((mode) => modeFacts[mode].modules.includes(name));
@@ -294,7 +294,7 @@ export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'm
   );
 }
 
-/** Where the kernel lists routes, and how a default route looks there. */
+/** The kernel's lists of routes, with the form of a default route. */
 const routeLists: { readonly [F in Family]: readonly [path: string, isDefault: RegExp] } = {
   // Link, destination, gateway, flags, three numbers, mask.
   ipv4: ['/proc/net/route', /^(?!lo\t)\S+\t0{8}\t\S+\t\S+\t\S+\t\S+\t\S+\t0{8}\t/m],
@@ -338,7 +338,7 @@ async function examineZeros(host: Host, asked: readonly ZeroSysctl[]): Promise<r
     .map((zero) => nodeCheck(zero.effect === 'arp' ? 'note' : 'warning', 'sysctls', { found: 'zero', ...zero }));
 }
 
-/** Checks the state folder; returns what kpc-apply owns by its record, nothing if that cannot be read. */
+/** Checks the state folder. Returns the objects that the record lists as owned; empty if it cannot be read. */
 export async function examineState(
   host: Host,
   base: string,

@@ -36,7 +36,7 @@ export function fitModes(checks: readonly NodeCheck[], modes: readonly ProxyMode
   return modes.filter((mode) => errors.every((each) => each.mode !== undefined && each.mode !== mode));
 }
 
-/** What a node should be fit for; without a bundle, any of the mode. */
+/** The target of the checks: a bundle, or without one the mode in general. */
 export interface Needs {
   readonly mode: ProxyMode;
   readonly modules: readonly string[];
@@ -54,8 +54,8 @@ export interface Examined {
 }
 
 /**
- * Checks that the node could still be read with this bundle: otherwise it can be neither checked nor restored. nft prints a table in more
- * characters than the bundle has. Test: apply/bounded-listings.test.ts.
+ * Checks that the node would still be readable with this bundle: otherwise it could be neither checked nor restored.
+ * nft prints a table longer than the bundle writes it. Test: apply/bounded-listings.test.ts.
  */
 export function examineRoom(
   { files = new Map<string, string>() }: StoredBundle,
@@ -98,7 +98,7 @@ function modulesFor(used: readonly Family[]): readonly string[] {
   return [...new Set(names)];
 }
 
-/** Checks what must be right before the first change; nft refuses the rest without changing anything. */
+/** Runs the checks before the first change; nft itself refuses anything else without changing the node. */
 export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly NodeCheck[]> {
   if (!programs(mode, 'nftables')) return [];
   const release = (await host.readFile('/proc/sys/kernel/osrelease'))?.trim();
@@ -115,7 +115,7 @@ export async function examineFeatures(examined: Examined): Promise<readonly Node
   const place = findModule(index, 'nf_tables');
   if (place === 'missing') return [missingModules(index, ['nf_tables'])];
   if (place !== 'loadable') return tryFeatures(examined, used);
-  // Trying a feature would load nf_tables: left to the apply.
+  // Trying a feature would load nf_tables, so this check is left to the apply.
   const missing = modulesFor(used).filter((module) => findModule(index, module) === 'missing');
   const ok = nodeCheck('ok', 'modules', { found: 'loadable', names: ['nf_tables'] });
   return missing.length === 0 ? [ok] : [ok, missingModules(index, missing)];

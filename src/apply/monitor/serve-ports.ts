@@ -71,7 +71,7 @@ class HttpConnections {
     this.#open.set(socket, { server, client: socket.remoteAddress ?? '', isSilent: true });
     this.#makeRoom();
     const timer = setTimeout(() => socket.destroy(), limits.time);
-    // A connection that breaks ends here; it concerns nobody else.
+    // A broken connection ends here and affects no other.
     socket.on('error', () => {});
     socket.on('close', () => {
       clearTimeout(timer);

@@ -38,7 +38,7 @@ export async function readModuleIndex(host: Host, modules: readonly string[]): P
   return { present, loadable: new Set(namesIn(dependencies)), complete: dependencies !== undefined, loadsModules };
 }
 
-/** What may not be read, and an empty folder, counts as absent. */
+/** Unreadable files and empty folders count as absent. */
 async function hasSign(host: Host, module: string): Promise<boolean> {
   for (const path of signs[module] ?? [`/sys/module/${module}`]) {
     const names = await host.list(path).catch((): readonly string[] => []);

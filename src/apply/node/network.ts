@@ -3,17 +3,20 @@ import { Failure } from '../state/failure.ts';
 import { endOf, type Host } from './host.ts';
 import { faultOfLinks, isRefusal, readWith } from './tools.ts';
 
-/** The network namespace that a command works in: what kpc-apply knows of rules holds for one network. */
+/** The network namespace that a command works in. Records about rules are valid in one network only. */
 export interface NodeNetwork {
   /** The kernel's boot id: rules do not survive a boot. */
   readonly bootId: string;
   /** "4026532281", as `lsns -t net` lists it. The kernel reuses it once the network is gone. */
   readonly inode: string;
-  /** A unique name kpc-apply left in this network. Undefined for the node's first network, which never goes. */
+  /** A unique name kpc-apply left in this network. Undefined for the node's first network, which always exists. */
   readonly mark?: string | undefined;
 }
 
-/** If a network needs a mark and has none, `leavesMark` leaves one; else it gets one with no records. Throws a Failure if that fails. */
+/**
+ * If a network needs a mark and has none, `leavesMark` sets one; otherwise the result is a network without records.
+ * Throws a Failure if that fails.
+ */
 export async function readNodeNetwork(host: Host, leavesMark: boolean): Promise<NodeNetwork> {
   const [bootId, namespace] = await Promise.all([readBootId(host), host.readLink('/proc/self/ns/net')]);
   const inode = /^net:\[(\d+)\]$/.exec(namespace ?? '')?.[1];

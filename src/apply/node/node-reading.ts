@@ -37,7 +37,7 @@ import { readIpvsTable } from './open-traffic.ts';
 
 export type ReadingPart = RulesPlace | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
 
-/** '' for what the kernel cannot hold. */
+/** '' for tables that the kernel cannot hold. */
 export type ReadingTexts = { readonly [P in ReadingPart]: string };
 
 export interface NodeReading extends ReadingTexts {
@@ -56,7 +56,7 @@ export function textsBut(reading: ReadingTexts, changed: ReadonlySet<ReadingPart
 }
 
 export interface ReadingScope {
-  /** What must be readable. Other parts count as empty if their tool is missing or cannot read them. */
+  /** The parts that must be readable. Other parts count as empty if their tool is missing or cannot read them. */
   readonly needed: ReadonlySet<ReadingPart>;
   readonly variants: Variants;
   readonly timeouts: boolean;
@@ -103,7 +103,7 @@ interface ReadNode {
 interface PartReader {
   /** For rules, it depends on the iptables variant in use. */
   readonly command: (variants: Variants) => ToolCommand;
-  /** Returns what keeps the relevant lines: other programs may have any number of objects. */
+  /** Returns a filter that keeps the relevant lines: other programs may have any number of objects. */
   keepsLines?(scope: ReadingScope): KeepsLine;
   /** Whether the kernel can hold any of this part. */
   isThere?(node: ReadNode): boolean | Promise<boolean>;
@@ -183,8 +183,8 @@ function nftReader(family: Family): PartReader {
 const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
 
 /**
- * Undefined if nft does not say. Asks for set names alone: for most other questions, even a list of tables, nft first reads all elements or
- * chains, maybe millions. Test: apply/bounded-listings.test.ts.
+ * Undefined if nft does not say. Asks only for set names: for most other questions, even a list of tables, nft first
+ * reads all elements or chains, perhaps millions. Test: apply/bounded-listings.test.ts.
  */
 async function hasNftTable(host: Host, family: Family, table: string): Promise<boolean | undefined> {
   const args = ['-t', 'list', 'sets', 'table', nftFamily[family], table];
@@ -194,7 +194,7 @@ async function hasNftTable(host: Host, family: Family, table: string): Promise<b
   return noSuchTable.test(result.stderr) ? false : undefined;
 }
 
-/** Tries of comparing two listings: a change between them makes them differ too. */
+/** How often to compare two listings: a change between them also makes them differ. */
 const comparisons = 3;
 
 /** Returns '' for a part that is not needed and whose tool is missing or failed. */

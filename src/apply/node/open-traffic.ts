@@ -11,7 +11,7 @@ export interface ConnectionCount {
   readonly inactive: number;
 }
 
-/** A real server's connections, by the keys of virtual server and real server; undefined if the kernel lists none. */
+/** The number of connections by the keys of virtual server and real server; undefined if the kernel lists none. */
 export type Connections = (virtualServer: string, realServer: string) => ConnectionCount | undefined;
 
 /** The traffic when the node was read. Parsed on first use: most changes need none of it. */
@@ -107,7 +107,10 @@ function keepsNewSources(): KeepsLine {
   };
 }
 
-/** Local addresses of connected sockets in /proc/net/tcp and the like, such as `0: 0A00600A:D2F0 0A00600A:0050 01 …`. */
+/**
+ * Local addresses of connected sockets in /proc/net/tcp and similar files, such as `0: 0A00600A:D2F0 0A00600A:0050 01
+ * …`.
+ */
 export function parseSources(table: string): readonly string[] {
   const hosts = table.split('\n').flatMap((line) => sourceOfConnection(line) ?? []);
   return [...new Set(hosts)].flatMap((host) => decodeAddress(host)?.text ?? []);

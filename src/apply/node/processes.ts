@@ -115,7 +115,10 @@ async function servesServices(host: Host, pid: string): Promise<boolean> {
   return tables.some((table) => /^ *\d+: [\dA-F]+:(?:2810|2809) [\dA-F]+:[\dA-F]{4} 0A /m.test(table ?? ''));
 }
 
-/** Throws a Failure if a kube-proxy may run here, so that nothing is taken from it. `assumesAlone`: none is out of sight. */
+/**
+ * Throws a Failure if a kube-proxy may run here, so that nothing is taken from it. `assumesAlone`: the user says that
+ * no kube-proxy is out of sight.
+ */
 export async function assertNoKubeProxy(host: Host, assumesAlone: boolean): Promise<void> {
   const found = await findKubeProxy(host);
   if (found.kind === 'none' || (found.kind === 'unknown' && assumesAlone)) return;

@@ -46,7 +46,7 @@ export const realHost: Host = {
   uptime: () => uptime() * 1000,
 };
 
-/** Bytes read of an endless file, nothing of which may be kept. */
+/** How many bytes to read from an endless file, of which nothing may be kept. */
 const mostScanned = 2 ** 32;
 
 /** Reads a file whose length others choose. Throws a Failure if it has no room. */

@@ -59,11 +59,11 @@ function toolEnvironment(): NodeJS.ProcessEnv {
 export const toolMark = `KPC_APPLY_RUN=${crypto.randomUUID()}`;
 
 /**
- * Runs a tool until its output is closed. Throws a Failure for one that does not get there: its output may be incomplete, and its children
- * may hold the output open forever. Test: apply/real-host.test.ts.
+ * Runs a tool until its output is closed. Throws a Failure for a tool that does not end: its output may be incomplete,
+ * and its children may hold the output open forever. Test: apply/real-host.test.ts.
  *
- * Drops output beyond its room. Kills a listing tool then, since a cut listing is useless; a changing tool goes on. An error in a handler
- * kills the tool and is thrown. Test: apply/handlers.test.ts.
+ * Drops output beyond its room. A listing tool is then killed, since a truncated listing is useless; a tool that
+ * changes the node continues. An error in a handler kills the tool and is thrown. Test: apply/handlers.test.ts.
  */
 export function runTool(
   command: ToolCommand,
@@ -82,7 +82,7 @@ export function runTool(
     };
     const stopTimers = startTimers(limits, patience, limit, (how) => giveUp(hang(command, how)), giveUp);
     child.on('error', (error: NodeJS.ErrnoException) => {
-      // One that runs may change the node yet.
+      // A running tool may still change the node.
       if (child.pid !== undefined) return giveUp(error);
       stopTimers();
       if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
@@ -124,7 +124,7 @@ function spawnTool({ tool, args }: ToolCommand): ChildProcessWithoutNullStreams 
   });
 }
 
-/** Returns what gives the texts in the end. `fail` gets errors. */
+/** Returns a function that gives the texts at the end. `fail` gets errors. */
 function gather(
   { pid, stdout, stderr }: ChildProcessWithoutNullStreams,
   { room, keeps }: ToolCommand,
@@ -157,7 +157,10 @@ function endGroup(pid: number | undefined): void {
   }
 }
 
-/** Reports a slow tool, and gives up on one that takes too long. Returns what stops the timers. `fail` gets errors. */
+/**
+ * Reports a slow tool, and gives up on one that takes too long. Returns a function that stops the timers. `fail` gets
+ * errors.
+ */
 function startTimers(
   { closing }: ToolLimits,
   { onWaiting, signal }: Patience,

@@ -29,7 +29,7 @@ interface Haste {
   /** Its size decides how long tools may take. */
   readonly reading: NodeReading;
   readonly unconfirmed?: string | undefined;
-  /** Whether a signal may cut tools short. Not on the way back, which a signal may have started. */
+  /** Whether a signal may cut tools short. Ignored during a rollback, which a signal may have started. */
   readonly mayBeCut: boolean;
 }
 

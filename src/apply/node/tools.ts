@@ -96,7 +96,7 @@ export function compareVersions(a: Version, b: Version): number {
   return 0;
 }
 
-/** What is wrong with a tool's output; undefined if it looks complete. */
+/** The fault in a tool's output; undefined if it looks complete. */
 export type FindFault = (stdout: string, stderr: string) => OutputFault | undefined | Promise<OutputFault | undefined>;
 
 /** Throws a Failure if the tool fails or its output is empty, cut or another tool's. Returns '' on an error that matches `nothing`. */

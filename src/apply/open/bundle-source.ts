@@ -105,7 +105,7 @@ export class BundleSource {
     return newest?.serial ?? 0;
   }
 
-  /** The bundle the node is on is no step back, even after a rollback to it. */
+  /** The bundle that the node already has is always accepted, even after a rollback to it. */
   async #assertNoStepBack(files: BundleFiles, found: number): Promise<void> {
     const [newest, last] = [await this.#readNewest(), await readLastBundle(this.#host, await this.#openFolder())];
     const least = Math.max(newest, last?.serial ?? 0);

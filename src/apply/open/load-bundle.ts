@@ -30,7 +30,7 @@ export async function loadBundle(
   throw new Failure('bad-bundle', { problem: 'broken', path: folder, problems: checked.problems, writer });
 }
 
-/** As loadBundle, but refuses dumps, which lack Services. `known`: unchanged files are not checked again. */
+/** Like loadBundle, but refuses dumps, which lack Services. `known`: unchanged files are not checked again. */
 export async function loadBundleToApply(
   folder: string,
   source?: BundleReader,

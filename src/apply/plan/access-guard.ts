@@ -83,7 +83,10 @@ export function closeAddresses(
   return { iptables, sets };
 }
 
-/** The set for the ports of remaining virtual servers. Not that of cluster IPs, which marks a node as IPVS mode's. */
+/**
+ * The set for the ports of remaining virtual servers. The set of cluster IPs is left out, because it marks a node as
+ * being in IPVS mode.
+ */
 const servedPorts = 'externalIP' satisfies SetId;
 
 /**

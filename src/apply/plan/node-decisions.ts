@@ -20,7 +20,7 @@ export interface RequiredSysctl {
   readonly reason?: string | undefined;
   /** Set if a higher number may stay. */
   readonly onlyRaises?: true | undefined;
-  /** What kpc-apply set it to. Any other value is another program's, and stays. */
+  /** The value that kpc-apply set. Any other value is another program's, and stays. */
   readonly onlyFrom?: readonly string[] | undefined;
 }
 
@@ -36,7 +36,7 @@ export const conntrackMax = 'net.netfilter.nf_conntrack_max';
 
 const conntrackBucketsName = 'nf_conntrack hashsize';
 
-/** kube-proxy's bound on nf_conntrack_max, which saves memory on machines with many cores. */
+/** kube-proxy's upper limit for nf_conntrack_max, which saves memory on machines with many cores. */
 const conntrackMaxLimit = 1_048_576;
 
 const connReuseModeSince: Version = [4, 1];
@@ -55,7 +55,10 @@ export async function readNodeFacts(host: Host): Promise<NodeFacts> {
   };
 }
 
-/** What kube-proxy decides on the node: conn_reuse_mode (NewProxier in ipvs/proxier.go) and conntrack (setSysctls). */
+/**
+ * Settings that kube-proxy chooses on the node: conn_reuse_mode (NewProxier in ipvs/proxier.go) and conntrack
+ * (setSysctls).
+ */
 export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly RequiredSysctl[] {
   const behaviours = behavioursOf(settings.release);
   return [...decideConnReuseMode(settings, facts), ...decideConntrack(settings.conntrack, facts, behaviours)];

@@ -34,25 +34,28 @@ export type Conflict = Shaped<typeof conflictSchema>;
 /** An object as messages name it. */
 type NamedObject = Pick<Conflict, 'kind' | 'name'>;
 
-/** What looks like kube-proxy's, and stays. */
+/** Objects that look like kube-proxy's, and stay. */
 export interface Leftover extends Conflict {
   /** Whether --adopt would keep it, because other programs' rules or sets use it. */
   readonly isUsed?: boolean | undefined;
-  /** Whether packets get there. */
+  /** Whether packets reach it. */
   readonly isInEffect: boolean;
   /** Whether it is a chain of the unused iptables variant. */
   readonly isOfOtherVariant?: boolean | undefined;
 }
 
 export interface OwnershipDecision {
-  /** What is wanted, as far as it fits beside what stays. */
+  /** The wanted objects that do not collide with those that stay. */
   readonly wanted: KernelState;
-  /** What is owned and present, plus what is wanted. */
+  /** The owned objects that are present, plus the wanted ones. */
   readonly owned: OwnedNames;
-  /** What the change may touch: all of `owned` but things that another program had made exactly as wanted. */
+  /**
+   * The objects that the change may touch: all of `owned`, except those that another program had already made as
+   * wanted.
+   */
   readonly ownedDuring: OwnedNames;
   readonly conflicts: readonly Conflict[];
-  /** Owned once the wanted state is reached: all of it but what another program had made just so. */
+  /** The objects owned after the change: all wanted ones, except those that another program had already made. */
   readonly ownedAfter: OwnedNames;
   /** Virtual servers neither owned nor wanted: "TCP 10.96.0.1:80". */
   readonly foreign: readonly string[];
@@ -70,7 +73,9 @@ interface Division<T> {
   /** Why another program's object conflicts with a wanted one; undefined if it is as wanted. */
   collide?(present: T, wanted: T, key: string): Conflict | undefined;
   leave(item: T, key: string): void;
-  /** Names one in use by what stays, which cannot be removed. An owned one then stays owned if recorded. */
+  /**
+   * Names an object that cannot be removed, because a remaining one uses it. An owned one then stays owned if recorded.
+   */
   nameUsed?(item: T, key: string): NamedObject | undefined;
   make?(item: T, key: string): void;
 }
@@ -81,7 +86,7 @@ export class OwnershipDraft {
   readonly present: KernelState;
   /** Which present objects a kube-proxy made. */
   readonly evidence: KubeProxyEvidence;
-  /** Leaves out iptables rules and links that cannot be had beside what stays. */
+  /** Leaves out iptables rules and links that collide with those that stay. */
   wanted: KernelState;
   readonly owned = emptyNameLists();
   readonly ownedDuring = emptyNameLists();
@@ -90,7 +95,7 @@ export class OwnershipDraft {
   readonly foreign: string[] = [];
   readonly leftovers: Leftover[] = [];
   readonly used: NamedObject[] = [];
-  /** Other programs' iptables rules, and those of kpc-apply's that they keep in use. */
+  /** Other programs' iptables rules, and kpc-apply's rules that these still use. */
   readonly staying: Rule[] = [];
   readonly #ownedBefore: Readonly<Record<List, ReadonlySet<string>>>;
 

@@ -257,7 +257,7 @@ function divideTables(node: KubeletNode, there: Tables, asked: Tables): void {
   const rules = rulesOf(there);
 
   const isMyJump = (jump: PlacedRule, key: string) => isOwnJump(node, jump, key, chains.get(targetOf(jump)));
-  // A jump as wanted and not owned stays where it is.
+  // A wanted jump that another program made stays in place.
   const wantedJumps = [...rulesOf(asked)].filter(([key, jump]) => {
     const twin = rules.get(key);
     return wantedChains.has(targetOf(jump)) && (!twin || isMyJump(twin, key));
@@ -315,8 +315,9 @@ function listRules({ table, chain }: PlacedChain): readonly PlacedRule[] {
 }
 
 /**
- * kubelet and kube-proxy share KUBE-FIREWALL, each adding its own rule if missing (EnsureRule); up to 1.26, kubelet adds a second rule. In
- * a foreign chain only a rule that was missing is owned. Returns what is wanted with the staying rules.
+ * kubelet and kube-proxy share KUBE-FIREWALL, each adding its own rule if missing (EnsureRule); up to 1.26, kubelet
+ * adds a second rule. In a foreign chain only a rule that was missing is owned. Returns the wanted objects together
+ * with the rules that stay.
  */
 function addToShared(node: KubeletNode, there: Chain | undefined, wanted: Tables): Tables {
   const table = 'filter';

@@ -34,7 +34,7 @@ export interface NodeState {
   readonly modules: ModuleIndex;
   /** In use when its rules were read. */
   readonly variants: Variants;
-  /** Only needed for what is removed. */
+  /** Only needed for removals. */
   readonly traffic: OpenTraffic;
 }
 
@@ -58,7 +58,7 @@ export interface Plan {
   readonly cut: number;
   /** The state when iptables rules have replaced IPVS and its addresses are still guarded; undefined without IPVS. */
   readonly takeover: KernelState | undefined;
-  /** All of the way, or the part before or after the state of `takeover`. */
+  /** The whole way, or only the part before or after the state `takeover`. */
   readonly stage: 'whole' | 'before takeover' | 'after takeover';
   /** Uptime in ms when the node left IPVS, while addresses of that remain. */
   readonly leftIpvs: number | undefined;
@@ -116,7 +116,10 @@ export function makePlan(node: NodeState, target: WantedNode, claims: Claims, te
   };
 }
 
-/** What guards the addresses left of IPVS mode, if any. Wanted for a while, so changed, but not owned in the end. */
+/**
+ * The guard for addresses left from IPVS mode, if there are any. Wanted for a while, so changed, but not owned in the
+ * end.
+ */
 function planGuard(
   { state, variants }: NodeState,
   target: WantedNode,
@@ -190,13 +193,16 @@ function keepAddresses(
   });
 }
 
-/** What can be done before connections are looked at again. Virtual servers stay until rules replace them. */
+/** The changes to make before checking connections again. Virtual servers stay until rules replace them. */
 export function withoutRelease(plan: Plan): Plan {
   const { takeover, present } = plan;
   return takeover ? { ...plan, stage: 'before takeover', delta: diffStates(present, takeover), state: takeover } : plan;
 }
 
-/** What is left to do: remove what has no connections. New ones already go elsewhere, so none can start in between. */
+/**
+ * The remaining changes: remove servers without connections. New connections already go elsewhere, so none can start in
+ * between.
+ */
 export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms): Plan {
   const { takeover, wanted } = plan;
   const present = takeover ?? plan.state;
@@ -225,7 +231,7 @@ function isLeftAlone({ setting: { onlyFrom }, from }: RequiredChange): boolean {
   return onlyFrom !== undefined && (from === undefined || !onlyFrom.includes(from));
 }
 
-/** Whether the node is as it should be, draining real servers included. */
+/** Whether the node is in the wanted state, including draining real servers. */
 export function isEmptyPlan(plan: Plan): boolean {
   return plan.modules.length === 0 && plan.settings.length === 0 && isEmptyDelta(plan.delta);
 }

@@ -24,7 +24,7 @@ import { listStages, type Plan } from './plan.ts';
 import type { ToolCommand } from '../node/host.ts';
 
 export type PlanStep =
-  /** `what`: what the command does, or how its input differs from that tool's other inputs. */
+  /** `what`: the purpose of the command, or what distinguishes its input from the tool's other inputs. */
   | { readonly kind: 'run'; readonly command: ToolCommand; readonly what: string }
   | { readonly kind: 'write'; readonly setting: RequiredSysctl }
   /** Has nginx check a configuration with these ports, puts it in place and reloads the balancer. */
@@ -91,7 +91,9 @@ function changeRules(at: RulesMoment, { present, state, delta, stage, variants }
   return restoreRules(diffFamilyTables(from, to));
 }
 
-/** One transaction per family changes what packets meet; both families first prepare the rest. */
+/**
+ * One transaction per family changes the rules that packets meet; everything else is prepared first, in both families.
+ */
 function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly PlanStep[] {
   const stages = families.map((family) => formatNftStages(deltas.filter((delta) => familyOfDelta(delta) === family)));
   return [...stages.flatMap((inputs) => inputs.slice(0, -1)), ...stages.flatMap((inputs) => inputs.slice(-1))].flatMap(
@@ -162,8 +164,9 @@ export function countNftTransactions(
 }
 
 /**
- * The kernel does not count a transaction without effect, such as adding elements that another program just added: that program's own would
- * then pass for it. Adding a rule always counts, and removing what is gone fails. Test: apply/nft-generation.test.ts.
+ * The kernel does not count a transaction without effect, such as adding elements that another program just added:
+ * kpc-apply would then mistake that program's transaction for its own. Adding a rule always counts, and removing what
+ * is gone fails. Test: apply/nft-generation.test.ts.
  */
 function isSurelyCounted(delta: NftTableDelta): boolean {
   if (delta.kind === 'table') return true;

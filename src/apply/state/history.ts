@@ -83,7 +83,7 @@ export function findState({ states, damaged, before }: History, id: number): Sto
   const found = states.find(({ state }) => state.id === id);
   if (!found) throw new Failure('bad-usage', { problem: 'no-state', id, states: states.map(({ state }) => state) });
   const since = states.filter(({ state }) => state.id >= id);
-  // The oldest comes last: a setting it did not record is as the next states found it.
+  // The oldest comes last. Settings that it did not record have the values that the later states found.
   const settings = Object.assign({}, ...since.map(({ reading }) => reading.settings));
   return {
     ...found,
@@ -133,7 +133,10 @@ export async function commit(
   await pruneStates(host, folder).catch(() => undefined);
 }
 
-/** If the disk is full, removes what only saves time, then earlier states, and tries again. Test: apply/rollback-states.test.ts. */
+/**
+ * If the disk is full, removes files that only save time, then earlier states, and tries again. Test:
+ * apply/rollback-states.test.ts.
+ */
 export async function makingSpace(host: Host, folder: StateFolder, write: () => Promise<void>): Promise<void> {
   for (const free of [() => host.remove(folder.tables), () => pruneStates(host, folder, 1)]) {
     try {

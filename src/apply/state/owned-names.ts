@@ -59,7 +59,7 @@ export function addressKey(link: Link['name'], { address, prefixLength }: LinkAd
   return `${link} ${address.text}/${prefixLength}`;
 }
 
-/** What these names cover of a state read with these variants in use. */
+/** The part of a state that these names cover, with these iptables variants in use. */
 export function ownershipOf(owned: OwnedNames, variants: Variants): Ownership {
   const has = mapLists((list) => new Set(owned[list]));
   const partlyOwned = new Set(owned.addresses.map((key) => key.slice(0, key.indexOf(' '))));

@@ -27,7 +27,7 @@ export type StateMark = Shaped<typeof stateSchema>;
 /** A TCP real server that has left the bundle but not the kernel. */
 export type DrainingServer = Shaped<typeof drainingSchema>;
 
-/** What kpc-apply made on this node and may remove. It holds for one network of one boot. */
+/** The objects that kpc-apply made on this node and may remove. It holds for one network of one boot. */
 export type OwnershipRecord = Shaped<typeof recordSchema>;
 
 export type SettingsMade = Readonly<Record<string, readonly string[]>>;
@@ -70,7 +70,7 @@ function filesIn(path: string) {
 
 export type StateFolder = ReturnType<typeof stateFolder>;
 
-/** A state to go back to: raw output, which later versions and people can read, and what was owned. */
+/** A state to go back to: raw tool output, which later versions and people can read, and the owned objects. */
 export type StoredSnapshot = Shaped<typeof snapshotSchema>;
 
 export function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, here: NodeNetwork): boolean {
@@ -99,8 +99,8 @@ export async function readSnapshot(host: Host, folder: StateFolder, path: string
 }
 
 /**
- * Undefined if there is none or it is of an earlier boot. Throws a Failure for one of this boot that may be another network's: only there
- * can it be put back, so nothing may replace it. Test: apply/networks.test.ts.
+ * Undefined if there is none or it is of an earlier boot. Throws a Failure for a journal of this boot that may belong
+ * to another network: it can only be put back there, so nothing may replace it. Test: apply/networks.test.ts.
  */
 export async function readJournal(host: Host, folder: StateFolder): Promise<StoredSnapshot | undefined> {
   const journal = await readJsonFile(host, folder.journal, snapshotCheck, 'record');
@@ -158,7 +158,7 @@ async function listPlaces(host: Host, { base }: StateFolder): Promise<readonly R
   return places;
 }
 
-/** Unfinished applies in other networks of this boot, and records if this network has none. */
+/** Unfinished applies in other networks of this boot, and their records if this network has none. */
 export async function listOtherNetworks(host: Host, folder: StateFolder): Promise<readonly OtherNetwork[]> {
   const { network: here } = folder;
   const places = await listPlaces(host, folder);

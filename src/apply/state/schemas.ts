@@ -32,7 +32,7 @@ export const stateSchema = objectOf({
   id: wholeNumber(0),
   /** The state a rollback goes to, before the last change. Undefined if unknown. */
   replaced: optional(wholeNumber(0)),
-  /** Milliseconds since 1970. Undefined, like the next two, for what kpc-apply found. */
+  /** Milliseconds since 1970. Undefined, like the next two, for a state that kpc-apply found. */
   since: optional(amount),
   command: optional(oneOf('apply', 'watch', 'cleanup')),
   bundle: optional(bundleSchema),
@@ -110,7 +110,7 @@ export const snapshotSchema = objectOf({
     balancer: optional(text),
   }),
   record: recordSchema,
-  /** What may have been changed or made since: a rollback puts it back or removes it. */
+  /** Everything that may have been changed or made since: a rollback restores or removes it. */
   touched: ownedNamesSchema,
   /** Settings changed since, with all values they got. */
   settingsMade: byPath(listOf(text)),
@@ -124,7 +124,7 @@ export const balancerRecordSchema = objectOf({
   ...bindingFields,
   /** Texts that kpc-apply wrote, or is about to write. */
   written: listOf(text),
-  /** SHA-256 of what --adopt found: while the file holds that, it is not kpc-apply's. */
+  /** SHA-256 of the content that --adopt found: as long as the file has it, the file is not kpc-apply's. */
   found: optional(text),
 });
 

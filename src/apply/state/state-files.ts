@@ -29,7 +29,7 @@ export async function rememberTables(host: Host, folder: StateFolder, known: Kno
   try {
     await writeJson(host, folder.tables, { bootId: folder.network.bootId, ...known });
   } catch {
-    // Outdated, it would only take space that the next journal needs. Test: apply/nft-generation.test.ts.
+    // An outdated one would only take space that the next journal needs. Test: apply/nft-generation.test.ts.
     await host.remove(folder.tables).catch(() => undefined);
   }
 }
@@ -39,7 +39,7 @@ type BalancerRecord = Shaped<typeof balancerRecordSchema>;
 /** nginx's file in userspace mode. It outlives a reboot, and so does its record. */
 export interface BalancerFile {
   readonly text: string;
-  /** Whether it holds what kpc-apply wrote, in this network or before a boot. */
+  /** Whether its content is what kpc-apply wrote, in this network or before a reboot. */
   readonly isOwned: boolean;
   /** Whether --adopt takes it over: kpc-apply would write the same, and no other network owns it. */
   readonly isAdoptable: boolean;
@@ -100,7 +100,7 @@ async function recordBalancer(host: Host, folder: StateFolder, content: string):
   const found = file?.isOwned ? record?.found : present;
   const hashes = [...(file?.isOwned && present !== undefined ? [present] : []), hashHex(content)];
   const { bootId, ...network } = folder.network;
-  // What was put back is again what was found. Test: apply/real-networks.slow.test.ts.
+  // After a rollback, the file again has the content that was found. Test: apply/real-networks.slow.test.ts.
   const written = hashes.filter((hash) => hash !== found);
   await writeJson(host, folder.balancerRecord, { bootId, network, written, found } satisfies BalancerRecord);
 }

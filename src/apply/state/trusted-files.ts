@@ -45,7 +45,7 @@ export async function readTrusted<T>(
   try {
     const exposure = await findExposure(host, examined, trusted, depths.bundle);
     if (exposure) throw new Failure('bad-bundle', { problem: 'exposed', of, path, exposure });
-    // For what is missing or no file, this throws the error.
+    // Throws the system's error if the path is missing or not a file.
     const content = await read(examined.path);
     if (examined.levels.some(({ isParent }) => !isParent)) return content;
     throw new Failure('bad-bundle', { problem: 'replaced', of, path });
@@ -102,8 +102,9 @@ function showMode(mode: number): string {
 }
 
 /**
- * Whom an access control list lets write. With one, the mode shows the list's mask in place of the group's rights (acl(5)), so only a path
- * that seems group-writable can have such an entry. Node cannot read the list. Test: apply/trust.test.ts.
+ * Whom an access control list lets write. With an access control list, the mode shows its mask instead of the group's
+ * rights (acl(5)), so only a path that looks group-writable can have such an entry. Node cannot read the list. Test:
+ * apply/trust.test.ts.
  */
 async function findGrant(host: Host, level: PathLevel, trusted: Trusted): Promise<Exposure | undefined> {
   const { path, mode } = level;

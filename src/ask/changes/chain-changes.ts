@@ -57,7 +57,7 @@ function changesOfTable(
   const ofChains = changes.flatMap((change) =>
     change.kind === 'chain' ? chainChanges(place, change.from, change.to, owners) : [],
   );
-  // A built-in chain, which stays: only jumps to kube-proxy's chains count.
+  // A built-in chain always stays: only its jumps to kube-proxy's chains count.
   const edits = changes.filter((change) => change.kind === 'rule');
   const ofBuiltIn = [...new Set(edits.map(({ chain }) => chain))].flatMap((chain) => {
     const own = edits.filter((edit) => edit.chain === chain);
@@ -110,7 +110,10 @@ function iptablesChainChange(
   };
 }
 
-/** The changes of a shared chain: one for each Service port that gains or loses rules, and one for what no Service port owns. */
+/**
+ * The changes of a shared chain: one for each Service port that gains or loses rules, and one for rules that no Service
+ * port owns.
+ */
 function sharedChanges(
   place: PlacedTable & { readonly chain: string },
   from: readonly Rule[],

@@ -50,7 +50,7 @@ export const kernelObjectKinds = [
 
 /** One difference between two kernels, in kernel terms. */
 export interface KernelChange {
-  /** The Service port that it belongs to; undefined for what every node has. */
+  /** The Service port that it belongs to; undefined for objects that every node has. */
   readonly owner: string | undefined;
   readonly object: ChangedObject;
   readonly change: ChangeKind;

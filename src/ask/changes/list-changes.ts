@@ -44,7 +44,7 @@ const lists: { readonly [K in ObjectKind]: (delta: KernelDelta[K], owners: SideO
   modules: (changes) => changes.map(({ change, name }) => moduleChange(name, change)),
 };
 
-/** Service objects first, what every node has last. */
+/** Service objects first, objects that every node has last. */
 export const readingOrder = Object.keys(lists) as readonly ObjectKind[];
 
 /** The changes of a delta one by one, each with its owner: virtual servers, addresses, sets, chains, then the rest. */

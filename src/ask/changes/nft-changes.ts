@@ -214,7 +214,7 @@ function elementChange(set: AnySet, pair: Pair<Element>, at: At, owners: SideOwn
   return { ...listed, ...ownedBy(owner, element) };
 }
 
-/** What an element leads to, and its comment; undefined for a bare key. */
+/** An element's target and comment; undefined for a bare key. */
 function textOfValue({ value, comment }: Element): string | undefined {
   const parts = [
     ...(value === undefined ? [] : [formatElementValue(value)]),

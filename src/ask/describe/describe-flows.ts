@@ -37,11 +37,11 @@ export interface FlowFindings {
   readonly listed: number;
   /** The most flows first. */
   readonly stale: readonly StaleGroup[];
-  /** What happens to flows if the dump's Services become those of the manifests; undefined without manifests. */
+  /** The fate of flows if the dump's Services become those of the manifests; undefined without manifests. */
   readonly change: FlowChange | undefined;
 }
 
-/** What flows are compared with. */
+/** The state that flows are compared with. */
 export interface FlowContext {
   /** The Service ports from manifests, with each endpoint's status. */
   readonly known: readonly ShownPort[];

@@ -77,7 +77,7 @@ export function describeService(
   };
 }
 
-/** Why there are no endpoints, or what is doubtful about the existing ones. */
+/** Why there are no endpoints, or doubts about the existing ones. */
 function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly string[] | undefined {
   const problems = ports.flatMap((port) => {
     const why = chooseEndpoints(port, view.node).hasAny ? undefined : whyNoEndpoint(port, view);
@@ -191,8 +191,8 @@ function describeEndpoint(
 export type KernelItem = ReturnType<typeof collectKernelItems>[number];
 
 /**
- * The kernel objects of a label's Service ports: what compiling only these adds to a node without Services. If several Service
- * ports need an entry or address, a state holds it once, under the first one's name.
+ * The kernel objects of a label's Service ports: those that only these ports add to a node without Services. If several
+ * Service ports need an entry or address, a state holds it once, under the first one's name.
  */
 function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: CompiledSnapshot) {
   const [without, alone] = [[], ports].map((servicePorts) =>

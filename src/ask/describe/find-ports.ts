@@ -1,4 +1,4 @@
-// Which Service ports have to do with an address or a port number, in which role, and why none answers there.
+// The Service ports that use an address or port number, with their roles, and why none answers there.
 import { nameSome } from '../../base/printable.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
@@ -32,7 +32,9 @@ export type PortRole =
   | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
   | { readonly kind: 'endpoint'; readonly endpoint: string };
 
-/** Reads the node's addresses from a dump. If it shows none of a family, any address counts as the node's. */
+/**
+ * Reads the node's addresses from a dump. If the state shows no address of a family, any address counts as the node's.
+ */
 export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): AskedNode {
   const own: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() };
   for (const { name, addresses } of state.links) {
@@ -100,7 +102,7 @@ function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): boolean {
   return number !== undefined && number.port === port && !number.isOfNode && (number.protocol ?? protocol) === protocol;
 }
 
-/** The endpoints at an address. Dumps, and Services without ports, may show one by address alone. */
+/** The endpoints at an address. Dumps and Services without ports may only show an address. */
 function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: number | undefined) {
   return endpoints.filter(
     (each) => each.address?.text === text && (port === undefined || each.port === undefined || each.port === port),

@@ -37,7 +37,7 @@ interface ServiceMatch {
   readonly because: readonly Because[];
 }
 
-/** Where a text is looked up. */
+/** The places to look up a text. */
 interface SearchedState<P extends ShownPort> extends HeldState {
   readonly ports: readonly P[];
   readonly node: AskedNode;

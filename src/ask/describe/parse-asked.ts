@@ -112,12 +112,12 @@ export function hostOf({
   return hostname || address.replace(/[.:]/g, '-');
 }
 
-/** What follows "svc/", kubectl's prefix for Services; undefined without that prefix. */
+/** The text after "svc/", kubectl's prefix for Services; undefined without that prefix. */
 export function nameInKubectl(what: string): string | undefined {
   return /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
 }
 
-/** What follows "pod/"; undefined without that prefix. */
+/** The text after "pod/"; undefined without that prefix. */
 export function readPodName(what: string): string | undefined {
   return /^(?:po|pods?)\/(.+)$/i.exec(what)?.[1];
 }

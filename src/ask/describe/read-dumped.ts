@@ -17,12 +17,12 @@ import { dumpJson } from './describe-json.ts';
 import { logJson, modeOfLog } from './describe-log.ts';
 import { dormantCause, findLostJumps, findUnshownJumps, jumpCommand, leadsToServices } from '../../snapshot/faults.ts';
 
-/** What a dump shows of Services, and of the manifests' Services that name its contents. */
+/** The Services that a dump shows, and the manifests' Services that name its contents. */
 export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
   readonly notes: readonly DumpNote[];
-  /** Sentences on what was skipped. */
+  /** Sentences on skipped parts. */
   readonly skipped: readonly string[];
   /** Says that no Service is shown, why, and what to add; undefined if anything is known about Services. */
   readonly nothing: { readonly text: string; readonly help: string | undefined } | undefined;

@@ -23,7 +23,7 @@ import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 
 /** Columns of the table of all Services. Values that kpc assumed have a star. */
 const headings = {
-  /** "namespace/name", or what a dump calls it. */
+  /** "namespace/name", or the name in a dump. */
   service: 'SERVICE',
   type: 'TYPE',
   /** Cluster IPs, then load balancer IPs, then external IPs. */
@@ -35,7 +35,7 @@ const headings = {
   endpoints: 'ENDPOINTS',
   /** Policies other than the default. */
   policies: 'POLICIES',
-  /** What an operator would ask about, such as missing endpoints. */
+  /** Facts that an operator would ask about, such as missing endpoints. */
   notes: 'NOTES',
 } as const;
 

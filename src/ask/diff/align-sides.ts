@@ -16,8 +16,8 @@ import type { StatePair } from './foreign-items.ts';
 import type { ComparisonGap } from './not-compared.ts';
 
 /**
- * Drops sysctls that one side does not cover: a dump shows a whole node's, or only some of those that kube-proxy sets; a bundle
- * has only its own. `unshownSysctls`: whether a side has sysctls that the other should show and does not.
+ * Drops sysctls that one side does not cover: a dump shows all sysctls of a node, or only some that kube-proxy sets; a
+ * bundle only has its own. `unshownSysctls`: whether the other side lacks sysctls that it should show.
  */
 export function alignSides(
   from: Snapshot,
@@ -43,7 +43,7 @@ const kubeProxySysctls: ReadonlySet<string> = new Set([
   'net.netfilter.nf_conntrack_udp_timeout_stream',
 ]);
 
-/** A side's sysctls to compare, and how many others the other side should show and does not. */
+/** A side's sysctls to compare, and the number of those that the other side should show but lacks. */
 function alignSysctls(
   side: Snapshot,
   other: Snapshot,
@@ -68,8 +68,8 @@ function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefine
 }
 
 /**
- * Drops what a dump has in a family that the other side was not compiled for, except what belongs to Services: kube-proxy makes
- * its own chains and sets in both families, whichever the Services use.
+ * If the other side was not compiled for a family, drops the dump's objects of this family except those of Services:
+ * kube-proxy makes its base chains and sets in both families, whichever the Services use.
  */
 export function dropUnusedFamily(
   changes: readonly KernelChange[],
@@ -101,7 +101,10 @@ export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChang
   });
 }
 
-/** The addresses that one side's node alone has: what answers there shows in no rule of iptables mode. Not compared if a side shows none. */
+/**
+ * Node addresses that only one side has: in iptables mode no rule shows which address answers. Not compared if a side
+ * shows none.
+ */
 export function diffNodeAddresses(
   from: Snapshot,
   to: Snapshot,
@@ -130,8 +133,8 @@ export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): Readonly
 }
 
 /**
- * Compares two states by what their rules do, ignoring comments; `comments` counts rules that only differ in those. Also reports
- * a timeout that is left unchanged from now on, because it is no longer asked for.
+ * Compares two states by what their rules do, ignoring comments; `comments` counts rules that only differ in those.
+ * Also reports a timeout that is no longer set, and therefore keeps its value.
  */
 export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
   const delta = diffStates(from, to);
@@ -160,8 +163,8 @@ export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDe
 }
 
 /**
- * Pairs each rule that the other side lacks with a rule there that only differs in its comment. A comment that names another
- * Service port makes another rule; a comment without a name matches any.
+ * Pairs each rule that the other side lacks with a rule there that only differs in its comment. Rules whose comments
+ * name different Service ports are different; a comment without a name matches any.
  */
 function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule, Rule> {
   const pairs = new Map<Rule, Rule>();

@@ -1,4 +1,4 @@
-// What differs between two sides, decides about packets, and shows neither in the kernel nor in single packets.
+// Differences between two sides that affect packets, but appear neither in the kernel nor in single traced packets.
 import { count, nameSome, pluralOf } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { fullName, type Ingress } from '../../cluster/objects.ts';
@@ -7,13 +7,13 @@ import type { Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
 import { isUngiven, sourceFields, type ServiceChange } from './service-changes.ts';
 
 export type BeyondKernel =
-  /** How many objects of a kind differ, none of which kube-proxy reads. */
+  /** How many objects of a kind differ that kube-proxy does not read. */
   | { readonly kind: 'objects'; readonly of: string; readonly count: number }
-  /** How many of a kind lead to a Service that changed, and are the same themselves. */
+  /** How many unchanged objects of a kind lead to a Service that changed. */
   | { readonly kind: 'ways'; readonly of: string; readonly count: number }
-  /** Services of which neither side gives endpoints, and which differ in what these are made from. */
+  /** Services without endpoints on both sides that differ in the fields from which endpoints are made. */
   | { readonly kind: 'endpoints'; readonly services: readonly string[] }
-  /** Services that differ in session affinity, which the first connection of a client does not show. */
+  /** Services that differ in session affinity, which only affects a client's later connections. */
   | { readonly kind: 'later-connections'; readonly services: readonly string[] };
 
 /** `changes`: how the Services of the two sides differ; undefined if one side does not record them. */
@@ -52,7 +52,7 @@ function beyondServices(
   return [...countKinds('objects', differing), ...countKinds('ways', leading)];
 }
 
-/** What decides about packets besides kube-proxy's rules, by kind and name. When an object was created does not matter. */
+/** Objects that affect packets besides kube-proxy's rules, by kind and name. Creation times do not matter. */
 function unreadObjects({ policies, ingresses, gateways, referenceGrants }: SnapshotObjects) {
   const all = [
     ...policies.map(({ object }) => ({ kind: 'NetworkPolicy', object })),

@@ -42,7 +42,7 @@ export interface SideDiff extends Readonly<Record<keyof typeof otherParts, reado
   readonly isReadBack: boolean;
   /** How many rules only differ in comments. They count as equal. */
   readonly comments: number;
-  /** What was not compared because a side does not show it. */
+  /** Parts that were not compared because a side does not show them. */
   readonly gaps: readonly ComparisonGap[];
   readonly extent: Extent;
   /** The Service ports that were read back, if nothing else was compared. */
@@ -60,13 +60,13 @@ export interface ServicePortDiff extends ServicePortChange {
 
 /** How to compare two sides. */
 interface DiffChoices {
-  /** Whether to compare what is not kube-proxy's as well. */
+  /** Whether to compare other programs' objects too. */
   readonly foreign: boolean;
   /** Whether to read Service ports from the states if a side does not record its Services. */
   readonly readsBack?: boolean;
 }
 
-/** Compares two sides by meaning, without what one of them does not show and what is not kube-proxy's. */
+/** Compares two sides by meaning, leaving out parts that one side does not show, and other programs' objects. */
 export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices): SideDiff {
   const { from, to, unshownSysctls } = alignSides(one, other);
   const { own, foreign, unshown, whole } = separate(from, to);
@@ -199,8 +199,8 @@ function portsByLabel({ servicePorts }: Cluster): ReadonlyMap<string, readonly S
 }
 
 /**
- * For a Service port that neither side has among compared Services: it is new if all its kernel objects are, unless parts that
- * were not compared, such as another mode's, had it before.
+ * The kind of change of a Service port that neither side's compared Services have. It is new if all its kernel objects
+ * are new, unless parts that were not compared, such as another mode's, had it before.
  */
 function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere: boolean): ChangeKind {
   const [first, ...others] = new Set(changes.map(effectOf));

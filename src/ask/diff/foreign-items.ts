@@ -24,9 +24,9 @@ export interface StatePair {
   readonly to: KernelState;
 }
 
-/** What two sides have of kube-proxy and of other programs. */
+/** The objects of kube-proxy and of other programs on two sides. */
 export interface Separation {
-  /** Only what both sides show. */
+  /** Only parts that both sides show. */
   readonly own: StatePair;
   readonly foreign: () => StatePair;
   /** Virtual servers that may be either. */
@@ -55,8 +55,8 @@ export function separate(from: Snapshot, to: Snapshot): Separation {
 }
 
 /**
- * The part of a side that Services are read from: all but rules that are cut off. In nftables a Service port is in chains and in
- * maps, so part of a table is not enough.
+ * The part of a side from which Services can be read: everything except truncated rules. In nftables a Service port is
+ * in chains and in maps, so part of a table is not enough.
  */
 export function coverForServices({ state, coverage }: Snapshot): KernelState {
   return {
@@ -67,8 +67,8 @@ export function coverForServices({ state, coverage }: Snapshot): KernelState {
 }
 
 /**
- * What is kube-proxy's on either side. A kubelet fills KUBE-FIREWALL whether kube-proxy uses it or not: beside a dump it only
- * counts if the other side has rules in it.
+ * Which objects are kube-proxy's on either side. A kubelet fills KUBE-FIREWALL whether kube-proxy uses it or not:
+ * beside a dump it only counts if the other side has rules in it.
  */
 function ownershipOfSides(from: Snapshot, to: Snapshot, weighServer: WeighServer): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
@@ -101,7 +101,7 @@ function wantsKubeletFirewall(sides: readonly Snapshot[]): boolean {
 
 type WeighServer = (server: VirtualServer) => Evidence;
 
-/** What restrictState leaves out and is certainly not kube-proxy's. */
+/** Objects that restrictState leaves out and that are certainly not kube-proxy's. */
 function foreignState(state: KernelState, owns: Ownership, weighServer: WeighServer): KernelState {
   const others: Ownership = {
     chain: (name, table, family) => !owns.chain(name, table, family) && classifyChain(table, name) !== 'canary',

@@ -22,7 +22,7 @@ export interface ComparisonGap {
   readonly table?: TableName | undefined;
   /** The dump file that may have held more; undefined for another part. */
   readonly doubt?: Doubt | undefined;
-  /** What no kernel shows. */
+  /** Differences that no kernel shows. */
   readonly beyond?: BeyondKernel | undefined;
   /** Whether the side that shows it has kube-proxy objects there. */
   readonly held: boolean;
@@ -48,7 +48,7 @@ const partNames = {
 
 type GapPart = keyof typeof partNames;
 
-/** Kinds that a side may show for one family alone. */
+/** Kinds that a side may show for only one family. */
 const familyKinds = ['nftables', 'iptables'] as const;
 
 type FamilyKind = (typeof familyKinds)[number];
@@ -76,7 +76,10 @@ interface ComparedSides {
   readonly changes: readonly ServiceChange[] | undefined;
 }
 
-/** What was not compared between two sides. Ignores parts that no kube-proxy in their modes programs and neither side has. */
+/**
+ * Lists the parts that were not compared between two sides. Ignores parts that neither side has and that kube-proxy
+ * does not program in their modes.
+ */
 export function findGaps(sides: ComparedSides): readonly ComparisonGap[] {
   const { from, to, whole, changes } = sides;
   const isAsked = askedOf(from, to);
@@ -154,13 +157,13 @@ function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
 
 export type Extent = 'all' | 'part' | 'nothing';
 
-/** `compared`: what both sides show. */
+/** `compared`: the parts that both sides show. */
 export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, from: Snapshot, to: Snapshot): Extent {
   if (gaps.length === 0) return 'all';
   const isAsked = askedOf(from, to);
   const isGap = ({ kind, family }: Part): boolean =>
     gaps.some((gap) => gap.part === kind && gap.family === family && gap.table === undefined);
-  // If both sides show no part in common, the absence of objects proves nothing about the nodes.
+  // If no part is shown by both sides, missing objects prove nothing about the nodes.
   if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
   const isUnheld = gaps.every(({ held }) => !held);
   return isUnheld || parts.some((part) => holdsPart(compared.from, part) || holdsPart(compared.to, part))
@@ -168,7 +171,7 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
     : 'nothing';
 }
 
-/** The same difference, of sides of which objects or Services were left out. */
+/** The same difference, for sides from which objects or Services were left out. */
 export function withLeftOut<Diff extends { readonly gaps: readonly ComparisonGap[]; readonly extent: Extent }>(
   diff: Diff,
   part: 'objects' | 'services',

@@ -67,7 +67,7 @@ export function listPolicies(port: ShownPort, write: WriteValue = String): reado
   ];
 }
 
-/** All known facts about a Service port. What both families share is said once. */
+/** All known facts about a Service port. Facts that both families share appear once. */
 export function listFacts(
   families: readonly ShownPort[],
   type: ServiceInfo['type'] | undefined,

@@ -32,8 +32,8 @@ export interface ReadChanges {
 }
 
 /**
- * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not record its
- * Services. What a state does not show of a port is not a difference.
+ * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not
+ * record its Services. Facts about a port that a state hides do not count as differences.
  */
 export function compareReadBack(from: Snapshot, to: Snapshot, owners: SideOwners): ReadChanges {
   const weighServer = weighServersOfSides(from, to);
@@ -67,7 +67,10 @@ function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly Servi
   return diffEndpointStates(statesOf(endpointsBeside(from, to)), statesOf(endpointsBeside(to, from)));
 }
 
-/** The endpoints of a port that another one would show, too: where one of them may listen elsewhere, those of common places. */
+/**
+ * The endpoints of a port to compare with another: if either may listen at further addresses, only the endpoints at
+ * common addresses.
+ */
 function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, other: DecompiledPort) {
   if (!hidesAddresses && !other.hidesAddresses) return endpoints;
   const places = portAddresses(other).map(({ address }) => address.text);

@@ -33,7 +33,7 @@ export interface ServicePortChange {
   readonly place: Place | undefined;
 }
 
-/** With the Service, as "namespace/name". */
+/** A change with its Service ("namespace/name"). */
 export interface ServiceChange extends ServicePortChange {
   readonly service: string;
 }
@@ -110,10 +110,10 @@ function serviceOfPorts([port]: readonly ServicePort[]): string {
   return port ? serviceName(port) : '';
 }
 
-/** What the endpoints of a Service are made from, besides Pods. */
+/** The Service fields from which endpoints are made. */
 export const sourceFields = ['selector', 'publishNotReadyAddresses', 'targetPort'] as const;
 
-/** Compares what a Service's endpoints are made from, as far as both sides show it as written. */
+/** Compares the fields from which a Service's endpoints are made, if both sides show them as written. */
 function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: string) => readonly ServiceReason[] {
   return (service) => {
     const [old, fresh] = [from, to].map(({ written }) => written.get(service)?.spec);
@@ -241,7 +241,8 @@ function diffPorts(
     }
     const ofPort = [...fieldReason('protocol', old.protocol, port.protocol), ...diffFields(old, port)];
     reasons.push(...ofPort);
-    // Nearly all Service ports are the same on both sides, and so is then what a node makes of their endpoints.
+    // Nearly all Service ports are the same on both sides, and nodes then use their endpoints in the same way: skip
+    // those.
     if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {
       const [before, after] = [endpointStates(old, fromSide, toSide), endpointStates(port, toSide, fromSide)];
       for (const each of diffEndpointStates(before, after)) reasons.push(each);
@@ -253,7 +254,7 @@ function diffPorts(
   return uniqueReasons(reasons);
 }
 
-/** Whether two ports that differ in no field of their own have the same endpoints, and the same node looks at them. */
+/** Whether two ports with equal fields also have the same endpoints on the same node. */
 function isSameUse(from: ServicePort, to: ServicePort, fromSide: CompiledSnapshot, toSide: CompiledSnapshot): boolean {
   const isSameNode = fromSide.node.name === toSide.node.name && fromSide.node.zone === toSide.node.zone;
   const isSameReach = from.hasIgnoredExternalIPs === to.hasIgnoredExternalIPs;
@@ -276,7 +277,7 @@ export function isUngiven(service: string, side: CompiledSnapshot): boolean {
   return side.info(service)?.endpointsGiven === false;
 }
 
-/** What a node makes of the endpoints of a port, by "ip:port"; undefined if they are not given, which only manifests show. */
+/** How a node uses the endpoints of a port, by "ip:port"; undefined if manifests do not give the endpoints. */
 function endpointStates(
   port: ServicePort,
   side: CompiledSnapshot,

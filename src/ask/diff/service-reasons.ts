@@ -21,7 +21,7 @@ export type ServiceReason =
   | { readonly kind: 'port-renamed'; readonly from: string; readonly to: string }
   /** A value; '' for none. */
   | { readonly kind: 'field'; readonly field: string; readonly from: string; readonly to: string }
-  /** Where a node port is reached, in words. `family` is set if the port has both. */
+  /** The addresses where a node port is reached, in words. `family` is set if the port has both families. */
   | {
       readonly kind: 'node-port';
       readonly family: Family | undefined;
@@ -91,7 +91,7 @@ export function listReason(name: string, from: readonly string[], to: readonly s
   return added.length + removed.length === 0 ? [] : [{ kind: 'list', field: name, added, removed }];
 }
 
-/** How many endpoints a side has; "not given" if its input shows none of the Service, and the other side knows. */
+/** The number of endpoints on a side; "not given" if only the other side's input shows the Service's endpoints. */
 type EndpointCount = number | 'not given';
 
 /** A reason if the number of endpoints differs. */
@@ -191,8 +191,8 @@ const comparedFields: Readonly<Record<string, (port: ShownPort) => number | stri
 };
 
 /**
- * The differences of two Service ports, except the protocol, which an excerpt of rules may not show. A field that a side does not
- * show is no difference. Without endpoints, a kernel shows no affinity, and in iptables mode no source ranges.
+ * The differences of two Service ports, except the protocol, which an excerpt of rules may not show. Fields that a side
+ * does not show are skipped. Without endpoints, a kernel shows no affinity, and in iptables mode no source ranges.
  */
 export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const [before, after] = [from, to].map(({ affinitySeconds }) => affinitySeconds);
@@ -214,7 +214,7 @@ function affinityWords(seconds: number): string {
   return seconds === 0 ? 'None' : `ClientIP for ${seconds} s`;
 }
 
-/** An address that one side lacks is no difference if that side may have more than it shows. */
+/** An address missing on one side does not count if that side may have more addresses than it shows. */
 function addressReasons(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const [before, after] = [portAddresses(from), portAddresses(to)];
   const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>

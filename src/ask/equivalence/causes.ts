@@ -1,4 +1,4 @@
-// The causes of what a change does to packets: modes and releases, and what differs in Services.
+// Why a change affects packets: differences between modes and releases, and between Services.
 import type { SenderPlace } from './senders.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { ShownPort } from '../../cluster/model.ts';
@@ -7,9 +7,9 @@ import type { Scene } from '../trace/scene.ts';
 
 export interface DifferenceCause {
   readonly title: string;
-  /** What each mode does, as words after its name. */
+  /** The behaviour of each mode, as words after its name. */
   readonly modes?: { readonly [M in ProxyMode]: string };
-  /** What an operator can do, if anything; may depend on the sender and on the new side. */
+  /** Advice for an operator, if there is any; may depend on the sender and on the new side. */
   readonly advice?: string | ((at: Situation) => string | undefined);
 }
 
@@ -169,8 +169,9 @@ interface ServiceCause {
 }
 
 /**
- * Finds what the Services themselves decide differently about a destination: no mode, release or setting is the cause then. `ports`
- * are those of the destination on either side. Undefined if its Services are the same, or if a side does not show all of them.
+ * Finds a difference in the Services themselves that affects a destination: then no mode, release or setting is the
+ * cause. `ports`: the destination's ports on either side. Undefined if its Services are the same, or if a side does not
+ * show all of them.
  */
 export function findServiceCause(
   { side: old }: Scene,

@@ -60,7 +60,10 @@ export type Change =
     }
   | { readonly kind: 'refused'; readonly why: ArgumentsOf<'bad-call'> };
 
-/** Why no input has such a change; undefined if one may. `version`: the release before it, if a flag names one. */
+/**
+ * Why a change is impossible for any input; undefined if it may be possible. `version`: the old release, if a flag
+ * names one.
+ */
 export function findWrongChange(
   { from, to = 'nftables', toKubernetesVersion }: AskedChange,
   version: string | undefined,
@@ -118,7 +121,7 @@ function refusedChange(why: ArgumentsOf<'bad-call'>): Change {
   return { kind: 'refused', why };
 }
 
-/** What there was to name the mode before a change, if nothing did. */
+/** What could have named the mode before a change, if nothing named it. */
 function unnamedBy({ from }: AskedChange, { modeNote }: SetupBefore) {
   return from === undefined && modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined;
 }
@@ -136,7 +139,7 @@ function planMode(change: AskedChange, before: SetupBefore): Change {
   };
 }
 
-/** What to do before a change, required steps first: from announcements, and for the nodes. */
+/** Sorts the steps before a change, from announcements and for nodes: required steps first. */
 export function sortPreparations(preparations: readonly Finding[]): readonly Finding[] {
   return preparations.toSorted((a, b) => Number(isRequired(b)) - Number(isRequired(a)));
 }

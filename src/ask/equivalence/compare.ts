@@ -38,11 +38,11 @@ interface ClassCounts {
   readonly classes: number;
   /** Classes without an answer on either side. */
   readonly unknown: number;
-  /** Sentences on why, and what would settle it, without repetition. */
+  /** Sentences on why they are unknown and what would settle it, without repetition. */
   readonly reasons: ReadonlySet<string>;
 }
 
-/** The counts; or that no packet was sent, as there are too many destinations. */
+/** The counts of the scenes; or a mark that no packet was sent, because there are too many destinations. */
 interface ScenesCompared extends ClassCounts {
   readonly isTooMuch: boolean;
 }
@@ -62,18 +62,18 @@ export interface Like extends TurnTarget {
 type OnDifference = (difference: Difference, alike: readonly Like[], turn: number) => void;
 
 export interface ComparisonOptions {
-  /** Skips what another node represents. */
+  /** Skips packets that another node represents. */
   readonly only?: Only | undefined;
   /** Whether to ask each destination separately, even if others are equivalent. */
   readonly isSingle?: boolean;
-  /** How many destinations that are not equivalent to ask at most: if there are more, none is. */
+  /** The limit of destinations that are not equivalent: if there are more, none is asked. */
   readonly most?: number;
 }
 
 /**
- * Sends one packet of each class to both sides. Packets are in one class if neither side can distinguish them: destinations and
- * ports are split at every value that occurs, sources at those that rules on the packet's path match. Of destinations that only
- * differ in their Service, one is asked for all; the counts include all.
+ * Sends one packet of each class to both sides. Packets are in one class if neither side can distinguish them:
+ * destinations and ports are split at every value that occurs, sources at those that rules on the packet's path match.
+ * If destinations differ only in their Service, one is asked for all of them; the counts include all.
  */
 export function compareScenes(
   from: Scene,
@@ -200,7 +200,7 @@ function compareTarget(
   return answer;
 }
 
-/** What leaves the end of the packet open, or how its connection goes on. */
+/** The reasons why the packet's end, or the rest of its connection, is unknown. */
 function openReasons(fate: Fate, { side: { routes } }: Scene): readonly Reason[] {
   if (fate.verdict === 'unknown' || (!routes.ipv4 && !routes.ipv6)) return fate.reasons;
   return fate
@@ -228,7 +228,7 @@ function* destinationsOf(
     const own = destinations.get(address.text);
     const named = [...(own?.ports ?? []), ...(isNode ? [...unbound.values()].flat() : [])];
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
-    // An address only matched with certain ports is, on any other port, like the addresses around it.
+    // An address that rules match only with certain ports behaves on all other ports like its neighbours.
     const isWhole = own?.isWhole !== false;
     // In kube-proxy's rules, a port on any address leads to the node's own addresses: elsewhere, one port of each chain is enough.
     if (isWhole && !isNode)
@@ -252,8 +252,8 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
 }
 
 /**
- * Whether both sides know how the packet ends, or neither does and they lack the same. Only of manifests: what else kpc reads does not
- * show what was given.
+ * Whether both sides know how the packet ends, or lack the same facts to know it. Only manifests show which facts were
+ * given.
  */
 function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (scenes.some(({ side }) => side.kind !== 'manifests')) return true;
@@ -261,7 +261,9 @@ function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Sc
   return from === to && !lackOtherEndpoints(fates, scenes);
 }
 
-/** Whether both ends depend on endpoints that neither side gives, and that are made from something else on each. */
+/**
+ * Whether both ends depend on endpoints that neither side gives, and that the sides would make from different fields.
+ */
 export function lackOtherEndpoints(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   return (
     fates.every(({ verdict }) => verdict === 'unknown') &&

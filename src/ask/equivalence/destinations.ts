@@ -1,4 +1,4 @@
-// What a packet is sent to and by whom, in terms of the Services of both sides.
+// A packet's destination and sender, in terms of the Services of both sides.
 import { nameSome } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
@@ -38,7 +38,10 @@ export function portText({ label, family }: ShownPort): string {
 /** Whether an endpoint that asks its own Service is one on both sides. */
 type OwnEndpoint = 'kept' | 'removed' | 'added';
 
-/** Undefined if the sender is no endpoint of the Services that it asks. Those that only one side has keep their endpoints. */
+/**
+ * Undefined if the sender is not an endpoint of the Services that it asks. Endpoints of a Service that only one side
+ * has are `kept`.
+ */
 export function ownEndpointOf(
   { address }: PlacedSender,
   { ports }: KnownDestination,
@@ -128,7 +131,10 @@ export function servedPorts({ side: { ports } }: Scene): readonly string[] {
   );
 }
 
-/** Whether a load balancer's source ranges shut out the sender; or the node, which has no single address, if one side has no ranges. */
+/**
+ * Whether a load balancer's source ranges shut out the sender. The node has no single address: it counts as shut out if
+ * only one side has ranges.
+ */
 export function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): boolean {
   const ranges = sourceRangesOf(ports);
   if (!sender) return ranges.length > 0 && ports.some(({ sourceRanges = [] }) => sourceRanges.length === 0);

@@ -1,5 +1,4 @@
-// What a change does to packets, as it is declared and printed: how severe it is, to whom and to which destinations,
-// and an example.
+// The effect of a change on packets, as declared and printed: its severity, senders, destinations and an example.
 import {
   about,
   listOf,
@@ -15,8 +14,8 @@ import {
 import { causeIds } from './causes.ts';
 
 /**
- * How a difference affects clients, the worst first: what worked no longer does; it may no longer work; it works in another way;
- * something newly works; or nothing works on either side, and only the failure differs.
+ * How a difference affects clients, the worst first: it breaks something; it may break something; something works
+ * differently; something starts to work; or it fails on both sides, in different ways.
  */
 export const severities = ['breaks', 'unknown', 'changes', 'opens', 'fails-otherwise'] as const;
 
@@ -103,7 +102,7 @@ export const effectFields = {
 
 const effectSchema = objectOf(effectFields);
 
-/** How packets end on both sides; the same for all these senders. */
+/** How packets of these senders end on both sides. */
 export type Effect = Shaped<typeof effectSchema>;
 
 /** A Divergence, with effects of this shape. */
@@ -119,7 +118,7 @@ export function findingWith<E>(effect: Schema<E>) {
     servicePorts: about('"namespace/name:port", sorted', listOf(anyText)),
     effects: listOf(effect),
     classes: about('how many classes of packets', wholeNumber(0)),
-    /** The traced nodes that have it; '' if there is no Node object. */
+    /** The traced nodes that have the effect; '' without a Node object. */
     nodes: listOf(anyText),
   });
 }

@@ -1,4 +1,4 @@
-// Why a packet fares differently on two sides of a node, and how severe that is.
+// Why two sides of a node treat a packet differently, and how severe that is.
 import type { ShownPort } from '../../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
@@ -34,7 +34,7 @@ import {
 } from './destinations.ts';
 import { failureWords, lackWords, fateWords } from '../../say/way/fate.ts';
 
-/** The cause of a difference, with sentences on it, and what it means for clients. */
+/** The cause of a difference, explained in sentences, and its meaning for clients. */
 interface Explained {
   readonly cause: CauseId;
   readonly because: readonly string[];
@@ -91,7 +91,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const isOpen = cause === 'not-understood' || cause === 'ungiven-endpoints';
     if (!isOpen && isOfOneNode(packet)) return { cause: 'node-addresses', because: [], ports: target.ports, effect };
     const ofServices = isOpen ? undefined : serviceCause(target.ports);
-    // Policies choose among other endpoints, too, for a pod that reaches itself.
+    // A policy also changes the choice of endpoints for a pod that reaches itself.
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
       return { ...ofServices, ports: target.ports, effect };
     if (cause === 'connection') {
@@ -104,7 +104,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   return { explain, find };
 }
 
-/** The side that explains the difference, and best one whose own trace ends as it does beside the other. */
+/** The side to show: it explains the difference, and preferably its own trace ends as it does in the comparison. */
 function findShowing({ packet, from, to }: Difference, [old, fresh]: readonly [Scene, Scene]): Effect['shownBy'] {
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
   const isShown = (side: Effect['shownBy']): boolean => {
@@ -163,7 +163,7 @@ function causeOfDifference(
   const delivers = new Set([from, to].map(({ endpoints }) => endpoints.length > 0));
   if (kind === 'node-port') {
     if (isLoopback(packet.destination)) return 'node-port-loopback';
-    // One side leaves to the node itself what the other side's rules take, however it ends there.
+    // One side leaves the packet to the node itself, while the other side's rules take it.
     if ((from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
   }
   const stops = new Set([from, to].map((fate) => stopOf(fate)?.kind));

@@ -49,7 +49,7 @@ export class Findings {
       };
       this.#byCause.set(cause, known);
       for (const port of ports) known.ports.set(port.label, port);
-      // All senders to a destination have the same destinations beside it.
+      // All senders to a destination share its equivalent destinations, so add those only once.
       for (const { address, port, protocol } of known.alike === alike ? none : alike)
         for (const each of find({ destination: address, port, protocol }).ports) known.ports.set(each.label, each);
       known.alike = alike;
@@ -96,7 +96,7 @@ export class Findings {
   }
 }
 
-/** The name of the node that both sides are of; '' if there is no Node object. */
+/** The name of the node that both sides describe; '' without a Node object. */
 export function nodeOf({ side: from }: Scene, { side: to }: Scene): string {
   return from.node?.name ?? to.nodeName;
 }
@@ -130,7 +130,7 @@ function servedWords(served: Gathered['served']): readonly string[] {
   });
 }
 
-/** Whether a client loses something, so that there is something to do. */
+/** Whether clients lose something, so that advice is needed. */
 function needsAdvice(severity: EffectSeverity): boolean {
   return severity === 'breaks' || severity === 'changes' || severity === 'unknown';
 }
@@ -142,7 +142,10 @@ function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
 }
 
 export interface ServiceEffects {
-  /** The worst first, each with the Services it applies to ("namespace/name", sorted); none if it applies to no Service. */
+  /**
+   * The worst first, each with the Services it applies to ("namespace/name", sorted); without Services if it applies to
+   * none.
+   */
   readonly effects: readonly (Effect & { readonly services: readonly string[] })[];
   /** Whether Pods that reach themselves through a Service are treated differently. Effects do not say that. */
   readonly touchesHairpins: boolean;
@@ -171,7 +174,7 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
   };
   const { unknown, isTooMuch } = compareScenes(from, to, collect, options);
   if (isTooMuch) return undefined;
-  // The first of those that end alike is the example.
+  // The first of several equal effects is the example.
   for (const { ports, effect } of gathered.sort((a, b) => a.turn - b.turn)) {
     for (const service of ports.length === 0 ? [''] : new Set(ports.map(serviceName))) {
       const known = ofServices.get(service) ?? new Map<string, Effect>();
@@ -180,7 +183,7 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
     }
   }
   const effects = new Map<string, ServiceEffects['effects'][number]>();
-  // What is of no Service comes last.
+  // Effects on no Service come last.
   const orderOf = (service: string) => (service === '' ? 1 : 0);
   for (const [service, known] of [...ofServices].toSorted(([a], [b]) => orderOf(a) - orderOf(b) || compareText(a, b))) {
     for (const effect of [...known.values()].sort(bySeverity)) {
@@ -199,10 +202,10 @@ export interface Compared {
   /** Packet classes that were compared, and those without an answer on either side. */
   readonly classes: number;
   readonly unknown: number;
-  /** Why some have no answer, and what would settle it. */
+  /** Why some classes are unknown, and what would settle it. */
   readonly reasons: readonly string[];
   readonly findings: readonly Divergence[];
-  /** The nodes that packets were sent to; '' if there is no Node object. */
+  /** The nodes where packets were sent; '' without a Node object. */
   readonly asked: readonly string[];
 }
 
@@ -213,7 +216,7 @@ export class Comparison {
   #classes = 0;
   #unknown = 0;
 
-  /** Compares both sides of one node; `only` skips what another node represents. */
+  /** Compares both sides of one node; `only` skips packets that another node represents. */
   add(scenes: readonly [Scene, Scene], only: Only | undefined): void {
     const { classes, unknown, reasons } = compareScenes(...scenes, this.#findings.collector(...scenes), { only });
     this.#asked.add(nodeOf(...scenes));

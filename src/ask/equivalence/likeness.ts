@@ -37,9 +37,9 @@ interface Use {
   readonly side: LikenessSide;
   readonly claims: readonly ServicePort[];
   readonly serves: readonly ServicePort[];
-  /** The ports of the Services whose address it is. */
+  /** The ports of Services that have this address. */
   readonly asked: readonly ProtocolPort[];
-  /** The ports of the endpoints whose address it is. */
+  /** The ports of endpoints that have this address. */
   readonly reached: readonly ProtocolPort[];
 }
 
@@ -51,7 +51,10 @@ export interface Described {
   readonly addresses: readonly string[];
 }
 
-/** The order in which addresses and Service ports were first met, which makes two descriptions equal if they only differ in names. */
+/**
+ * Numbers addresses and Service ports in order of first appearance, so that two descriptions that differ only in names
+ * are equal.
+ */
 interface Cast {
   readonly addresses: Map<string, number>;
   readonly ports: Map<string, number>;
@@ -64,7 +67,7 @@ interface Cast {
 export class Likeness {
   readonly #sides: readonly LikenessSide[];
   readonly #clients: Clients;
-  /** Addresses that are equivalent to no other: the node's own, and those of senders that represent many. */
+  /** Addresses without an equivalent: the node's own, and those of senders that represent many. */
   readonly #single: ReadonlySet<string>;
   readonly #cuts: Cuts;
   readonly #shapes = new Map<string, number>();
@@ -124,7 +127,7 @@ export class Likeness {
       const asked = uses.map((use, i) => askedWords(use, key, atNode[i] ?? none)).join(' ');
       if (atNode.every(({ length }) => length === 0))
         return isPart ? { shape: `${own} ${asked}`, addresses } : this.#describeIdle(address, key);
-      // Names decide which of several Services comes first.
+      // If several Services have this node port, their names decide which one wins, so nothing is equivalent.
       if (atNode.some(areOfSeveral)) return undefined;
       const further = { addresses: new Map(cast.addresses), ports: new Map(cast.ports) };
       const toldHere: unknown[] = [own, asked];
@@ -133,7 +136,7 @@ export class Likeness {
     };
   }
 
-  /** A node port of the other family alone: no rule of this one knows it. */
+  /** Describes a node port that only the other family has: no rule of this family matches it. */
   #describeIdle({ family, text }: Address, key: ProtocolPort): Described | undefined {
     const other = family === 'ipv4' ? 'ipv6' : 'ipv4';
     const isOfOther = this.#sides.every(({ index }) => nodePortsAt(index, other, key).length > 0);
@@ -149,7 +152,7 @@ export class Likeness {
     return { side, claims, serves, asked: claims.map(({ protocol, port }) => portKey(protocol, port)), reached };
   }
 
-  /** Adds what decides packets to the ports; false if their shapes do not cover that. */
+  /** Adds everything that decides about packets to the ports; false if their shapes do not cover it. */
   #tell(ports: readonly ServicePort[], side: LikenessSide, told: unknown[], cast: Cast): boolean {
     told.push('|');
     for (const port of ports) {
@@ -201,11 +204,11 @@ export class Likeness {
   }
 }
 
-/** What a Service port at an address, or of the node, has to do with a protocol and port there. */
+/** How the Service ports at an address, and the node's, relate to a protocol and port there. */
 function askedWords({ asked, reached }: Use, key: ProtocolPort, atNode: readonly ServicePort[]): string {
   const isAsked = asked.includes(key);
   const isReached = reached.includes(key);
-  // A node port stands for what it leads to, and a health check port leads to kube-proxy itself.
+  // A node port leads to endpoints, a health check port to kube-proxy itself.
   const ofNode = atNode.map(({ protocol, nodePort }) => portKey(protocol, nodePort) === key);
   return [isAsked || isReached || atNode.length === 0 ? key : '', isAsked, isReached, ...ofNode].join(' ');
 }
@@ -224,7 +227,7 @@ function areOfSeveral(ports: readonly ServicePort[]): boolean {
   return first !== undefined && others.some((port) => serviceName(port) !== serviceName(first));
 }
 
-/** When something was first met. */
+/** The position of something's first appearance. */
 function turnOf(text: string, turns: Map<string, number>): number {
   const known = turns.get(text);
   if (known !== undefined) return known;
@@ -232,7 +235,7 @@ function turnOf(text: string, turns: Map<string, number>): number {
   return turns.size - 1;
 }
 
-/** Between which cuts the address is. */
+/** The position of an address among the cuts. */
 function betweenCuts({ ipv4, ipv6 }: Cuts, address: Address): number {
   return address.family === 'ipv4' ? indexIn(ipv4, ipv4Number(address)) : indexIn(ipv6, addressNumber(address));
 }
@@ -248,7 +251,7 @@ function indexIn<N extends number | bigint>(sorted: readonly N[], at: N): number
   return low;
 }
 
-/** The sides, without one that has the Services and the node of the other. */
+/** The sides; only one of them if both have the same Services and node. */
 function sidesOf(snapshots: readonly CompiledSnapshot[]): readonly LikenessSide[] {
   const sides = snapshots.map(({ cluster, node }) => {
     const ungiven = servicesWithoutEndpoints({ cluster });
@@ -259,7 +262,7 @@ function sidesOf(snapshots: readonly CompiledSnapshot[]): readonly LikenessSide[
   );
 }
 
-/** The Service ports for which nodes listen there. Health checks come by TCP. */
+/** The Service ports for which nodes listen on this port. Health checks use TCP. */
 function nodePortsAt(index: AddressIndex<ServicePort>, family: Family, key: ProtocolPort): readonly ServicePort[] {
   const isMeant = ({ protocol, nodePort, healthCheckNodePort }: ServicePort): boolean =>
     portKey(protocol, nodePort) === key || portKey('tcp', healthCheckNodePort) === key;

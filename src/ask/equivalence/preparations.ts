@@ -7,7 +7,7 @@ import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import type { Node } from '../../cluster/objects.ts';
 import type { Scene } from '../trace/scene.ts';
 
-/** What to do before nodes change mode, and settings that change with the mode or the release. */
+/** Steps before nodes change mode, and settings that change with the mode or the release. */
 export function preparationsFor(from: Scene, to: Scene): readonly Finding[] {
   const steps = [...(from.side.mode === to.side.mode ? [] : modeNeeds(from, to)), ...settingsLost(from, to)];
   return steps.map(diagnosePreparation);

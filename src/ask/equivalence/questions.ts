@@ -92,7 +92,7 @@ export class Questions {
         this.#askFor(undefined, address, []);
       }
     }
-    // Packets from elsewhere never come in by these.
+    // Packets from other hosts never arrive by these.
     for (const name of ['lo', 'kube-ipvs0']) this.interfaces.delete(name);
   }
 
@@ -182,7 +182,7 @@ function edges({ first, last }: PortRange, names: readonly string[]): readonly P
   return names.flatMap((name) => ports.map((port) => portKey(name, port)));
 }
 
-/** '' if only some of its bits count. */
+/** The name of a field; '' if only some of its bits are compared. */
 function nameOf(field: Field | undefined): string {
   return field?.mask === undefined ? (field?.name ?? '') : '';
 }

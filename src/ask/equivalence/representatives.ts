@@ -78,7 +78,10 @@ export function packetsTo(servicePorts: readonly ShownPort[]): Only {
   return { addresses, ports };
 }
 
-/** The packets that involve Service ports of which a node with endpoints differs from one without; undefined if there are none. */
+/**
+ * The packets to Service ports that nodes with endpoints treat differently from nodes without; undefined if there are
+ * none.
+ */
 export function packetsToPlaced(servicePorts: readonly ServicePort[]): Only | undefined {
   const placed = servicePorts.filter(looksAtPlace);
   return placed.length === 0 ? undefined : packetsTo(placed);
@@ -90,7 +93,7 @@ export interface StandIn {
   readonly only: Only | undefined;
 }
 
-/** A node, and those that are asked in its place; itself, if everything is asked of it. */
+/** A node and the nodes that represent it; only itself if all its packets are traced. */
 export interface Represented {
   readonly node: string;
   readonly by: readonly string[];
@@ -103,7 +106,7 @@ export interface Represented {
  */
 export function chooseStandIns(
   nodes: ReadonlyMap<string, Node>,
-  /** As both sides read it: releases differ in which hints they follow. */
+  /** The cluster as each side reads it: releases follow different hints. */
   clusters: readonly Cluster[],
   names: readonly string[],
 ): { readonly standIns: readonly StandIn[]; readonly represented: readonly Represented[] } {
@@ -113,7 +116,7 @@ export function chooseStandIns(
   );
   const hosts = new Set(servicePorts.flatMap(({ endpoints }) => endpoints.map(({ status }) => status.nodeName)));
   const ofNodes = new Set([...nodes.values()].flatMap(({ addresses }) => addresses.map(({ address }) => address)));
-  /** Whether the endpoint's address is also that of a Node or a Service, whose handling it then gets. */
+  /** Whether the endpoint's address also belongs to a Node or Service, and is treated as such. */
   const isStrange = ({ address: { text } }: Endpoint): boolean =>
     ofNodes.has(text) || clusters.some(({ addresses }) => addresses.servicesAt(text).length > 0);
   const bound = servicePorts.filter((port) => looksAtPlace(port) || port.endpoints.some(isStrange));

@@ -87,7 +87,7 @@ export class Clients {
     this.usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
   }
 
-  /** The place of a sender with that address, which is not the node's own. */
+  /** The place of a sender with an address that is not the node's own. */
   placeOf(address: Address): SenderPlace {
     return this.#places.find(address) ?? 'outside';
   }
@@ -150,7 +150,7 @@ export function placeSender(
   return { ...sender, place };
 }
 
-/** Endpoints, networks, and who is there; the first that has an address wins. */
+/** Endpoints and networks with the place of their senders; the first match for an address wins. */
 export class Places {
   /** The turn and place of each network, by prefix length and network bits. */
   readonly #networks = new Map<string, readonly [turn: number, place: SenderPlace]>();
@@ -187,7 +187,9 @@ function prefixKey(address: Address, length: number): string {
   return `${family} ${length} ${addressNumber(address) >> BigInt(addressBits[family] - length)}`;
 }
 
-/** Where senders are according to both sides of a node: endpoints, then Nodes with their Pods, then all Pods. */
+/**
+ * The places of senders according to both sides of a node: endpoints first, then Nodes with their Pods, then all Pods.
+ */
 export function placesOfSenders(scenes: readonly Scene[]): Places {
   const at = (texts: readonly string[]) =>
     texts.flatMap((text) => {
@@ -196,7 +198,7 @@ export function placesOfSenders(scenes: readonly Scene[]): Places {
       return network ? [[network, 'other-node'] as const] : [];
     });
   const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
-  // Only in a dump is it unknown where an endpoint is: manifests compiled for no named node have none there.
+  // Only a dump leaves an endpoint's node unknown. In manifests compiled without a node, no endpoint is on the node.
   const placeOfEndpoint = ({ text }: Address): SenderPlace | undefined => {
     for (const { side } of scenes) {
       const [first] = side.endpoints.at(text);

@@ -11,14 +11,14 @@ const { ignore: ignoreAnnotation } = ownAnnotations;
 /** A code that is accepted: of one Service, or of all. */
 export interface Ignore {
   readonly code: string;
-  /** "namespace/name", or the name alone for that of any namespace; undefined for all. */
+  /** "namespace/name", or a name alone, which matches in any namespace; undefined for all Services. */
   readonly service?: string | undefined;
-  /** What asks for it: "--ignore", or the name of the file. */
+  /** Where it is written: "--ignore", or the name of the file. */
   readonly by: string;
   readonly place?: Finding['place'];
 }
 
-/** An ignore, and which findings it is about. */
+/** An ignore with a test for the findings that it covers. */
 interface Scoped extends Ignore {
   readonly covers: (finding: Finding) => boolean;
 }
@@ -31,8 +31,8 @@ export interface Kept {
 }
 
 /**
- * Leaves out what flags, kpc.yaml and the annotations of objects accept. That is never an error: with one, nothing is
- * compiled, so nothing else is known to be right.
+ * Leaves out what flags, kpc.yaml and the annotations of objects accept. Errors cannot be ignored: an input with an
+ * error is not compiled, so the rest stays unchecked.
  */
 export function applyIgnores(
   findings: readonly Finding[],
@@ -76,7 +76,7 @@ function describeIdle({ by, code, service, place }: Ignore): Finding {
   return diagnose('idle-ignore', { problem: 'no-such-code', by, code, near: findNearest(code, findingCodes) }, place);
 }
 
-/** An object covers what names its Service, and what is found in its own lines. */
+/** An object's annotation covers findings that name it as their Service, and findings in its lines. */
 function annotatedIgnores(inputs: Inputs, servicesOf: Subjects['servicesOf']): readonly Scoped[] {
   return listObjects(inputs).flatMap((object): readonly Scoped[] => {
     const { kind, metadata, source } = object;

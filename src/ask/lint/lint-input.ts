@@ -34,33 +34,33 @@ export interface LintInput {
   /** Whether flags or the input name the mode. Without that, the settings are kube-proxy's defaults. */
   readonly namesMode: boolean;
   readonly services: readonly LintedService[];
-  /** The Nodes of the input, none that is assumed. */
+  /** The Nodes of the input; kpc assumes none here. */
   readonly nodes: readonly LintedNode[];
-  /** What kube-proxy programs into a node; of '', into one that the input does not name. */
+  /** What kube-proxy programs on a node; '' stands for a node that the input does not name. */
   readonly compile: (node: string) => KernelState;
-  /** These nodes; that of '' if there are none. */
+  /** One for each node, or one for the unnamed node '' if the input has none. */
   readonly snapshots: () => readonly CompiledSnapshot[];
 }
 
 export interface LintedService extends Sourced<Service> {
   /** "namespace/name". */
   readonly name: string;
-  /** As it is written, without what kpc assigned. */
+  /** The Service as written, without the values that kpc assigned. */
   readonly written: Service;
-  /** Whether it was printed from a cluster, with running Pods: then it has no others. */
+  /** Whether it was printed from a cluster together with running Pods: these are then all its Pods. */
   readonly isOfCluster: boolean;
   readonly skipped: ServiceInfo['skipped'];
-  /** Of both families; none if it is skipped. */
+  /** Its ports in both families; empty if kube-proxy skips the Service. */
   readonly ports: readonly ServicePort[];
-  /** Those of the input. */
+  /** Its slices in the input. */
   readonly slices: readonly Sourced<EndpointSlice>[];
   /** Whether the input gives it endpoints, or kpc assumes them, even if there are none. */
   readonly isGiven: boolean;
   /** Whether the input shows all its endpoints: it has slices or Endpoints of it, or the Pods of a cluster. */
   readonly knowsEndpoints: boolean;
-  /** The Pods of the input that it selects, and those that workloads would have. */
+  /** The Pods that it selects: those in the input, and those that its workloads would have. */
   readonly selected: readonly Sourced<Pod>[];
-  /** How many Pods these are when all replicas run; Infinity for one on each Node. */
+  /** The number of these Pods when all replicas run; Infinity for a DaemonSet. */
   readonly selectedCount: number;
   /** Whether all that it selects belongs to workloads with no replicas. */
   readonly isScaledToZero: boolean;
@@ -75,7 +75,7 @@ export interface LintedNode {
   readonly portsOf: (service: string) => readonly ServicePort[];
 }
 
-/** What lint reads, or the diagnostics alone if one of them is an error: nothing is known of the cluster then. */
+/** Reads the input of lint. After an error it returns only the diagnostics, because there is no cluster to check. */
 export function readLintInput(
   loaded: LoadedInputs,
   { node: only, ipFamily }: NodeOptions,
@@ -134,7 +134,7 @@ function readLintedServices(
     const { namespace, name: short } = object.metadata;
     const name = fullName(object.metadata);
     const info = infos.get(name);
-    // What another proxy serves is its matter.
+    // Another proxy serves this Service, so skip it.
     if (!info) return [];
     const ports = portsOf(name);
     const given = slices.get(namespace, short) ?? [];
@@ -168,7 +168,7 @@ function hasPods({ object }: Sourced<Workload>): boolean {
   return object.replicas !== 0 || isScaledDown(object);
 }
 
-/** How many Pods each of asPods stands for; Infinity for one on each Node. */
+/** How many replicas each Pod from asPods represents; Infinity for a DaemonSet. */
 function podsOf({ object: { kind, replicas = Number.POSITIVE_INFINITY } }: Sourced<Workload>): number {
   return kind === 'StatefulSet' ? Math.min(1, replicas) : replicas;
 }

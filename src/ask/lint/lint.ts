@@ -23,10 +23,10 @@ import { namesMode, readLintInput, type LintInput } from './lint-input.ts';
 import { ruleCodes, lintRuleOf } from './rules.ts';
 import { subjectsOf, type Subjects } from './subjects.ts';
 
-/** How the packet of a claim ends, as kpc trace says of the same input; undefined if that has no answer. */
+/** Returns how a claimed packet ends, like kpc trace on the same input; undefined if kpc trace has no answer. */
 type TracePacket = (claim: PacketClaim) => PacketEnd | undefined;
 
-/** Returns a function that traces packets. It compiles each node that it is asked about, once. */
+/** Returns a function that traces packets. Each node is compiled once, on first use. */
 function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): TracePacket {
   const opened = openManifests('-f', loaded, { ipFamily });
   const scenes = new Map<string, Scene | undefined>();
@@ -62,20 +62,20 @@ export interface LintOutcome {
   /** In the order of their places. */
   readonly findings: readonly Finding[];
   readonly ignored: readonly Finding[];
-  /** How the input was read, as far as that leaves something open. */
+  /** Notes on reading the input that leave something open. */
   readonly notes: readonly Finding[];
   /** False if errors of the input kept the rules from looking at it. */
   readonly hasRun: boolean;
   readonly mode: ProxyMode;
   /** Whether flags or the input name the mode. */
   readonly namesMode: boolean;
-  /** How many Services were looked at; the input may hold other objects alone. */
+  /** The number of Services checked; 0 if the input holds only other objects. */
   readonly services: number;
-  /** How many Services have no endpoints in the input, so that nothing of these was looked at. */
+  /** The number of Services without endpoints in the input: their endpoints were not checked. */
   readonly unserved: number;
   /** How many Nodes the input has. */
   readonly nodes: number;
-  /** What was looked at; none if the rules have not run. */
+  /** The nodes that were checked; empty if the rules have not run. */
   readonly snapshots: () => readonly CompiledSnapshot[];
   /** All that were read. */
   readonly files: readonly string[];
@@ -83,12 +83,12 @@ export interface LintOutcome {
   readonly below: ReadonlyMap<string, string>;
 }
 
-/** Everything that is wrong with the input, but for what is ignored. */
+/** Returns all findings in the input except ignored ones. */
 export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintOutcome {
   const { input, diagnostics } = readLintInput(loaded, options);
   const trace = packetTracer(loaded, options.ipFamily);
   const subjects = subjectsOf(loaded);
-  // Beside an error, what a rule says may result from it.
+  // After an error, leave out findings of rules, because the error may have caused them.
   const isOfRules = (code: FindingCode): boolean => (input ? lintRuleOf(code)?.check : lintRuleOf(code)) !== undefined;
   const said = [...diagnostics, ...diagnoseNothingRead(loaded)]
     .filter((each) => !isOfRules(each.code) && (isError(each) || !isOfCompiling(each.code)))
@@ -116,7 +116,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   };
 }
 
-/** An error where the input has no object that kpc reads: to look at nothing is not to find nothing. */
+/** An error if the input has no object that kpc reads, because a check of nothing must not pass. */
 function diagnoseNothingRead({ inputs }: LoadedInputs): readonly Finding[] {
   const { skipped, diagnostics } = inputs;
   if (hasObjects(inputs) || skipped.size === 0 || diagnostics.some(isError)) return [];
@@ -142,7 +142,7 @@ function runRules(input: LintInput, subjects: Subjects, trace: TracePacket): rea
   );
 }
 
-/** What compiling finds, with the packets that the rules have for it. */
+/** Adds the rules' packets to the findings that compiling reported. */
 function showSaid(said: readonly Finding[], input: LintInput, trace: TracePacket): readonly Finding[] {
   const services = new Map(input.services.map((service) => [service.name, service]));
   return said.map((finding) => {
@@ -153,7 +153,7 @@ function showSaid(said: readonly Finding[], input: LintInput, trace: TracePacket
   });
 }
 
-/** How a packet ends; undefined if that is not known, 'otherwise' if not as it would if the finding were true. */
+/** How a packet ends; undefined if unknown, 'otherwise' if the end disproves the finding. */
 function show(packet: PacketClaim | undefined, trace: TracePacket): Finding['evidence'] | 'otherwise' {
   const verdict = packet && trace(packet);
   if (!packet || verdict === undefined) return undefined;

@@ -11,7 +11,7 @@ import { planTraffic } from '../../cluster/plan-traffic.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 
-/** How a packet ends; `fails`: it arrives, and its connection fails all the same. */
+/** How a packet ends; `fails`: it arrives, but its connection fails. */
 export type PacketEnd = Verdict | 'fails';
 
 /** A packet and how it ends, if the finding is right. */
@@ -19,20 +19,23 @@ export interface PacketClaim extends Omit<PacketEvidence, 'verdict'> {
   readonly ends: readonly PacketEnd[];
 }
 
-/** What a rule finds. */
+/** One finding of a rule. */
 export interface RuleFinding<Code extends FindingCode> {
-  /** The arguments of its code: `service`, or `services` with one name, is the Service that it is about. */
+  /** The arguments of its code. Its subject is `service`, or `services` if that has one name. */
   readonly details: ArgumentsOf<Code>;
   readonly place?: Place | undefined;
-  /** A packet that shows it. If it ends in another way, the finding is not true of this mode or node, and is left out. */
+  /**
+   * A packet that shows it. If the packet ends differently, the finding does not apply to this mode or node, and is
+   * dropped.
+   */
   readonly packet?: PacketClaim | undefined;
 }
 
-/** A rule of kpc lint, of one code: it looks for something, or compiling does. */
+/** A rule of kpc lint for one code. Either the rule finds the problem (`check`), or compiling does. */
 export interface LintRule<Code extends FindingCode> {
-  /** Finds what it is about. What compiling says by this code, of several Services at once, is left out then. */
+  /** Finds the problem. It replaces compiling's finding of this code, which names several Services at once. */
   readonly check?: (input: LintInput) => readonly RuleFinding<Code>[];
-  /** A packet that shows what compiling says by this code, of `service` if it names one. */
+  /** A packet that shows compiling's finding of this code; `service` is the Service that the finding names, if any. */
   show?(details: ArgumentsOf<Code>, input: LintInput, service: LintedService | undefined): PacketClaim | undefined;
 }
 
@@ -46,7 +49,7 @@ export function ofServices<Code extends FindingCode>(
 /** Outcomes where no endpoint is reached or its answer does not come back. */
 export const unanswered: readonly PacketEnd[] = ['dropped', 'refused', 'fails'];
 
-/** Whether it has an endpoint that takes connections, on any node. */
+/** Whether an endpoint on any node takes connections. */
 export function isServed(port: ServicePort): boolean {
   return planTraffic(port, { name: '', zone: '' }).hasEndpoints;
 }
@@ -63,7 +66,7 @@ export function claimRefused(port: ServicePort, { nodes }: LintInput): PacketCla
   return { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: nodes[0]?.name ?? '', ends: unanswered };
 }
 
-/** A packet of a client to a node port, which it sends on; undefined if no node's address is known. */
+/** A client's packet to a node port that leads to endpoints; undefined if no node's address is known. */
 export function toNodePort(port: ServicePort, { nodes }: LintInput): PacketClaim | undefined {
   const node = nodes.find(({ context }) => !isLoopback(context.nodeIPs[port.family]));
   if (!node) return undefined;
@@ -71,17 +74,22 @@ export function toNodePort(port: ServicePort, { nodes }: LintInput): PacketClaim
   return { from: 'external', to, port: port.nodePort, protocol: port.protocol, node: node.name, ends: ['delivered'] };
 }
 
-/** A port of a Service, and the nodes where something holds of it. */
+/** A port of a Service, and the nodes where a condition holds for it. */
 interface PortOnNodes {
   readonly port: ServicePort;
   /** The first of these nodes. */
   readonly node: LintedNode;
   readonly nodes: readonly LintedNode[];
-  /** Their names, and how many nodes there are; the family, if it holds of one of two. */
+  /**
+   * Their names and the number of all nodes; also the family, if the Service has two and the condition holds for one.
+   */
   readonly on: OnNodes;
 }
 
-/** By family, the first port of the Service of which something holds on a node, with all nodes where it holds of one. */
+/**
+ * By family: the first port of the Service for which the condition holds on some node, and all nodes where it holds for
+ * any port.
+ */
 export function findNodes(
   { name }: LintedService,
   { nodes }: LintInput,
@@ -105,8 +113,8 @@ export function findNodes(
 }
 
 /**
- * The same for what a lack of endpoints shows: nothing, if the input does not show all endpoints of the Service. Told once for both families
- * that lack them on the same nodes.
+ * Like findNodes, for missing endpoints: empty if the input does not show all endpoints of the Service. If both
+ * families lack endpoints on the same nodes, they are reported together.
  */
 export function findLacks(...[service, input, lacks]: Parameters<typeof findNodes>): readonly PortOnNodes[] {
   const gaps = service.knowsEndpoints ? findNodes(service, input, lacks) : [];

@@ -38,7 +38,7 @@ import { unusedSlicePort } from './rules/endpoints/unused-slice-port.ts';
 /** Compiling finds it, and no packet shows it. */
 const told = {};
 
-/** What is ignored is listed in this order. */
+/** Ignored findings are listed in this order. */
 const rules: { readonly [Code in LintCode]: LintRule<Code> } = {
   'local-without-endpoint': localWithoutEndpoint,
   'undetected-pods': undetectedPods,
@@ -76,7 +76,7 @@ const rules: { readonly [Code in LintCode]: LintRule<Code> } = {
   'unknown-port': unknownPort,
   'covered-addresses': told,
   'unloadable-range': told,
-  // Of kpc lint's own answer: see applyIgnores.
+  // applyIgnores makes these findings.
   'idle-ignore': told,
 };
 

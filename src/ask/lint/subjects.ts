@@ -1,4 +1,4 @@
-// The objects of the input, and which of them, or which Service, a finding is about.
+// Lists the objects of the input, and finds the object or Service that a finding is about.
 import { fullName, type ObjectMeta, type ObjectSource } from '../../cluster/objects.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import type { Place } from '../../kernel/place.ts';
@@ -50,7 +50,7 @@ export function listObjects({
   ];
 }
 
-/** Returns a function that finds the object of a place; undefined for a place that is in none. */
+/** Returns a function that finds the object at a place; undefined for a place outside all objects. */
 function objectFinder(inputs: Inputs): (place: Place | undefined) => ListedObject | undefined {
   let objects: ReadonlyMap<string | undefined, ListedObject> | undefined;
   return (place) => {
@@ -67,9 +67,9 @@ export function titleOfObject({ kind, metadata }: Pick<ListedObject, 'kind' | 'm
 }
 
 export interface Subjects {
-  /** Says what a finding is about: the Service that its arguments name, or the object at its place. */
+  /** Adds the subject of a finding: the Service that its arguments name, else the object at its place. */
   readonly name: (finding: Finding) => Finding;
-  /** The Services that it is about, or names. */
+  /** The Services that a finding is about or names. */
   readonly servicesOf: (finding: Finding) => readonly string[];
   /** Whether its place is in an object. */
   readonly isInObject: (finding: Finding) => boolean;
@@ -92,7 +92,7 @@ export function subjectsOf({ inputs, cluster }: LoadedInputs): Subjects {
   return {
     name: (finding) => ({ ...finding, about: find(finding) }),
     servicesOf: ({ about, arguments: details }) => {
-      // A Service, or the label of one of its ports.
+      // `holder` is a Service, or the label of one of its ports.
       const { holder } = details as Readonly<Record<string, unknown>>;
       const named = typeof holder === 'string' ? [serviceOfLabel.get(holder) ?? holder] : [];
       return about?.kind === 'service' ? [about.name, ...named] : named;

@@ -119,7 +119,7 @@ function findEndpoint(
   return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
 }
 
-/** How a packet's fate differs from what is expected of it. */
+/** How a packet's fate differs from the expectation. */
 export type Unexpected =
   /** `works`: its connection should fail; `verdict`: it ends otherwise; `fails`: it ends so, but its connection fails. */
   | { readonly kind: 'works' | 'fails' }

@@ -17,7 +17,7 @@ export interface IngressWay {
   readonly lines: readonly DescriptionLine[];
   readonly routes: readonly RouteInWords[];
   readonly problems: readonly string[];
-  /** What it rests on that the input does not show. */
+  /** The assumptions that it depends on because the input lacks facts. */
   readonly assumed: readonly string[];
   /** Why some targets are not followed. */
   readonly faults: readonly Finding[];

@@ -51,8 +51,8 @@ function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'
 }
 
 /**
- * What is known about a side's node. What no dump shows is unknown, not absent. `clusterIPs` are the cluster's without Services of this
- * side: no node has them.
+ * What is known about a side's node. Parts that no dump shows are unknown, not absent. `clusterIPs` are the cluster's
+ * without Services of this side: no node has them.
  */
 export function knowledgeOf(
   side: Snapshot,
@@ -223,7 +223,7 @@ function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): 
   return { family, stations: [station as Station], reason, at };
 }
 
-/** What sees the frames of bridges, or the questions for neighbours that IPv4 packets need. */
+/** Rules that see bridged frames, or the neighbour requests that IPv4 packets need. */
 function gapsOfFrames(
   by: 'bridge' | 'arp',
   end: 'input' | 'output',

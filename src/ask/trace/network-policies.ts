@@ -42,7 +42,7 @@ interface JudgedConnection {
   readonly protocol: PacketProtocol;
 }
 
-/** What the input's policies do with a packet that reaches Pods; empty if they allow it. */
+/** How the input's policies treat a packet that reaches Pods; empty if they allow it. */
 export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFinding[] {
   const { policies, unread } = scene.side.objects;
   const found = policies.length === 0 ? [] : new PolicyJudge(scene).judge(trace);
@@ -74,7 +74,7 @@ function sumUpJudgements([first = allowed, asNode = first]: readonly Judgement[]
   return first.allowed ? ['refused-node', asNode.policies] : ['refused-client', first.policies];
 }
 
-/** What is known about a Pod, or about an address that may be one. */
+/** The known facts about a Pod, or about an address that may be a Pod's. */
 interface KnownPod extends KnownLabels {
   /** Undefined if unknown. */
   readonly namespace: string | undefined;

@@ -1,4 +1,4 @@
-// What keeps a packet from the endpoints of its Service: policy Local, a pod that is not recognised, a jump that is missing.
+// Obstacles between a packet and the endpoints of its Service: policy Local, an unrecognised pod, a missing jump.
 import type { ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
@@ -52,7 +52,7 @@ export function lostJumpsOf({ side }: Scene): LostJumps {
 /** All other stops come before the rules of Services, or do not depend on them. */
 const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
 
-/** Whether no rule that translates Service addresses has taken the packet, which is then untouched or stopped. */
+/** Whether no rule that translates Service addresses took the packet: then it is unchanged or stopped. */
 export function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
   const end = fate.otherwise ?? fate;
   const stop = stopOf(end);

@@ -146,7 +146,7 @@ function readTestDocument(
   });
 }
 
-/** Where a test, or the whole file, sends its packets; undefined for what it leaves open. */
+/** The settings for packets of a test or of the whole file; undefined for settings that it leaves open. */
 function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[], report: Report) {
   for (const field of ['mode', 'release', 'node', 'nodes'] as const)
     if (raw[field]?.length === 0) report.add([...path, field], 'bad-expectation', { problem: 'empty', field });

@@ -30,7 +30,7 @@ export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {
     tableNames.flatMap((name) => [...(iptables[family]?.[name]?.values() ?? [])]),
   );
   const ofIptables = chains
-    // There is one for each endpoint, which marks packets from that alone.
+    // There is one such rule for each endpoint, which marks only packets from that endpoint.
     .filter(({ name }) => parseServiceChain(name)?.kind !== 'endpoint')
     .flatMap((chain) => passingRules(chain).filter((rule) => jumpChain(rule) === baseChains.markMasquerade))
     .map(({ args }) => conditionsOf(args));

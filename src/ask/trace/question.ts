@@ -1,4 +1,4 @@
-// What is asked about packets, its parts once they are read, and what is wrong with one that cannot be read.
+// Questions about packets: as written, as read, and faults in unreadable parts.
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { parseAskedAddress } from '../describe/parse-asked.ts';
@@ -67,7 +67,7 @@ export const senderKinds = ['pod', 'remote-pod', 'node', 'external'] as const;
 
 const dottedQuad = /^\d+(\.\d+){3}$/;
 
-/** What is wrong with the words of a question whatever the input holds: neither an address nor a name. */
+/** Faults in the words of a question that do not depend on the input: neither an address nor a name. */
 export function faultsOfWords({ from, to }: Partial<Pick<Question, 'from' | 'to'>>): readonly Wrong[] {
   return [wrongSender(from ?? ''), wrongDestination(to ?? '')].filter((each) => each !== undefined);
 }

@@ -23,7 +23,7 @@ export interface Scene {
   /** The node's own links, without those kube-proxy makes; or the other side's in a comparison. */
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
-  /** The same, without what the other side of a comparison adds: what `kpc trace` of this side says. */
+  /** Like `evaluate`, but without facts from the other side of a comparison, as `kpc trace` of this side has it. */
   readonly alone: Evaluator;
   /** How the rules recognise pods. */
   readonly podTraffic: PodTraffic;
@@ -118,7 +118,10 @@ export function describeUnshown({ side: { name, coverage, mode } }: Scene): read
   ];
 }
 
-/** Completes two sides of one node: what one does not show, such as the node's addresses and cluster IPs, comes from the other. */
+/**
+ * Completes two sides of one node: facts that one side lacks, such as the node's addresses and cluster IPs, come from
+ * the other.
+ */
 export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
   // An unknown address is not copied to the other side.
   const [isOpen, isOtherOpen] = [from, to].map(({ side, asked }) => side !== asked);

@@ -1,5 +1,5 @@
-// What Services decide of the ends of packets: whose port a destination is, where kube-proxy itself listens, and what
-// missing input leaves open.
+// How Services affect the ends of packets: the port that a destination belongs to, the ports where kube-proxy itself
+// listens, and the doubts that missing input causes.
 import {
   portAddresses,
   serviceName,

@@ -3,7 +3,7 @@ import { row, type Lists, type Numbers, type Strings, type Weighing } from './ro
 /** The bundle or golden that differs, its node among several, and the command that rewrites it, if any. */
 type Golden = Strings<'folder'> & { readonly node?: string | undefined; readonly accept?: string | undefined };
 
-/** What differs, in lines, and the number of further lines. */
+/** The differences as lines, and the number of further lines. */
 type Differing = Lists<'what'> & Numbers<'more'>;
 
 /** A part of a difference that is not known to belong to a Service. */
@@ -16,7 +16,10 @@ const byGolden: Weighing<{ readonly golden: Golden | undefined }> = {
 
 export const answerFindings = {
   'answer-assumes': row<Lists<'of'>>('note'),
-  /** What was not compared, how many classes of packets are unknown on both sides, and why. `beside`: what else decides, in sentences. */
+  /**
+   * The parts not compared, and how many classes of packets are unknown on both sides, with reasons. `beside`: other
+   * things that affect the packet, in sentences.
+   */
   'answer-lacks': row<
     Lists<'notCompared' | 'reasons'> & Numbers<'unknown'> & { readonly beside?: readonly string[] | undefined }
   >('note'),
@@ -24,12 +27,12 @@ export const answerFindings = {
   'service-differs': row<Strings<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
     byGolden,
   ),
-  /** What is not known to belong to a Service, or, without `part`, a folder as a whole. */
+  /** Differences not known to belong to a Service; without `part`, a whole folder. */
   'state-differs': row<Differing & { readonly part?: DifferingPart | undefined; readonly golden: Golden | undefined }>(
     byGolden,
   ),
   'unexpected-packet': row<Strings<'packet'> & Lists<'faults'>>('error'),
-  /** `nodes`: where it was found; empty if one node was asked about. */
+  /** `nodes`: the nodes where it was found; empty if only one node was asked. */
   'packets-differ': row<Strings<'cause' | 'effect'> & Lists<'ways' | 'services' | 'nodes' | 'advice'>>({
     among: ['error', 'warning', 'note'],
     weigh: ({ effect }) =>

@@ -1,4 +1,4 @@
-// What kpc-apply fails for. It has codes of its own: kpc's of the same name mean something else.
+// The failures of kpc-apply. It has its own codes: a kpc code of the same name means something else.
 import type { FolderProblem } from './calls.ts';
 import {
   byProblem,
@@ -66,7 +66,7 @@ export type Exposure = By<
 /** A bundle to apply, or keys that sign one. */
 export type TrustedKind = 'bundle' | 'keys';
 
-/** What a file of the state folder is for: who removes it loses that. */
+/** The purpose of a file in the state folder, which is lost if someone removes the file. */
 export type StoredKind = 'record' | 'state' | 'last-command' | 'unconfirmed' | 'serial' | 'copy';
 
 /** A state that a rollback can go to. */
@@ -109,7 +109,7 @@ interface ToolRefusal extends CommandEnd {
   readonly line?: Strings<'number' | 'text'> | undefined;
 }
 
-/** What is too long to read. */
+/** Things that may be too long to read. */
 export type LongListing = By<
   'problem',
   { file: Strings<'path'>; output: Strings<'command'> & { readonly tool?: string } }
@@ -195,7 +195,7 @@ export const applyFindings = {
     'hidden-table': Strings<'command' | 'table'> & { readonly family: string };
     'no-network': None;
     'no-proc-net': None;
-    /** `end`: of the command that leaves a mark, if there is one. */
+    /** `end`: how the command that leaves a mark ended, if there is one. */
     'no-mark': Strings<'tool'> & {
       readonly end?: CommandEnd | undefined;
       readonly because: 'rights' | 'names' | 'age';
@@ -209,7 +209,7 @@ export const applyFindings = {
     metrics: Strings<'path'>;
     sysctl: Strings<'name' | 'value'> & { readonly cause: Cause };
   }>('error'),
-  /** `rest`: lines that name what is still to be done. */
+  /** `rest`: lines that name the remaining changes. */
   'wrong-result': row<Lists<'rest'>>('error'),
 };
 

@@ -83,7 +83,7 @@ export const callFindings = {
     'no-release': Strings<'release'>;
     'unknown-mode': Strings<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
     'same-mode': Strings<'mode'> & { readonly isNamed: boolean };
-    /** `families`: those of the input, once it was read. */
+    /** `families`: the families of the input, once it is read. */
     'no-such-file': Strings<'file' | 'mode'> & { readonly families?: readonly string[] };
     'replaces-real': Strings<'folder'>;
     folder: { readonly wrong: FolderProblem };
@@ -107,7 +107,7 @@ export const callFindings = {
       readonly limit: number;
     };
   }>('error'),
-  /** `lists`: what was asked of the cluster. If a needed one is missing, nothing is done. */
+  /** `lists`: the lists that the cluster was asked for. If a needed one is missing, nothing is done. */
   'unread-cluster': row<Lists<'kinds' | 'lists'> & { readonly isNeeded: boolean }>(
     warningIf(({ isNeeded }) => !isNeeded),
   ),

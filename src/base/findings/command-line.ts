@@ -12,7 +12,7 @@ import type { FoundValue } from './fields.ts';
 
 export type NamedFlag = Strings<'flag'>;
 
-/** `command`: whose flags these are; undefined for those of all commands. */
+/** `command`: the command that has these flags; undefined for flags of all commands. */
 export interface UnknownFlag {
   readonly name: string;
   readonly command?: string | undefined;

@@ -30,7 +30,7 @@ export interface Misspelled {
   /** "spec.ports[0]", "a Service", "the configuration". */
   readonly owner: string;
   readonly name: string;
-  /** What reads the object and ignores the field, if anything. */
+  /** The program that reads the object and ignores the field, if any. */
   readonly reader?: 'Kubernetes' | 'kube-proxy' | 'kpc' | undefined;
   /** The field that may be meant, with its path if it belongs elsewhere. */
   readonly meant?: string | undefined;
@@ -49,7 +49,7 @@ export interface WrongValue extends OfOneMode, Strings<'field'> {
   /** The JSON types it may have; undefined for one of a few strings. */
   readonly types?: readonly string[] | undefined;
   readonly expected?: string | undefined;
-  /** Why it is refused, if not for its form, or what follows. */
+  /** Why the value is refused, if not for its form, or what follows from it. */
   readonly because?: string | undefined;
   /** Whether kube-proxy starts with it and makes its rules anyway. */
   readonly isWarning?: boolean | undefined;
@@ -60,7 +60,7 @@ export interface OddAddress extends Strings<'field' | 'value' | 'address'> {
   readonly isRefused?: true;
 }
 
-/** What follows from a wrong value that no rule needs. */
+/** The consequence of a wrong value that no rule needs. */
 export const leftOut = { because: 'the rules are made without it', isWarning: true } as const;
 
 export const anAddress = 'an IP address such as 10.0.0.1 or fd00::1, without a prefix length';

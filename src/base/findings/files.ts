@@ -13,7 +13,7 @@ import {
   type Lists,
 } from './rows.ts';
 
-/** What a dump lacks, and what its reading assumes. */
+/** Facts that a dump lacks, and assumptions in reading it. */
 export type DumpNote = By<
   'note',
   {
@@ -35,7 +35,7 @@ export interface UnrenderedTemplate {
   /** How many templates the chart or folder has; this is the first. */
   readonly count: number;
   readonly mark: string;
-  /** The folder of its Helm chart. */
+  /** The folder of the Helm chart. */
   readonly chart?: string | undefined;
   /** The folder named by the user, if above the template. */
   readonly folder?: string | undefined;
@@ -43,7 +43,7 @@ export interface UnrenderedTemplate {
   readonly isLeftOut: boolean;
   /** The command that renders a chart, with its name and folder: "helm template web charts/web". */
   readonly render?: string | undefined;
-  /** What reads manifests: "kpc compile -f -". */
+  /** Programs that read manifests: "kpc compile -f -". */
   readonly into: string;
   /** How to exclude the chart; undefined if no pattern is safe in a shell. */
   readonly exclude?: string | undefined;
@@ -54,7 +54,7 @@ export type FileNames = Lists<'files'>;
 /** `words`: of YAML that only the full parser reads. */
 export type TooLong = Numbers<'most'> & { readonly of: Bounded };
 
-/** `more` other kustomizations lack something too; `folderWord` is what to build, for `into` to read. */
+/** `more` other kustomizations lack something too; `folderWord` is the folder to build, as input of `into`. */
 export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>, Strings<'folderWord' | 'into'> {
   readonly isShown: boolean;
 }
@@ -104,7 +104,8 @@ export const fileFindings = {
   }>('error'),
   'ignored-files': row<FileNames & Strings<'by'>>('note'),
   'incomplete-kustomization': row<IncompleteKustomization>(warningIf(({ isShown }) => isShown)),
-  // `fields` change objects, in `more` other kustomizations too. `folderWord` is what to build, for `into` to read.
+  // `fields` change objects, and do so in `more` other kustomizations. `folderWord` is the folder to build, as input of
+  // `into`.
   kustomized: row<Lists<'fields'> & Numbers<'more'> & Strings<'folderWord' | 'into'>>('warning'),
   'left-out': byProblem<{
     /** `error` is the first, `more` the number of others. */
@@ -119,7 +120,7 @@ export const fileFindings = {
   'alias-bomb': row<Numbers<'copies' | 'values'>>('error'),
   'bad-json': row<Strings<'reason'>>('error'),
   'not-closed': row<Strings<'language' | 'sign'> & Numbers<'line'>>('error'),
-  // `lines`: the surrounding ones, if the parser gives them; none for what only kubectl reads differently.
+  // `lines`: the surrounding lines, if the parser gives them; none for a text that only kubectl reads differently.
   'bad-yaml': row<Strings<'reason'> & { readonly lines?: string }>('error'),
   'duplicate-key': row<{ readonly times: number } | { readonly isTwoObjects: true }>('error'),
   'merge-conflict': row<None>('error'),
@@ -160,12 +161,12 @@ export const fileFindings = {
   }>('error'),
   'second-listing': row<Strings<'output'> & Lists<'differences'>>('warning'),
   unreadable: row<Strings<'path' | 'reason'>>('error'),
-  // `expected`: the tool that its name promises; `reason`: why it is no text.
+  // `expected`: the tool that the file name suggests; `reason`: why the file is not text.
   'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: string; readonly isCutOff?: true }>(
     'warning',
   ),
   // `more` other lines are unreadable for the same reason.
   'unread-line': row<Strings<'reason'> & Numbers<'more'>>('warning'),
-  // `isAll`: nothing else of the dump can be read.
+  // `isAll`: nothing else in the dump is readable.
   'unread-output': row<Strings<'output' | 'reason'> & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),
 };

@@ -20,7 +20,7 @@ export interface PacketEvidence {
   readonly to: Address;
   readonly port: number;
   readonly protocol: Protocol;
-  /** The node it meets; '' for kpc trace's choice if the input has none. */
+  /** The node where the packet is traced; '' lets kpc trace choose if the input has none. */
   readonly node: string;
   readonly verdict: string;
 }
@@ -32,7 +32,7 @@ export type Finding<Code extends FindingCode = FindingCode> = Fault<Code> & {
   readonly place?: Place | undefined;
   readonly about?: About | undefined;
   readonly evidence?: PacketEvidence | undefined;
-  /** No more of its kind are looked for in the file. */
+  /** The file is not searched for more findings of this kind. */
   readonly isLast?: true;
 };
 
@@ -63,7 +63,7 @@ export function diagnoseFault({ code, arguments: details }: Fault, place?: Place
   return diagnose<FindingCode>(code, details, place);
 }
 
-/** For a finding whose arguments name another. */
+/** For a finding whose arguments cite another finding. */
 export function cite({ code, arguments: details }: Fault): Cited {
   return { code, arguments: details };
 }
@@ -73,13 +73,13 @@ export function isError({ severity }: Pick<Finding, 'severity'>): boolean {
   return severity === 'error';
 }
 
-/** The same, with errors of the input as a whole at the end: what is said of its parts may tell their cause. */
+/** The same findings, but errors about the whole input come last, because findings about its parts may explain them. */
 export function endLast(findings: readonly Finding[]): readonly Finding[] {
   const isOfWhole = (each: Finding): boolean => isError(each) && each.place === undefined;
   return [...findings.filter((each) => !isOfWhole(each)), ...findings.filter(isOfWhole)];
 }
 
-/** For what is wrong but used anyway. */
+/** For a value that is wrong but used anyway. */
 export function asWarning(finding: Finding): Finding {
   return { ...finding, severity: 'warning' };
 }
@@ -99,7 +99,7 @@ export function placeAtLine(file: string, line?: number): Place {
   return { file, locate: () => ({ file, line: line ?? 1, column: 1 }), isWholeFile: line === undefined };
 }
 
-/** The place as data; for a whole file, its name alone. */
+/** The place as data; for a whole file, only its name. */
 export function locate(place: Place | undefined): Located | undefined {
   return place?.isWholeFile ? { file: place.file } : place?.locate();
 }
@@ -107,7 +107,7 @@ export function locate(place: Place | undefined): Located | undefined {
 /** Most diagnostics of one code for one file: a megabyte of mistakes has a million. */
 export const mostOfCode = 300;
 
-/** The same limit for programs, which read all diagnostics. */
+/** The limit also applies to programs, which read all diagnostics. */
 export const mostForPrograms = 10_000;
 
 /** Counts one file's diagnostics, so that only the first of each code are made. */
@@ -119,7 +119,7 @@ export class Tally {
     this.#most = most;
   }
 
-  /** Whether to make one more of that code; else counts it. */
+  /** Whether to make another finding of that code; if not, counts it. */
   admits(code: FindingCode, severity: Severity): boolean {
     const counts = this.#counts.get(code) ?? { error: 0, warning: 0, note: 0 };
     this.#counts.set(code, counts);

@@ -2,7 +2,7 @@ import type { Family } from '../../kernel/family.ts';
 import type { Release, Behaviour } from '../../kube-proxy/releases.ts';
 import { row, byProblem, severityBy, type By, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 
-/** The nodes on which something holds, of `of` nodes in the input. */
+/** The nodes where a condition holds, out of `of` nodes in the input. */
 export interface OnNodes extends Lists<'nodes'>, Numbers<'of'> {
   /** Of a Service with two, if it is not both. */
   readonly family?: Family | undefined;
@@ -14,15 +14,15 @@ export type Asking = OfService & Strings<'field'>;
 
 export interface Unready extends Numbers<'endpoints'> {
   readonly publishes: boolean;
-  /** What it selects, if it has no endpoints: "Deployment default/web". */
+  /** The objects that it selects, if it has no endpoints: "Deployment default/web". */
   readonly owner?: string | undefined;
   readonly isScaledToZero: boolean;
   readonly unused?: Unused | undefined;
-  /** Why none of the Pods that it selects is an endpoint, each once. */
+  /** The reasons why no selected Pod is an endpoint, each once. */
   readonly pods?: readonly UnfitPod[] | undefined;
 }
 
-/** Why a Pod is no endpoint: it has ended, has no address yet, or none of a family of the Service. */
+/** Why a Pod is not an endpoint: it has ended, has no address yet, or lacks an address of the Service's families. */
 export type UnfitPod = (typeof unfitPods)[number];
 
 export const unfitPods = ['ended', 'pending', 'other-family'] as const;

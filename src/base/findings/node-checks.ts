@@ -1,4 +1,4 @@
-// What doctor finds on a node, and what kpc-apply remarks on beside its work. These codes are not printed.
+// Findings of doctor on a node, and remarks of kpc-apply during its work. These codes are not printed.
 import type { Family } from '../../kernel/family.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Cause, KubeProxyProcess, Obstacle, Unseen } from './apply.ts';
@@ -12,7 +12,7 @@ type Sysctl = Strings<'name' | 'value'>;
 /** `loadsModules`: whether the kernel does. */
 type Unloaded = Lists<'names'> & { readonly loadsModules: boolean };
 
-/** What a feature of nftables is for. */
+/** The purposes of nftables features. */
 export type NftFeature = 'dnat' | 'masquerade' | 'numgen' | 'fib' | 'reject' | 'ct';
 
 /** A record or journal that another network of this boot left in the state folder. `mark`: that it had. */
@@ -22,7 +22,7 @@ export interface OtherNetwork extends Strings<'path' | 'here'> {
   readonly mark?: string | undefined;
 }
 
-/** The subjects of doctor's checks, and what each finds. */
+/** The subjects of doctor's checks, with the results of each. */
 export interface CheckArguments {
   rights: By<'found', { enough: None; 'too-few': None }>;
   tools: By<
@@ -89,7 +89,7 @@ export interface CheckArguments {
     {
       none: None;
       running: { readonly process: KubeProxyProcess };
-      /** `mustSee`: one that is out of sight matters. */
+      /** `mustSee`: an invisible one would matter too. */
       unknown: { readonly unseen: Unseen; readonly mustSee: boolean };
     }
   >;
@@ -106,7 +106,7 @@ export interface CheckArguments {
   >;
 }
 
-/** What a check of a node found, as data. */
+/** The result of a check of a node, as data. */
 export type CheckFault = {
   readonly [Subject in keyof CheckArguments]: {
     readonly code: Subject;
@@ -114,7 +114,7 @@ export type CheckFault = {
   };
 }[keyof CheckArguments];
 
-/** What is wrong but stops no work. */
+/** Problems that do not stop the work. */
 export interface RemarkArguments {
   /** Why the process or the timer that puts an unconfirmed apply back is missing. */
   'one-standby': { readonly lacks: 'process' | 'timer'; readonly cause: Cause };

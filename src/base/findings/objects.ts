@@ -9,7 +9,7 @@ export interface DuplicateObject extends Strings<'kind' | 'name'> {
   readonly among?: (Numbers<'more'> & Strings<'folder' | 'otherFolder'>) | undefined;
   /** How to exclude one of two folders (undefined if no pattern is safe in a shell), and how to merge them. */
   readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: string | undefined } | undefined;
-  /** kpc goes on without it, though not asked to. */
+  /** kpc continues without it, although no flag asked for that. */
   readonly isUnread?: true;
 }
 

@@ -12,11 +12,13 @@ export interface Assumed extends Lists<'nodes' | 'unplaced'> {
   readonly isDefault: boolean;
 }
 
-/** What shows that the cluster has both IP families: a Service that needs one, or the other side of a comparison. */
+/**
+ * The reason to assume a dual-stack cluster: a Service that needs the other family, or the other side of a comparison.
+ */
 export type DualStack = Strings<'name'> &
   ({ readonly by: 'service'; readonly family: Family } | { readonly by: 'side' });
 
-/** How many values kpc chose, and from which networks. */
+/** The number of values that kpc chose, and the networks they come from. */
 export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
   readonly what:
     | 'cluster IP'
@@ -49,7 +51,7 @@ export function mayBeUnseen({ near, lacking, maker, isOfCluster = false }: Likel
 }
 
 export const serviceFindings = {
-  // Without an address it is a node port, which kpc gives to `holder`. `isRefused`: the API server assigns it once.
+  // Without an address, it is a node port that kpc gives to `holder`. `isRefused`: the API server assigns it once.
   'address-conflict': row<
     Strings<'protocol' | 'holder' | 'rival'> &
       Numbers<'port'> & { readonly address?: string | undefined; readonly isRefused?: true }
@@ -59,10 +61,10 @@ export const serviceFindings = {
     severityBy('isOfSlice', 'error', { true: 'warning' }),
   ),
   'external-ips': row<Lists<'services'>>('warning'),
-  // `wrong` is which port would change.
+  // `wrong` says which port would change.
   'forwarding-changes-port': row<Strings<'method' | 'wrong' | 'help'>>('error'),
   'ignored-field': row<Strings<'field' | 'needs'>>('warning'),
-  // `lack`: what the Service lacks on nodes where kube-proxy writes the comment.
+  // `lack`: the kind of endpoints that the Service lacks on nodes where kube-proxy writes the comment.
   'long-comment': row<Strings<'servicePort' | 'lack'> & Numbers<'limit'>>('warning'),
   'missing-cluster-ip': row<Strings<'first'>>('warning'),
   'missing-ip-families': row<Numbers<'families'>>('warning'),
@@ -83,11 +85,11 @@ export const serviceFindings = {
     >
   >('warning'),
   'no-load-balancer-ip': ofCompiling<Lists<'services'>>('note'),
-  // `holder` has it, or asks for it with the same port.
+  // `holder` has the address, or asks for it with the same port.
   'other-load-balancer-ip': row<
     Strings<'service' | 'asked'> & Lists<'ranges'> & { readonly holder?: string | undefined }
   >('warning'),
-  // `service`: what needs it, a Service or Pods. `help`: where to give a larger range.
+  // `service`: the Service or Pods that need it. `help`: the flag that takes a larger range.
   'range-is-full': row<Strings<'what' | 'service' | 'help'> & Lists<'ranges'>>('error'),
   // `workloads`: each as "3 of Deployment default/web". `unplaced`: those that no Node suits.
   'assumed-endpoints': ofCompiling<Numbers<'pods'> & Lists<'workloads' | 'unplaced'>>('note'),
@@ -107,7 +109,7 @@ export const serviceFindings = {
       }
     >
   >(severityBy('problem', 'error', { 'host-network': 'warning', 'no-network-of-family': 'warning' })),
-  // `services` select Pods of `owner`; `wanted`: what no Node has, as "pool=web".
+  // `services` select Pods of `owner`; `wanted`: the requirement that no Node meets, such as "pool=web".
   'no-node-fits': row<Lists<'services'> & Strings<'owner' | 'wanted'>>('warning'),
   'no-such-service': row<Lists<'services'>>('note'),
   // `selector` is the first Service's, as "app=web".
@@ -128,6 +130,6 @@ export const serviceFindings = {
   >('warning'),
   // A Pod counts once for each Service that selects it.
   'too-many-pods': row<Limited & Strings<'of' | 'largest'> & Numbers<'most'>>('error'),
-  // `found`: the existing ports, each as "http/TCP". `service`: whose port it is.
+  // `found`: the existing ports, each as "http/TCP". `service`: the Service that has the port.
   'unknown-port': row<Strings<'service' | 'owner' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'>>('warning'),
 };

@@ -11,7 +11,7 @@ export interface ModeOfRelease {
   readonly name?: string | undefined;
   readonly mode: ProxyMode;
   readonly release: Release;
-  /** Whether the one or the other is a side of a comparison, which no flag changes. */
+  /** Whether the mode or the release is a side of a comparison, which no flag can change. */
   readonly side?: 'mode' | 'release' | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface UnknownAddresses {
 /** `picked`: --nodeport-addresses; `addresses`: the node's known ones; `areAll`: by --host-addresses. */
 export type UnreachableNodePorts = Strings<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
 
-/** `ofNodes`: whether kpc compiles for many nodes, some of which may lack endpoints. */
+/** `ofNodes`: whether kpc compiles for several nodes, of which some may lack endpoints. */
 export type LocalhostNodePort = Strings<'servicePort'> &
   Numbers<'nodePort'> & { readonly families: readonly Family[]; readonly ofNodes: boolean };
 

@@ -1,4 +1,4 @@
-// Schemas of what Kubernetes reads: each field may be missing, and null counts as missing.
+// Schemas of objects that Kubernetes reads: each field may be missing, and null counts as missing.
 import * as json from './schema.ts';
 import type { Schema, Schemas, Shaped } from './schema.ts';
 
@@ -49,7 +49,7 @@ export const flag = json.nullable(json.boolean);
 
 export const texts = list(json.text);
 
-/** Bounds are included; null is none. */
+/** Bounds are inclusive; null means no bound. */
 export function integer(least: number, most: number, expected: string): Schema<number | null> {
   return json.nullable(json.wholeNumber(least, most, expected));
 }

@@ -127,7 +127,7 @@ export function objectOf(fields: Schemas): Schema {
   return objectWith(fields, { expected: 'an object' });
 }
 
-/** Allows no unknown fields in any of its objects. */
+/** Forbids unknown fields in all of its objects. */
 export function closed<T>(schema: Schema<T>): Schema<T> {
   return closeAll(schema) as Schema<T>;
 }

@@ -119,7 +119,7 @@ export class FleetFolder {
   async #write(node: string, bundle: NodeFiles): Promise<WrittenNode | FolderProblem> {
     const target = join(this.folder, node);
     if ((await this.#compare(node, bundle, 1)).kind === 'same') return 'unchanged';
-    // Not flushed file by file: the next run finds and rewrites what a power cut left short.
+    // Files are not flushed one by one: the next run finds and rewrites files that a power cut left incomplete.
     const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
     const problem = await replaceFolder(target, bundle.files, place);
     if (problem) return problem;
@@ -243,7 +243,10 @@ function identifyFile({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
 }
 
-/** The SHA-256 of all that a node's bundle is made from by this program. services.json stands for all Services and endpoints. */
+/**
+ * The SHA-256 of all inputs of a node's bundle and of this program. services.json represents all Services and
+ * endpoints.
+ */
 export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {
   const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, assumed } = inputs;
   const services = texts.digest('services.json', texts.writeServices(cluster));

@@ -21,7 +21,7 @@ export function crc32InScript(bytes: Uint8Array, sum: number): number {
   return ~value >>> 0;
 }
 
-/** What gzip writes around compressed bytes: here no name, comment or time, and an unknown system. */
+/** The gzip header and trailer: here without name, comment or time, and for an unknown system. */
 const gzipHead = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
 const gzipTail = 8;
 

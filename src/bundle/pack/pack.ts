@@ -37,8 +37,9 @@ export function isPackable(files: BundleFiles, pack: Buffer): boolean {
 }
 
 /**
- * Undefined if gzip did not write it. `check` gets signature and manifest, which has the SHA-256 of other files, before more is unpacked;
- * what it throws ends the reading. Throws an UnreadableFile for what packFiles would not write, and once sizes exceed what was signed.
+ * Undefined if gzip did not write it. `check` gets the signature and the manifest, which lists the SHA-256 of the other
+ * files, before anything else is unpacked; an exception from it ends the reading. Throws an UnreadableFile for an
+ * archive that packFiles would not write, and as soon as sizes exceed the signed number.
  */
 export async function readPack(
   path: string,

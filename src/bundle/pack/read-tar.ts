@@ -115,7 +115,7 @@ async function readEntries(source: string, take: Take, wants: Wants): Promise<re
     }
     const path = cleanPath(longName ?? nameOfMember(header));
     longName = undefined;
-    // Keep nothing of links, devices and the like.
+    // Skip links, devices and similar entries.
     const answer = (kind === '0' || kind === '\0' || kind === '7') && path !== undefined && wants(path, size);
     if (answer === 'stop') return files;
     const bytes = await content(answer);

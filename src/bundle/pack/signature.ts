@@ -17,7 +17,7 @@ export interface TrustedKey {
   readonly key: KeyObject;
 }
 
-/** Identifies a bundle: the SHA-256 of its manifest, which has that of each other file. */
+/** Identifies a bundle: the SHA-256 of its manifest, which lists the SHA-256 of each other file. */
 export function digestOf(files: BundleFiles): string {
   return hashHex(files.get('manifest.json') ?? '');
 }
@@ -61,7 +61,7 @@ export function readSignature(files: BundleFiles): Signature | 'damaged' | undef
   return 'value' in reading && formatSignature(reading.value) === text ? reading.value : 'damaged';
 }
 
-/** Whether the key signed a bundle with this manifest, which has the SHA-256 of each other file. */
+/** Whether the key signed a bundle with this manifest, which lists the SHA-256 of each other file. */
 export function isSignedBy({ key }: TrustedKey, files: BundleFiles, signature: Signature): boolean {
   return verify(null, message(files, signature), key, Buffer.from(signature.signature, 'base64'));
 }
@@ -76,13 +76,13 @@ export function readKeyFile<Keys>(file: string, read: (pem: string) => Keys | st
   }
 }
 
-/** A string is why there is none. */
+/** A string says why there is none. */
 export function readPrivateKey(pem: string): KeyObject | string {
   if (/-----BEGIN ENCRYPTED /.test(pem)) return 'the key has a passphrase, which kpc cannot ask for';
   return readPemKey(pem, 'private', createPrivateKey);
 }
 
-/** A string is what is wrong. */
+/** A string says what is wrong. */
 export function readPublicKeys(pem: string): readonly TrustedKey[] | string {
   // Each PEM reader derives public keys from private ones. Those must not be on a node.
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem))

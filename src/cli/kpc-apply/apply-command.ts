@@ -83,7 +83,10 @@ export const confirm = defineApplyCommand({
   },
 });
 
-/** Reports how a change of the node ended. `nothing`: why there was nothing to do; `what`: what was done otherwise. */
+/**
+ * Reports how a change of the node ended. `nothing`: why there was nothing to do; `what`: otherwise, the completed
+ * work.
+ */
 export async function reportOutcome(
   outcome: ChangeOutcome,
   terminal: ApplyTerminal,
@@ -141,7 +144,7 @@ export const cleanup = defineApplyCommand({
   },
 });
 
-/** Reports what a cleanup would remove, and what would stay. Throws a Failure for what it would refuse. */
+/** Reports which objects a cleanup would remove, and which would stay. Throws a Failure if a cleanup would refuse. */
 async function showCleanup(
   session: Session,
   options: Options<'adopt' | 'assumeAlone' | 'ipvsExcludeCidrs' | 'force'>,
@@ -157,7 +160,7 @@ async function showCleanup(
   return exitStatus.ok;
 }
 
-/** Reports what has kube-proxy's names but stays. */
+/** Reports objects with kube-proxy's names that stay. */
 async function reportLeftovers({ ownership: { leftovers, used } }: Plan, terminal: ApplyTerminal): Promise<void> {
   const others = leftovers.filter(({ isUsed }) => !isUsed);
   const advice = others.every(({ adoptable }) => adoptable) ? '; if kube-proxy left it, --adopt removes it too' : '';

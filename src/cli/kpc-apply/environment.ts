@@ -173,9 +173,9 @@ export async function catchUncaught<T>(
 }
 
 /**
- * Runs work that the first SIGINT or SIGTERM aborts, as does `fault`, so that what has begun can be put back. Ignores SIGHUP, because a
- * change that cuts off the operator's own connection must live to undo itself, and Ctrl-Z, which would leave a change half done with the
- * lock held.
+ * Runs work that the first SIGINT or SIGTERM aborts, or `fault`, so that a change in progress can be put back. Ignores
+ * SIGHUP, because a change that cuts off the operator's own connection must live to undo itself, and Ctrl-Z, which
+ * would leave a change half done with the lock held.
  */
 export async function interruptible<T>(
   { fault }: Pick<ApplyEnvironment, 'fault'>,

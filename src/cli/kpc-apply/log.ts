@@ -5,7 +5,7 @@ interface MessageDetails {
   /** By default info. */
   readonly level?: 'error' | 'warning';
   readonly code?: string | undefined;
-  /** What to do about it. */
+  /** The advice. */
   readonly help?: string | undefined;
 }
 

@@ -11,7 +11,7 @@ import type { Done, ExitStatus } from '../shared/terminal.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import type { ApplyEnvironment } from './environment.ts';
 
-/** Makes an Option for each command, because its parser is wrapped to keep what it refuses. */
+/** Makes an Option for each command, because its parser is wrapped to record refused values. */
 interface ApplyFlag<T> {
   (): Option;
   readonly value?: T;

@@ -41,7 +41,7 @@ export async function runApplyProgram(argv: readonly string[], { terminal, host 
       return reportError(error, hasBegun, { ...environment, called });
     }
   });
-  // What an error has left open must not keep the process alive.
+  // Resources that an error left open must not keep the process alive.
   if (fault) setTimeout(() => process.exit(), lastMilliseconds).unref();
   const isReported = status === exitStatus.notApplied || status === exitStatus.notRestored;
   return fault && !isReported ? reportFailedCommand(fault, hasBegun, environment.terminal) : status;

@@ -87,7 +87,7 @@ async function syncOnce(
 ): Promise<Round> {
   const { host, folder } = session;
   try {
-    // A watch runs for months, in which its folder's permissions may change. Test: apply/trust.test.ts.
+    // A watch runs for months, and its folder's permissions may change meanwhile. Test: apply/trust.test.ts.
     await assertTrustedState(host, folder.base);
     const bundle = await watched.read();
     const problem = watched.problem();

@@ -22,7 +22,7 @@ import {
   type MessageOptions,
 } from './messages.ts';
 
-/** What a call has reported so far, for programs. */
+/** The findings that a call has reported so far, for programs. */
 interface Reported {
   readonly findings: Finding[];
   readonly refusals: SaidFinding[];
@@ -63,7 +63,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     this.reported = reported;
   }
 
-  /** What answers report beside their results, in every format. */
+  /** What every format reports besides the result. */
   get said(): SaidByCommand {
     const { findings, refusals } = this.reported;
     const once = new Map(wantedFindings(findings, this.terminal).map((each) => [keyOfFinding(each), each])).values();
@@ -144,7 +144,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     if (faults.length > 0) throw new Ended();
   }
 
-  /** Reports how the input was read, and what it does not show. */
+  /** Reports notes on reading the input, and facts that it does not show. */
   async note(...notes: readonly ArgumentsOf<'reading'>[]): Promise<void> {
     await this.print(
       notes.map((each) => diagnose('reading', each)),

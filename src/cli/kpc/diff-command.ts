@@ -132,7 +132,7 @@ async function diffPaths(
   return status;
 }
 
-/** --to-kubernetes-version: what another Kubernetes release changes on a node, with the same manifests. */
+/** --to-kubernetes-version: shows the changes on a node from another Kubernetes release, with the same manifests. */
 async function diffReleases(call: Call<DiffFlags>, toVersion: string): Promise<ExitStatus> {
   const toFlag = '--to-kubernetes-version';
   const { options } = call;

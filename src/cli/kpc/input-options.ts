@@ -11,7 +11,7 @@ function flagNames(flags: readonly Flag[]): readonly string[] {
   return flags.map(({ name }) => name);
 }
 
-/** For two sides, neither of which is manifests. */
+/** For two sides that are both not manifests. */
 export function refuseStrays(flags: readonly Flag[], [from, to]: FromTo<NamedSide>): never {
   const because = { kind: 'both-compiled-already', paths: [from.name, to.name] } as const;
   return refuse({ problem: 'idle-flag', flags: flagNames(flags), because });
@@ -50,8 +50,8 @@ export function refuseIdleFlags(
 }
 
 /**
- * A `kpc trace` of the same input, without the packet, with settings of the command line and kpc.yaml, which may have others for trace.
- * `words` name the input; `settings` are further flags, which win.
+ * A `kpc trace` of the same input, without the packet, with settings of the command line and of kpc.yaml, whose section
+ * for trace may differ. `words` name the input; `settings` are further flags, which win.
  */
 export function givenTraceWords(
   command: Command,

@@ -14,7 +14,7 @@ export function configuredOf(program: Command): readonly ConfiguredCommand[] {
   return program.commands.filter((each) => isConfigured(each.name())).map(asConfigured);
 }
 
-/** Without flags by which a repository's kpc.yaml could run a program. */
+/** Excludes flags that would let a repository's kpc.yaml run a program. */
 function asConfigured(command: Command): ConfiguredCommand {
   return { name: command.name(), flags: flagsOfCommand(command).filter(({ isOfCall }) => !isOfCall) };
 }
@@ -56,7 +56,9 @@ function optionsInTree(command: Command, program: Command, tree: FileTree) {
   return found && { ...found, command: twin, options: { ...without, ...twin.opts() } };
 }
 
-/** How the sides of a call are read that are revisions: as the kpc.yaml of each says. Notes what was taken from these. */
+/**
+ * How the sides of a call are read that are revisions: as the kpc.yaml of each says. Notes the flags taken from these.
+ */
 export function readRevisions(call: Pick<Call<object>, 'command' | 'program' | 'sayTaken'>) {
   const { command, program } = call;
   const commands = new Map<string, Command>();

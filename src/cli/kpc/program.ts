@@ -52,7 +52,7 @@ const ofKpcApply = (command: string): string => `kpc-apply changes nodes: "kpc-a
 
 const asMode = (mode: string): string => `write "kpc compile -f services.yaml --proxy-mode ${mode}"`;
 
-/** What users of kubectl and similar programs type. */
+/** Other spellings of flags, from kubectl and similar programs. */
 const slips: Slips = {
   file: 'name a command before it: "kpc describe FILE" shows its Services, and "kpc lint FILE" checks them',
   commands: {

@@ -30,7 +30,7 @@ export function asksInShort(argv: readonly string[]): boolean {
   return words.length === 0 || (words.includes('-h') && !words.includes('--help'));
 }
 
-/** Wraps help to the terminal, with options in groups; in short, what fits a screen. */
+/** Wraps help to the terminal, with options in groups; the short form fits one screen. */
 export function layOutHelp(command: Command, isShort: boolean): void {
   command.configureHelp({ ...command.configureHelp(), formatItem, groupItems, padWidth, ...(isShort ? inShort : {}) });
   for (const each of command.commands) layOutHelp(each, isShort);

@@ -33,7 +33,7 @@ export function isKubectlPlugin(name: string): boolean {
   );
 }
 
-/** With the texts of its help, but no commands. */
+/** The program with its help texts, but without commands. */
 export function newProgram({ name, description }: Program): Command {
   const command = new Command(name);
   // Users call kubectl-kpc "kubectl kpc".

@@ -22,7 +22,7 @@ export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
 
 export type Done = (status: ExitStatus) => void;
 
-/** A command's access to the outside, which tests can replace. */
+/** A command's access to the world outside, which tests can replace. */
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
   readonly err: (text: string) => Promise<void>;
@@ -104,7 +104,10 @@ function makeHarmless(text: string): string {
   );
 }
 
-/** Resolves when the text is written, because a pipe takes it in pieces. A reader that left early (head) is no error. */
+/**
+ * Resolves when the text is written, because a pipe takes it in pieces. A reader that stops early (head) is not an
+ * error.
+ */
 function writeChunk(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
   // The stream reports an error twice: here, and by a later event that would end the process without a listener.
   if (!stream.listeners('error').includes(ignoreError)) stream.on('error', ignoreError);

@@ -15,7 +15,7 @@ export interface UsageFault {
   readonly help?: string | undefined;
 }
 
-/** As far as it can be known of an unparsable command line. */
+/** As far as an unparsable command line shows it. */
 export interface UsageCall {
   /** "kpc trace", or the program alone if no command is named. */
   readonly command: string;

@@ -51,7 +51,7 @@ interface AssumedPods {
   /** Templates of scaled-down workloads. */
   readonly scaledDown: readonly Sourced<Pod>[];
   readonly pending: readonly Pending[];
-  /** Owners, as "Deployment default/web", whose demands no assumed Node meets: their Pods are assumed on any. */
+  /** Owners ("Deployment default/web") whose requirements no assumed Node meets: their Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
   readonly diagnostics: readonly Finding[];
 }
@@ -60,7 +60,7 @@ interface AssumedPods {
 export interface Pending {
   readonly owner: string;
   readonly pods: readonly Sourced<Pod>[];
-  /** What no Node has, as "pool=web". */
+  /** The requirement that no Node meets, such as "pool=web". */
   readonly wanted: string;
   readonly place: Place;
 }
@@ -128,7 +128,9 @@ export function assumePods(assumption: Assumption): AssumedPods {
   };
 }
 
-/** Whether helm runs it for a while, beside an installation or a test, though "helm template" prints it with what stays. */
+/**
+ * Whether helm only runs it temporarily (a hook or a test), although "helm template" prints it with permanent objects.
+ */
 function isOfHook({ metadata }: Pod | Workload): boolean {
   return Object.hasOwn(metadata.annotations, 'helm.sh/hook');
 }

@@ -121,7 +121,7 @@ interface SlicesOfPods {
   readonly services: readonly ObjectMeta[];
   /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
-  /** Those whose Pods are assumed on any Node, because none meets their demands. */
+  /** Workloads whose requirements no Node meets: their Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
   /** Finds target ports that no container lists. Not necessarily a fault, and only some commands ask. */
   readonly findUndeclared: () => readonly Finding[];

@@ -32,7 +32,10 @@ function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelReq
   return meetsRequirement(requirement, { ...labels, 'metadata.name': name }) === true;
 }
 
-/** What no Node meets of nodeSelector and node affinity ("pool=web"), with its first requirement. A term that only fails as a whole comes whole. */
+/**
+ * The first requirement of nodeSelector or node affinity that no Node meets ("pool=web"). A term whose requirements
+ * only fail together is returned as a whole.
+ */
 export function describeUnmet(
   nodes: readonly Node[],
   { nodeTerms = [] }: Pick<PodSpec, 'nodeTerms'>,

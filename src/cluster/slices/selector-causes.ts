@@ -30,7 +30,7 @@ interface CauseSources extends MakerSources {
 
 /** Why no Pod has a Service's selector. */
 interface SelectorCause {
-  /** What the selector may be meant for. */
+  /** The objects that the selector may be meant for. */
   readonly likely: Likely;
   /** Whether it matches or names an object of the input. */
   readonly isMeant: boolean;
@@ -53,7 +53,7 @@ export function findPrinted(
 
 export type FindCause = (service: Service, isOfCluster: boolean) => SelectorCause;
 
-/** Explains why no Pod has a Service's selector, and what may make the Pods that the input lacks. */
+/** Explains why no Pod matches a Service's selector, and what may make the missing Pods. */
 export function causeFinder(sources: CauseSources): FindCause {
   let known: ReturnType<typeof indexLabels> | undefined;
   return ({ metadata, spec }, isOfCluster) => {
@@ -185,7 +185,10 @@ export interface MakerSources {
   readonly gateways: readonly Sourced<Gateway>[];
 }
 
-/** What may make Pods and Services that the input does not show: custom resources, and Gateways through their controllers. */
+/**
+ * Objects that may make Pods and Services missing from the input: custom resources, and Gateways through their
+ * controllers.
+ */
 export function makersByNamespace({ podMakers, gateways }: MakerSources): ReadonlyMap<string, readonly PodMaker[]> {
   const ofGateways = gateways.map(({ object: { metadata } }): PodMaker => {
     const { name, namespace } = metadata;

@@ -122,7 +122,7 @@ export interface UndeclaredPort {
   readonly place: Place;
 }
 
-/** Containers need not list their ports, so only a container that lists some is taken to list all. */
+/** Containers need not list their ports, so only a container that lists some is assumed to list all. */
 export function findUndeclaredPorts({
   service: { object, source },
   label,
@@ -154,7 +154,7 @@ export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
   return assumed && owner ? `${owner.kind} ${fullName({ namespace, name: owner.name })}` : `Pod ${fullName(metadata)}`;
 }
 
-/** Workloads without Pods, and what else a Service may be meant for. */
+/** Workloads without Pods, and other objects that a Service may be meant for. */
 export interface IdleWorkloads {
   /** Templates of scaled-down workloads. */
   readonly scaledDown: readonly Sourced<Pod>[];

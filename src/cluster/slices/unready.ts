@@ -18,8 +18,8 @@ interface Unserved {
 }
 
 /**
- * Why it has none; undefined where ports that do not fit, a selector or Nodes are the reason, which have messages of their own. Without
- * slices in the input, kpc makes them of the Pods: one that can be an endpoint is missing for such a reason.
+ * Why it has none; undefined if the cause is a port, a selector or Nodes, which have their own messages. Without slices
+ * in the input, kpc makes them from the Pods: a suitable Pod can only be missing for one of those causes.
  */
 export function whyUnready({ spec, ports, slices, selected, isScaledToZero }: Unserved): Unready | undefined {
   const endpoints = Math.max(...ports.map((port) => port.endpoints.length));
@@ -47,7 +47,7 @@ function stateOf({ status }: Pod, ports: Unserved['ports']): UnfitPod | 'fit' | 
     : 'other-family';
 }
 
-/** The ports of a family without endpoints, and the family whose endpoints there are. */
+/** The ports of a family without endpoints, and the family that has endpoints. */
 export function findLackingFamily(
   ports: readonly ServicePort[],
 ): { readonly port: ServicePort; readonly other: Family } | undefined {

@@ -32,7 +32,7 @@ export function oddYaml(offset: number, what: string): SyntaxFault {
   return { offset, code: 'bad-yaml', arguments: { reason: `kubectl does not read ${what} as other programs do` } };
 }
 
-/** Stops parsing because of what is at the offset. */
+/** Stops parsing because of the text at the offset. */
 export function refuseYaml(offset: number, what: string): never {
   throw new Refusal(oddYaml(offset, what));
 }

@@ -174,7 +174,7 @@ function unclosedIn(
   return unclosed.length > 0 ? unclosed : faults;
 }
 
-/** Consecutive JSON values, and what follows them. */
+/** Consecutive JSON values, and the text after them. */
 interface JsonValues {
   readonly values: readonly (Span & { readonly value: unknown })[];
   /** A broken value; nothing after it is read. */

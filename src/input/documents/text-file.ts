@@ -20,7 +20,7 @@ export interface FolderOrigin {
 /** Marking every line would cost more than a text of empty lines. */
 const linesPerMark = 64;
 
-/** `name`: what diagnostics call it; "-" for stdin. */
+/** `name`: its name in diagnostics; "-" for stdin. */
 export class TextFile {
   readonly name: string;
   /** Without a leading byte order mark. */

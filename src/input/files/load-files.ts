@@ -46,7 +46,7 @@ export function loadFiles(
     }
   }
   for (const { path, origin, tree } of outside) {
-    // A file that is named itself, too, has been read.
+    // A file that is also named by itself has already been read.
     if (!files.has(tree.realPath(path)))
       unreadable.push(fileError(path, { problem: 'link-outside', folder: origin.folder }));
   }

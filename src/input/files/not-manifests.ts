@@ -1,4 +1,4 @@
-// Files that are no manifests: unrendered templates, and other programs' files.
+// Files that are not manifests: unrendered templates, and other programs' files.
 import { baseName, pathBelow } from '../../base/names.ts';
 import { placeAt, type InputDocument } from '../documents/document.ts';
 import type { TextFile } from '../documents/text-file.ts';
@@ -62,7 +62,7 @@ export function findChartTemplate(file: TextFile): Template | undefined {
   return offset < 0 ? undefined : { file, offset, mark: '{{' };
 }
 
-/** How far from an error, in characters, a placeholder may be to explain it: long lines hold much else. */
+/** A placeholder explains an error only within this many characters, because long lines hold much else. */
 const mostBefore = 80;
 const mostAfter = 200;
 

@@ -110,7 +110,7 @@ function isAmbiguous(text: string, { family }: { readonly family: Family }): boo
   return (family === 'ipv4' && (text.includes(':') || /(?:^|\.)0\d/.test(text))) || /\/0\d/.test(text);
 }
 
-/** Like checkAddress, but also refuses addresses that the API server allows in no Service or endpoint. */
+/** Like checkAddress, but also refuses addresses that the API server never allows in Services and endpoints. */
 export function checkHostAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = checkAddress(text, path, report);
   const kind = address && describeUnusable(address);

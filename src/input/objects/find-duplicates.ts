@@ -25,9 +25,10 @@ export interface DuplicateFinding {
 }
 
 /**
- * Errors for objects of the same kind, namespace and name, of which a cluster can have only one. Two folders with many of the same, such as
- * a base and its rendering, get one error, as does one object in many files. `origins`: how each file was found. Only objects still
- * included get advice on excluding them. `unread`: a warning, because kpc leaves the objects out unasked.
+ * Errors for objects of the same kind, namespace and name, of which a cluster can have only one. Two folders that share
+ * many objects, such as a base and its rendering, get one error; so does one object in many files. `origins`: how each
+ * file was found. Only objects still included get advice on excluding them. `unread`: a warning, because kpc leaves the
+ * objects out unasked.
  */
 export function findDuplicates(
   { services, slices, endpoints, nodes, serviceCidrs, pods, workloads }: CollectedObjects,
@@ -46,7 +47,7 @@ export function findDuplicates(
     ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
   const pairs = [...groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate))).values()];
-  // An object in many files, which share no other, is one finding.
+  // An object in many files that share no other object gives one finding.
   const alone = groupBy(
     pairs.flatMap((group) => (group.length === 1 ? group : [])),
     ({ kind, name }) => `${kind} ${name}`,

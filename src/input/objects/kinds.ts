@@ -57,7 +57,7 @@ interface ObjectTypes {
 /** In input order. */
 export type ObjectLists = { readonly [List in keyof ObjectTypes]: Sourced<ObjectTypes[List]>[] };
 
-/** Lists that may lack objects which the reader of the input had no right to read. */
+/** Lists that may be incomplete, because the user had no right to read some objects. */
 export type UnreadLists = ReadonlySet<keyof ObjectLists>;
 
 interface Readers {
@@ -182,7 +182,10 @@ const unreadPolicies = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'Clu
   (kind) => [kind, { versions: ['policy.networking.k8s.io/v1alpha2'], list: 'policies' }] as const,
 );
 
-/** What to ask a cluster for, as kubectl api-resources -o name prints it, with the list that it fills or makes uncertain. */
+/**
+ * The resources to ask a cluster for (names from kubectl api-resources -o name), with the list that each fills or makes
+ * uncertain.
+ */
 export const resources = [...Object.entries<Pick<Kind, 'versions' | 'list'>>(kinds), ...unreadPolicies].flatMap(
   ([
     kind,

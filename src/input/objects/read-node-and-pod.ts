@@ -121,7 +121,7 @@ export function readNamespace(raw: Pick<RawPod, 'metadata'>, report: Report, nam
 
 const none: readonly never[] = [];
 
-/** Reads what endpoints are made of; checks like the API server and fills in its defaults. */
+/** Reads the fields from which endpoints are made; checks like the API server and fills in its defaults. */
 export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
   return {
     metadata: readOwnedMetadata(raw.metadata, report, names),
@@ -241,7 +241,7 @@ function readPodAddresses({ podIP, podIPs }: RawPodStatus, report: Report): read
 
 type RawWorkloadSpec = NonNullable<RawWorkload['spec']>;
 
-/** Reads what its Pods are made of; checks like the API server and fills in its defaults. */
+/** Reads the fields from which its Pods are made; checks like the API server and fills in its defaults. */
 export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Report, names: CommonNames): Workload {
   const metadata = readOwnedMetadata(raw.metadata, report, names);
   const spec = raw.spec ?? {};
@@ -263,7 +263,7 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
   };
 }
 
-/** The API server makes the selector of a Job; that of the others has to match their Pods. */
+/** The API server makes the selector of a Job; selectors of other workloads must match their Pods. */
 function checkSelector(kind: WorkloadKind, { selector }: RawWorkloadSpec, labels: Labels, report: Report): void {
   if (kind === 'Job' || kind === 'ReplicationController' || !selector) return;
   const { matchLabels, matchExpressions } = selector;

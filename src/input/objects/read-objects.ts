@@ -33,7 +33,7 @@ export interface FaultyObject {
 
 export interface Checks extends AskedKinds {
   readonly names: CommonNames;
-  /** For objects that name none. */
+  /** The namespace for objects without one. */
   readonly namespace: string;
   /** Whether errors in any text of a ConfigMap count. */
   readonly areConfigs: boolean;
@@ -183,7 +183,7 @@ function collectConfigMap(value: JsonObject, source: InputSource, reading: Objec
   return true;
 }
 
-/** Items of a ServiceList and the like may omit their kind; those of kubectl's List have it. */
+/** Items of a ServiceList or similar list may omit their kind; items of kubectl's List have it. */
 function collectItems(
   items: readonly unknown[],
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },

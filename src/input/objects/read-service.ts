@@ -25,8 +25,9 @@ type RawServiceSpec = NonNullable<RawService['spec']>;
 type Type = Service['spec']['type'];
 
 /**
- * Checks like the API server and fills in its defaults (pkg/apis/core/v1 SetDefaults_Service; clusterIPs and clusterIP from each other).
- * Empty ipFamilies stay empty: kube-proxy then follows clusterIP. What the API server refuses but kube-proxy just ignores is a warning.
+ * Checks like the API server and fills in its defaults (pkg/apis/core/v1 SetDefaults_Service; clusterIPs and clusterIP
+ * from each other). Empty ipFamilies stay empty: kube-proxy then follows clusterIP. A field that the API server refuses
+ * but kube-proxy ignores is a warning.
  */
 export function readService(raw: RawService, report: Report, names: CommonNames): Service {
   const metadata = readMetadata(raw.metadata, 'label', report, names);
@@ -185,7 +186,7 @@ function checkTargetPort(targetPort: number | string, path: FieldPath, report: R
   });
 }
 
-/** The API server's rule for container port names (IANA_SVC_NAME of RFC 6335); '' is none. */
+/** The API server's rule for container port names (IANA_SVC_NAME of RFC 6335); '' means no name. */
 function isIanaPortName(text: string): boolean {
   return text === '' || (text.length <= 15 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && /[a-z]/.test(text));
 }
@@ -334,7 +335,9 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Ra
   }
 }
 
-/** Warns of a field without effect, unless the Service has errors. `needs`: what would give it effect. */
+/**
+ * Warns of a field without effect, unless the Service has errors. `needs`: the field without which it has no effect.
+ */
 function ignoreField(field: string, needs: string, report: Report): void {
   if (!report.hasErrors) report.add(['spec', field], 'ignored-field', { field, needs });
 }

@@ -57,7 +57,7 @@ export class Report implements ObjectSource {
     return written === undefined ? details : { ...details, found: { ...found, written } };
   }
 
-  /** `owner`: the object, or part of it, that lacks the field. `expected`: what belongs there. */
+  /** `owner`: the object, or part of it, that lacks the field. `expected`: the right kind of value. */
   addMissing(path: FieldPath, owner: string, expected: string): void {
     this.add(path, 'missing-field', { owner, field: String(path.at(-1)), expected });
   }

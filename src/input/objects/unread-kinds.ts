@@ -13,7 +13,7 @@ const head = /^(apiVersion|kind):[ \t]+(["']?)([\w./-]+)\2[ \t]*(?:#.*)?\r?$/;
 /** Other programs' API groups that say something about the cluster, or list files of objects. */
 const groupsRead = /^(?:kustomize\.config\.k8s\.io|kubeadm\.k8s\.io|kind\.x-k8s\.io)\//;
 
-/** Texts that make a ConfigMap or DaemonSet relevant: it may hold such configuration. */
+/** A ConfigMap or DaemonSet with one of these texts may hold such a configuration. */
 const programs = /kube-?proxy|kube-?apiserver|ClusterConfiguration/i;
 
 /**

@@ -61,7 +61,7 @@ const wordsOfScalar = 4;
 
 export type AnchoredNode = Scalar | YAMLMap<Node, Node | null> | YAMLSeq<Node>;
 
-/** Leaves scalars as text, repeated keys and merges alone: go-yaml has its own rules for these. */
+/** Does not interpret scalars, repeated keys and merges: go-yaml has its own rules for them. */
 const options = {
   schema: 'failsafe',
   resolveKnownTags: false,
@@ -116,7 +116,7 @@ function composeDocument(text: string, lexer: Lexer, anchors: Anchors): Composed
   return document ? checkYamlNodes(document, text, anchors) : { root: null, anchored: new Map() };
 }
 
-/** What createLenientLexer overrides in the package's lexer. */
+/** The members of the package's lexer that createLenientLexer overrides. */
 interface LexerInside {
   readonly buffer: string;
   readonly pos: number;
@@ -264,7 +264,7 @@ function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar
 export const scalarSign = '\u001F';
 export const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
 
-/** What kubectl reads differently from the package, by first character. Patterns see one character more. */
+/** Texts that kubectl reads differently from the package, by first character. Patterns see one character more. */
 const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = {
   '%': ['a line that begins with "%"', /^/],
   '?': ['a key after "?"', /^/],

@@ -162,7 +162,7 @@ class FastReader extends Lines {
     if (++this.#depth > maxDepth) throw unsure;
   }
 
-  /** What follows a collection must belong to an outer one. */
+  /** The text after a collection must belong to an outer one. */
   #leave(column: number): void {
     if (this.column > column) throw unsure;
     this.#depth--;

@@ -1,6 +1,6 @@
 // A document as bytes, and a cursor over its lines for the fast reader.
 
-/** Stands for any character beyond ASCII: to YAML's syntax, a letter. */
+/** Stands for any character beyond ASCII, which YAML's syntax treats like a letter. */
 export const beyondAscii = 0xff;
 
 /** Characters beyond ASCII that YAML forbids, or that end a line only in some YAML versions. */

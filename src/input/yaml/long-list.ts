@@ -9,7 +9,7 @@ const usualLeast = 2 ** 20;
 /** Items are read in pieces of this many characters. */
 const pieceLength = 2 ** 16;
 
-/** How far to look for the cause of a mistake: an unclosed quote turns what follows into text. */
+/** How far to look for the cause of a mistake: an unclosed quote turns everything after it into text. */
 const faultLength = 2 ** 18;
 
 /** Ends a line for kubectl only, or for no program. */

@@ -88,7 +88,7 @@ export function countValue(counts: ParseCounts): number {
   return counts.values;
 }
 
-/** A key as Go has it, which keeps 1 and "1" apart. */
+/** A key in Go's form, which distinguishes 1 and "1". */
 type Key = string | number | boolean;
 
 interface RepeatedNode {
@@ -141,7 +141,7 @@ class Decoder {
     const places = new Map<string, JsonEntry>();
     this.#addPairs(node, entries, places);
     const value: object = Object.fromEntries(entries);
-    // Go has both, and which of them ends up in the JSON is random.
+    // Go keeps both, and chooses at random which one ends up in the JSON.
     if (Object.keys(value).length < entries.size) refuseYaml(offsetOf(node), 'keys that are the same in JSON');
     this.#places?.set(value, places);
     return value;
@@ -318,8 +318,8 @@ export function parseWithPlaces(
 }
 
 /**
- * Writes YAML, leaving out undefined values. A text is on one line, never at its start if it comes from an input, and what a terminal or CI
- * service would act on is escaped.
+ * Writes YAML, leaving out undefined values. A text is on one line, never at its start if it comes from an input, and
+ * characters that a terminal or CI service would act on are escaped.
  */
 export function writeYaml(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });

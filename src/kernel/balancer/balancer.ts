@@ -33,7 +33,7 @@ export function diffProxyPorts(from: readonly ProxyPort[], to: readonly ProxyPor
   );
 }
 
-/** The present ports plus what is new or changed: a balancer must serve these before rules lead to new ports. */
+/** The present ports plus new and changed ones: a balancer must serve these before rules lead to new ports. */
 export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly ProxyPort[] {
   return pairUp(from, to, proxyPortKey).map(itemOf).toSorted(compareProxyPorts);
 }
@@ -95,7 +95,7 @@ const fixedLines: ReadonlySet<string> = new Set(
   [...head.split('\n'), 'return "";', '}', 'server {'].map((line) => line.trim()),
 );
 
-/** Reads what formatBalancer wrote. Takes any text: other lines are in `unread`. */
+/** Reads output of formatBalancer. Takes any text: other lines are in `unread`. */
 export function parseBalancer(text: string): {
   readonly proxyPorts: readonly ProxyPort[];
   readonly unread: readonly UnreadLine[];

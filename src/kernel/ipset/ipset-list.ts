@@ -6,7 +6,7 @@ interface ListedSet {
   readonly name: string;
   type: string;
   isCreated: boolean;
-  /** Its number of entries; unknown for older versions of ipset, which do not print it. */
+  /** The number of entries; undefined for older versions of ipset, which do not print it. */
   count: number;
   members: number | undefined;
 }

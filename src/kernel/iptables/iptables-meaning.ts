@@ -16,7 +16,10 @@ export function canonicalRule(rule: Rule): Rule {
 const droppedCounter = '-m nfacct --nfacct-name ct_state_invalid_dropped_pkts';
 const localhostCounter = '-m nfacct --nfacct-name localhost_nps_accepted_pkts';
 
-/** Whether an argument only counts. `-m nfacct` does, unless its counter has a quota; kube-proxy's have none. */
+/**
+ * Whether an argument only counts. `-m nfacct` matches every packet, unless its counter has a quota; kube-proxy's
+ * counters have none.
+ */
 export function isNfacctCounter(arg: RuleArg): boolean {
   if (arg.kind !== 'other') return false;
   const text = arg.words.join(' ');

@@ -16,7 +16,7 @@ export type Tables = { readonly [T in TableName]?: ReadonlyMap<string, Chain> };
 export interface Chain {
   readonly name: string;
   readonly rules: readonly Rule[];
-  /** For a built-in chain whose `rules` are only the owned ones: all its rules, in order. */
+  /** Set for a built-in chain whose `rules` are only the owned ones: all of its rules, in order. */
   readonly whole?: readonly Rule[] | undefined;
   readonly policy?: 'ACCEPT' | 'DROP' | undefined;
   readonly origin?: Origin | undefined;
@@ -27,7 +27,10 @@ export interface RuleMaker<Subject> {
   originOf(subject: Subject): Origin;
 }
 
-/** Makes its rules on demand. Each endpoint has a chain; all at once would take more memory than a compilation. */
+/**
+ * Makes its rules on demand. Chains are made one by one, because each endpoint has one: all at once would take more
+ * memory than compiling.
+ */
 export class LazyChain<Subject> implements Chain {
   readonly name: string;
   readonly #maker: RuleMaker<Subject>;
@@ -84,9 +87,9 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
 }
 
 /**
- * Input of `iptables-restore --noflush` for a node without these chains, in pieces. Does not declare built-in chains, which would flush
- * them: their rules are inserted at the head in this order, or appended, as kube-proxy does. `formatOwn` is formatAppends, or a cache of
- * it.
+ * Input of `iptables-restore --noflush` for a node without these chains, in pieces. Does not declare built-in chains,
+ * because that would flush them. Like kube-proxy, it inserts their rules at the head, in this order, or appends them.
+ * `formatOwn` is formatAppends, or a cache of it.
  */
 export function writeIptablesTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
   const text = new LongText();

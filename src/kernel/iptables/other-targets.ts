@@ -2,7 +2,7 @@ import { allBits, type MarkChange, type MarkHolder, type OtherAction, type Plain
 import type { Selector, SetWrite } from '../nftables/table.ts';
 import { parseNumber32, parsePort, parseTarget } from '../ports-and-marks.ts';
 
-/** What a rule does, in the terms that nft's rules are read into. */
+/** The action of a rule, in the terms that nft's rules are read into. */
 export type RuleAction = PlainAction | OtherAction | (SetWrite & { readonly key: Selector });
 
 /** Targets without effect on the first packet's rules, routes or receiver. */
@@ -13,10 +13,10 @@ const idleTargets: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** NAT options that decide how a port or address is drawn, not from which ones. */
+/** NAT options that decide how a port or address is chosen, not from which range. */
 const drawingOptions: ReadonlySet<string> = new Set(['--random', '--random-fully', '--persistent']);
 
-/** What a target kept as words does; undefined if it does not change packets. */
+/** The action of a target that is stored as words; undefined if it does not change packets. */
 export function actionOfWords([name = '', ...words]: readonly string[]): RuleAction | undefined {
   const unread: RuleAction = { kind: 'unknown', text: [name, ...words].join(' ') };
   // The kernel does not forward a packet without hops left.

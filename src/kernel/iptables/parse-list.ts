@@ -127,8 +127,8 @@ function optionWords(option: string, cell: string, name = (value: string) => val
 }
 
 /**
- * What a match or target prints after the columns, and iptables-save's words for it; a target's begin with "target". $1 is the first group,
- * !1 a ! if it matched, #1 its ports as numbers, ~1 its complement in bits.
+ * The text of a match or target after the columns, with its words in iptables-save; a target's words begin with
+ * "target". $1 is the first group, !1 a ! if it matched, #1 its ports as numbers, ~1 its complement in bits.
  */
 const extras: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^\/\* (.*?) \*\//, '-m comment --comment $1'],

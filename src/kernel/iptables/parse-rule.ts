@@ -12,7 +12,7 @@ export function joinQuotedLines(lines: readonly string[]): readonly string[] {
   return [...savedLines(lines.join('\n'))];
 }
 
-/** Like joinQuotedLines, but line by line over a text. `clean` strips from a line what does not belong to it. */
+/** Like joinQuotedLines, but line by line over a text. `clean` strips foreign text from a line. */
 export function* savedLines(text: string, clean: (line: string) => string = (line) => line): Generator<string, void> {
   for (let at = 0; at <= text.length;) {
     const first = lineEnd(text, at);
@@ -77,7 +77,7 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
         arg = option === '-m' ? readMatchModule(value, rest.slice(1)) : readJump(option, rest);
       }
     } else if (!arg) end = nextOption(words, first + 1);
-    // An option without its value and a stray word are kept as they are.
+    // Options without a value and stray words stay unchanged.
     args.push(arg ?? { kind: 'other', words: words.slice(at, end) });
     at = end;
   }

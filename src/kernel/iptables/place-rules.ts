@@ -77,7 +77,10 @@ function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): Anchor
   return { before, after: new Map([[lastKept, pending]]), free: [] };
 }
 
-/** The wanted rules, between other programs' as on the node they were read from; one it lacked goes right before the next one it had. */
+/**
+ * The wanted rules, between other programs' as on the node they were read from; a new rule goes right before the next
+ * rule that the node had.
+ */
 function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolean): readonly Rule[] {
   if (!to) return [];
   const { rules, whole = [] } = to;

@@ -1,4 +1,4 @@
-// What the words of iptables' rules ask of a packet, in the terms that nft's rules are read into.
+// The conditions of iptables rules, in the terms that nft's rules are read into.
 import { isNetworkRange, type AddressRange } from '../address-range.ts';
 import type { Family } from '../family.ts';
 import { fieldType, readValue } from '../nftables/fields.ts';
@@ -15,7 +15,7 @@ type Condition =
   | TcpFlags
   | { readonly kind: 'limit'; readonly isOver: boolean }
   | { readonly kind: 'chance'; readonly probability: number }
-  /** One that kpc does not read, in iptables' words. */
+  /** A condition that kpc does not understand, in iptables' words. */
   | { readonly kind: 'unread'; readonly text: string };
 
 export type RuleTerm = Condition | RuleAction;
@@ -26,7 +26,10 @@ interface RuleTerms {
   readonly action: RuleAction;
 }
 
-/** What a rule asks and does; undefined if it does not change packets. Chance is drawn once the rest is known to match. */
+/**
+ * The conditions and action of a rule; undefined if it does not change packets. Chance is drawn once the rest is known
+ * to match.
+ */
 export function readTerms({ args }: Rule, family: Family): RuleTerms | undefined {
   const jump = args.find((arg) => arg.kind === 'jump');
   const action = jump && actionOf(jump);
@@ -129,7 +132,7 @@ function conditionsOfArg(arg: RuleArg, family: Family): Condition | readonly Con
   }
 }
 
-/** Modules that match every packet when given no option. */
+/** Modules that match every packet if they have no option. */
 const idleModules: ReadonlySet<string> = new Set(
   'addrtype comment conntrack icmp icmp6 ipvs mark multiport sctp set state statistic tcp udp'.split(' '),
 );
@@ -186,7 +189,7 @@ function splitOptions(words: readonly string[]): readonly Option[] {
   return options;
 }
 
-/** Matches that, with any option, ask for what the question about a packet leaves open. */
+/** Matches whose options all ask about facts that a question about a packet leaves open. */
 const contents: ReadonlySet<string> = new Set('dscp ecn length mac string time tos ttl hl u32 bpf tcpmss'.split(' '));
 
 /** The fields that options compare with one value or with several. IP stands for the header of the family. */
@@ -215,7 +218,7 @@ const fields: ReadonlyMap<string, string> = new Map(
   }).flatMap(([field, options]) => options.split(' ').map((option) => [option, field] as const)),
 );
 
-/** Modules whose further options only change what is remembered, or how others count. */
+/** Modules whose further options only change what they remember or count. */
 const countingModules: ReadonlySet<string> = new Set('addrtype connlimit hashlimit owner recent statistic'.split(' '));
 
 /** Undefined if its words are not understood. */
@@ -229,7 +232,7 @@ function readWrittenOption(
   const read = field === undefined ? undefined : readValues(field, text);
   if (field !== undefined) return read && among(field, read, negated);
   switch (`${module} ${name}`.trim()) {
-    // Ordinary packets are no fragments, and have no routing header.
+    // Ordinary packets are not fragments, and have no routing header.
     case '-f':
     case 'rt --rt-type':
       return negated ? [] : never;

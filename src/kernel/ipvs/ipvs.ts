@@ -14,7 +14,7 @@ export interface VirtualServer {
   readonly address: Address;
   readonly port: number;
   readonly scheduler: string;
-  /** Seconds; undefined for none. */
+  /** Seconds; undefined if there is none. */
   readonly persistentSeconds?: number | undefined;
   /** Scheduler flags by number, as in ipvsadm's -b: flag-1, flag-2, flag-3. */
   readonly schedulerFlags: readonly SchedulerFlag[];

@@ -20,7 +20,7 @@ const forwardingMethods: ReadonlyMap<string, ForwardingMethod> = new Map([
   ['Tunnel', 'tunnel'],
 ]);
 
-/** Reads what `ipvsadm -Ln` prints, with the same result as parseIpvsadm. Takes any text. */
+/** Reads the output of `ipvsadm -Ln`, with the same result as parseIpvsadm. Takes any text. */
 export function parseIpvsadmList(text: string): {
   readonly virtualServers: readonly VirtualServer[];
   readonly unread: readonly UnreadLine[];

@@ -39,7 +39,7 @@ export interface Link {
   readonly kind?: string | undefined;
   /** The bridge or other link that it is a port of. */
   readonly master?: string | undefined;
-  /** What `ip -d` says of it. */
+  /** The details that `ip -d` prints about it. */
   readonly traits?: LinkTraits | undefined;
   readonly addresses: readonly LinkAddress[];
 }
@@ -65,7 +65,7 @@ export type LinkTraits = { readonly [T in LinkTrait]?: boolean };
 
 const linkTraits = Object.keys(traitPlaces) as readonly LinkTrait[];
 
-/** `valueOf`: what ip prints for a name in that place; undefined if nothing. */
+/** `valueOf`: the text that ip prints for a name there; undefined if it prints none. */
 function traitsOf(valueOf: (name: string, place: 'info_slave_data' | 'info_data' | 'flags') => unknown): LinkTraits {
   const words = new Map<unknown, boolean>([true, 1, 'on', '1'].map((word) => [word, true]));
   for (const word of [false, 0, 'off', '0']) words.set(word, false);
@@ -77,7 +77,7 @@ function traitsOf(valueOf: (name: string, place: 'info_slave_data' | 'info_data'
   );
 }
 
-/** Of a line of `ip -d link`: the flags of a link, or what follows "bridge" or "bridge_slave". */
+/** From a line of `ip -d link`: the flags of a link, or the words after "bridge" or "bridge_slave". */
 export function traitsOfLine(line: string): LinkTraits {
   const [, flags] = /^\d+: [^\s:]+: <([^>]*)>/.exec(line) ?? [];
   const set = flags?.split(',');
@@ -124,7 +124,10 @@ interface ParsedLinks {
   readonly unread: readonly UnreadLine[];
 }
 
-/** Reads `ip -j addr` (-d for kinds of links), in printed order. `unread`: what is malformed, at line 1 if unknown. */
+/**
+ * Reads `ip -j addr` (-d for kinds of links), in printed order. `unread`: malformed parts, at line 1 if the line is
+ * unknown.
+ */
 export function parseIpAddrJson(text: string): ParsedLinks {
   let items: unknown;
   let fault = 'not the JSON that ip -j addr prints';
@@ -237,7 +240,7 @@ interface DraftLink {
   readonly addresses: LinkAddress[];
 }
 
-/** Reads what formatLinks writes. Takes any text. */
+/** Reads output of formatLinks. Takes any text. */
 export function parseIpBatch(text: string): ParsedLinks {
   const links = new Map<string, DraftLink>();
   const linkOf = (name: string): DraftLink => {
@@ -290,7 +293,10 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
   ];
 }
 
-/** Splits into additions and removals. What is replaced by one of the same name is removed among the additions. */
+/**
+ * Splits into additions and removals. A link that another one of the same name replaces is removed as part of the
+ * additions.
+ */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
   const made = new Set(changes.filter(({ to }) => to).map(nameOfLinkChange));
   return partition(changes, (change) => !change.to && !made.has(nameOfLinkChange(change)));

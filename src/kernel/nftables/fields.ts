@@ -1,4 +1,4 @@
-// What nft's rules and sets compare: the fields of packets, and the constants, which nft prints in several ways.
+// The operands of nft's rules and sets: fields of packets, and constants, which nft prints in several ways.
 import { parseAddress, parseNetwork } from '../address.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
 import type { Field, Selector, Value } from './table.ts';

@@ -29,7 +29,7 @@ export function formatNftRule(rule: NftRule): string {
   return rule.comment === undefined ? text : `${text} comment ${quoteForNft(rule.comment)}`;
 }
 
-/** An element as nft takes it: `KEY comment "TEXT" : VALUE`. */
+/** An element in nft's input syntax: `KEY comment "TEXT" : VALUE`. */
 export function formatElement({ key, value, comment }: Element): string {
   let text = formatKey(key);
   if (comment !== undefined) text += ` comment ${quoteForNft(comment)}`;
@@ -155,7 +155,7 @@ function formatValue(value: Value): string {
   }
 }
 
-/** What nft reads as one word: a name, optionally ending in `*`, or digits. */
+/** A text that nft reads as one word: a name, optionally ending in `*`, or digits. */
 const plainWord = /^(?:[A-Za-z_.][\w./-]*\*?|\d+)$/;
 
 function formatNftWord(text: string): string {

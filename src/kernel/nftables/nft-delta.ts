@@ -161,7 +161,10 @@ export type NftChange =
       readonly removed: readonly Element[];
     };
 
-/** How to get from some tables to others in meaning: NftTable says what counts. Sets that rules write to keep their elements. */
+/**
+ * How to get from some tables to others in meaning: NftTable documents which parts count. Sets that rules write to keep
+ * their elements.
+ */
 export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]): readonly NftTableDelta[] {
   const pairs = pairUp(from, to, ({ family, name }) => `${family} ${name}`);
   return pairs.flatMap((pair): readonly NftTableDelta[] => {

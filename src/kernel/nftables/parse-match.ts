@@ -1,4 +1,4 @@
-// How nft prints what rules look up: verdicts, draws, and what fields are compared with.
+// Reads the parts of nft's rules that look something up: verdicts, random choices, and comparisons of fields.
 import { allBits, type Verdict } from '../action.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
 import { fieldType, readSelector, readValue, type ValueType } from './fields.ts';
@@ -9,7 +9,7 @@ const plainVerdicts: ReadonlyMap<string, Verdict> = new Map(
   (['accept', 'drop', 'return', 'continue'] as const).map((kind) => [kind, { kind }]),
 );
 
-/** Reads `accept`, `goto CHAIN` and so on. If the next words are no verdict, consumes none and returns undefined. */
+/** Reads `accept`, `goto CHAIN` and so on. If the next words are not a verdict, consumes none and returns undefined. */
 export function readVerdict(words: Words): Verdict | undefined {
   const kind = words.peek() ?? '';
   const chain = words.peek(1);
@@ -19,7 +19,7 @@ export function readVerdict(words: Words): Verdict | undefined {
   return verdict;
 }
 
-/** The most draws of which an item may have a range. */
+/** The largest number of random values of which an item may have a range. */
 const mostDraws = 10_000;
 
 /** Reads `mod N map { 0 : …, 1-2 : … }` in any order. Undefined unless each of the N draws has an item. */
@@ -58,7 +58,7 @@ const comparisons: ReadonlyMap<string, NonNullable<Match['operator']>> = new Map
   (['==', '!=', '<=', '>=', '<', '>'] as const).map((each) => [each, each]),
 );
 
-/** One field, or the several fields of a key, and what they are compared with. `isOwn`: whether kpc can write the constants. */
+/** One field, or the fields of a key, with the values to compare. `isOwn`: whether kpc can write the constants. */
 export function readMatch(words: Words, isOwn: boolean) {
   const left = readSelector(words);
   const types = left?.map(fieldType);

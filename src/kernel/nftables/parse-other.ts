@@ -29,7 +29,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['meta', readRandom],
   ['tcp', (words) => (words.take('flags') ? readTcpFlags(words) : undefined)],
   ['xt', readXt],
-  // How the NAT before it draws ports and addresses, which does not matter here.
+  // How the preceding NAT chooses ports and addresses, which does not matter here.
   ...['random', 'fully-random', 'persistent', ','].map((option) => [option, () => idle] as const),
 ]);
 
@@ -104,7 +104,10 @@ function readSnat(words: Words, family: Family): OtherExpression | undefined {
   return address?.family === family ? { kind: 'snat', address } : undefined;
 }
 
-/** `random mod 4 vmap { 0-1 : jump a, 2-3 : goto b }`, `random mod 4 < 1`. `inc` takes turns, which gives the same shares. */
+/**
+ * `random mod 4 vmap { 0-1 : jump a, 2-3 : goto b }`, `random mod 4 < 1`. `inc` goes through the values in turn, which
+ * gives the same shares.
+ */
 function readNumgen(words: Words): OtherExpression | undefined {
   if (!words.take('random') && !words.take('inc')) return undefined;
   const start = words.position;
@@ -156,13 +159,16 @@ function readBlock(words: Words): readonly string[] | undefined {
   return undefined;
 }
 
-/** What iptables stores in nftables and nft cannot print: a comment has no effect, and iptables-save shows the rest. */
+/**
+ * Parts that iptables stores in nftables but nft cannot print: comments have no effect, and iptables-save shows the
+ * rest.
+ */
 function readXt(words: Words): OtherExpression {
   const [kind, name] = [words.next(), unquote(words.next())];
   return kind === 'match' && name === 'comment' ? idle : { kind: 'unknown', text: `xt ${kind} ${name}` };
 }
 
-/** Packet fields that may be changed without affecting where it goes. */
+/** Packet fields that a rule may change without affecting where the packet goes. */
 const harmless =
   /^(?:meta (?:priority|nftrace|pkttype)|ip (?:ttl|dscp|ecn)|ip6 (?:hoplimit|dscp|ecn)|ct (?:label|helper)|tcp option maxseg size)$/;
 

@@ -28,7 +28,7 @@ function readExpression(words: Words, family: Family): Expression {
   return { kind: 'unknown', text: words.takeRest().join(' ') };
 }
 
-/** Reads what kpc can write back. If it is undefined, any number of words may be consumed. */
+/** Reads expressions that kpc can write back. If it is undefined, any number of words may be consumed. */
 function readOwn(words: Words, family: Family): Expression | undefined {
   const verdict = readVerdict(words);
   if (verdict) return verdict;

@@ -39,7 +39,7 @@ export interface Field {
   readonly mask?: number | undefined;
 }
 
-/** What a match compares with. Order and overlaps do not matter. */
+/** The value that a match compares with. Order and overlaps do not matter. */
 export type Right =
   /** `10.0.0.1`, `{ 10.0.0.0/8, 192.0.2.1 }`, or `established, related`, which is not braced. */
   | { readonly elements: readonly Element[]; readonly isBraced?: true }
@@ -85,16 +85,16 @@ export type Expression =
   | { readonly kind: 'counter'; readonly counter: string }
   | (OtherExpression & { readonly text: string });
 
-/** What kpc never writes. It is kept in nft's words, and equal only to the same words. */
+/** Expressions that kpc never writes. It is kept in nft's words, and equal only to the same words. */
 export type OtherExpression =
   | OtherAction
-  /** Of fields whose constants kpc cannot write. */
+  /** For fields whose constants kpc cannot write. */
   | Look
   /** With a time or a value. */
   | SetWrite
   | { readonly kind: 'random-verdict'; readonly verdicts: readonly Verdict[] }
   | { readonly kind: 'chance'; readonly probability: number }
-  /** Matches up to a rate or an amount, or what is above it. */
+  /** Matches packets up to a rate or an amount, or packets above it. */
   | { readonly kind: 'limit'; readonly isOver: boolean }
   | TcpFlags
   /** No effect on the first packet's rules, routes or receiver. */
@@ -139,8 +139,8 @@ export function chainsOfElement({ value }: Element): readonly string[] {
 
 /**
  * One nftables table of family ip or ip6; kube-proxy's are named `kube-proxy`. Equality compares rules in order, all
- * else by name in any order. It ignores what no tool can change or print back: origins; comments of all but rules,
- * which some versions of nft omit; see elementMeaning.
+ * else by name in any order. It ignores parts that no tool can change or print back: origins, and comments except those
+ * of rules, which some versions of nft omit; see elementMeaning.
  */
 export interface NftTable {
   readonly family: Family;

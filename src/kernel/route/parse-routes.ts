@@ -12,7 +12,7 @@ export interface ParsedRoutes {
   readonly unread: readonly UnreadLine[];
 }
 
-/** Defaults for what a listing does not say: the family and table of its command. */
+/** Defaults for facts that a listing omits: the family and table of its command. */
 export interface RoutesAsked {
   readonly family: Family | undefined;
   readonly table: string | undefined;

@@ -147,7 +147,7 @@ export type RouteResult =
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
   /** The rules or a table are unknown. */
   | { readonly kind: 'open'; readonly lacks: 'rules' | 'table'; readonly table?: string }
-  /** Both results, if the question does not say whether a rule takes the packet. */
+  /** Both results, if the question does not determine whether a rule takes the packet. */
   | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: RouteResult; readonly passed: RouteResult };
 
 /**
@@ -172,7 +172,7 @@ function followRules(family: Family, known: Routes, question: RouteQuestion): Ro
   const isUsual = !given && tables === undefined && routes.every(({ table }) => usualTables.has(table));
   if (!given && tables === undefined && !isUsual) return { kind: 'open', lacks: 'rules' };
   const rules = (given ?? usualRules(family)).toSorted((a, b) => a.priority - b.priority);
-  /** What the rules from `start` on find. `forks`: undecided rules before it. */
+  /** The result of the rules from `start` on. `forks`: undecided rules before it. */
   const follow = (start: number, forks: number): RouteResult => {
     if (forks > mostForks) return { kind: 'open', lacks: 'rules' };
     for (let at = start; at < rules.length; at++) {

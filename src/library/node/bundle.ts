@@ -25,7 +25,7 @@ import { compileState } from '../../snapshot/open/compile-node.ts';
 import { summarize } from '../../say/bundle-text.ts';
 import { refuse, type BadCall } from '../refusal.ts';
 
-/** Returns what was packed, in words. Refuses a folder without a bundle. */
+/** Returns a description of the pack. Refuses a folder without a bundle. */
 export async function packBundle(
   folder: string,
   { out, sign, serial }: { readonly out: string; readonly sign: string | undefined; readonly serial: number },
@@ -60,7 +60,10 @@ async function readFilesOf(folder: string): Promise<BundleFiles> {
   }
 }
 
-/** Checks what kpc-apply checks before applying, except facts about the node. Returns a description, or all reasons for refusing. */
+/**
+ * Checks what kpc-apply checks before applying, except facts about the node. Returns a description, or every reason to
+ * refuse it.
+ */
 export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {
@@ -108,7 +111,7 @@ async function readEither(
   }
 }
 
-/** `keys`: those trusted, if that matters. */
+/** `keys`: the trusted keys, if trust was asked for. */
 function describeSigner(
   signature: ReturnType<typeof readSignature>,
   bundle: BundleFiles,

@@ -6,8 +6,8 @@ import { sayFinding } from '../../say/words/said.ts';
 import { Refusal, refuse } from '../refusal.ts';
 
 /**
- * Returns what kubectl printed, what could not be read and is not given by an option, and a warning about that. Refuses if needed objects
- * cannot be read. `context`: of the kubeconfig.
+ * Returns kubectl's output, the lists that could not be read and that no option gives, and a warning about them.
+ * Refuses if needed objects cannot be read. `context`: of the kubeconfig.
  */
 export async function readCluster(
   context: string | undefined,
@@ -25,7 +25,7 @@ export async function readCluster(
   const unread = answer.unread.filter(({ list }) => {
     return !standIns[list]?.some((option) => options[option] !== undefined);
   });
-  // What is written must lack nothing.
+  // A result that is written must be complete.
   const isExact = options.strict === true || ask === 'rules';
   return {
     text: answer.text,

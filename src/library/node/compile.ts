@@ -97,7 +97,7 @@ function replacesFiles({ out, golden, check: checked }: CompileRequest): boolean
   }
 }
 
-/** What an empty input is meant to be: a bundle or a dump. */
+/** Whether an empty input was meant as a bundle or as a dump. */
 export async function findEmptyInput(
   { loaded: { diagnostics, services, nodes } }: OpenedToCompile,
   { file = [], readStdin }: CompileRequest,
@@ -120,7 +120,7 @@ export function compileOne(
   return compileLoaded(own, { node, ipFamily, name: file?.join(', ') }, wrong);
 }
 
-/** Writes to the folder in the options, if any. Refuses what cannot be written. */
+/** Writes to the folder in the options, if any. Refuses results that cannot be written. */
 export async function writeSnapshot(
   snapshot: CompiledSnapshot,
   { out, golden, assume }: Pick<CompileRequest, 'out' | 'golden' | 'assume'>,
@@ -141,7 +141,10 @@ export async function writeGolden(folder: string, snapshot: CompiledSnapshot): P
   if (problem) refuse({ problem: 'folder', wrong: problem });
 }
 
-/** Refuses what can be written nowhere, whatever the input holds: a file that the mode lacks, or several nodes without a folder. */
+/**
+ * Refuses calls that can write nothing, whatever the input is: a file that the mode lacks, or several nodes without a
+ * folder.
+ */
 export function expectTarget(options: CompileRequest): void {
   const { print, out, golden, check } = options;
   if (isFleet(options) && (print ?? out ?? golden ?? check) === print) refuse({ problem: 'no-folder' });

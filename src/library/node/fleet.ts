@@ -30,7 +30,7 @@ import type { OpenedToCompile, WordsOfForm } from './compile.ts';
 
 interface RunOptions extends Omit<FileOptions, 'node'>, FleetChoice {
   readonly jobs: number;
-  /** Where options come from: no other thread needs it. */
+  /** Only the main thread needs to know where options come from. */
   readonly flagPlaces?: unknown;
 }
 
@@ -53,7 +53,7 @@ export function openFleet({ loaded, refusals }: OpenedToCompile, options: RunOpt
 export async function writeFleetFolder(path: string, run: FleetRun, form: FolderForm, progress: Progress) {
   const folder = new FleetFolder(path);
   if (await isFile(path)) refuse({ problem: 'folder', wrong: { kind: 'is-a-file', folder: path } });
-  // A shard without nodes has a folder too, for the program that collects them.
+  // A shard without nodes gets a folder too, for the program that collects the folders.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const snapshots: SnapshotJson[] = [];
@@ -100,7 +100,7 @@ export async function checkFleetFolder(
     if (difference.kind === 'missing') changed.push({ node, what: 'new' });
     if (difference.kind === 'differs') {
       changed.push({ node, what: difference.files.join(', ') });
-      // The Services are the same on every node: one that differs shows how they change.
+      // All nodes have the same Services, so one node that differs shows the change.
       if (withExample) example ??= await reportCheck(own, difference.files, snapshot, form, wordsFor(form, []));
     }
     await progress.step();
@@ -148,7 +148,7 @@ async function writeNodes(
       const result = await writeFleetNode(folder, each, form);
       if (typeof result === 'object') return result;
       await done(result);
-      // By now a file holds what the first node shares with the others: all threads link to it.
+      // The first node's folder now holds the shared file, so all threads can link to it.
       if (index === 1) threads = startThreads(run, folder, form, done);
     }
     return (await Promise.all(threads.map(({ end }) => end))).find((problem) => problem !== undefined);
@@ -242,7 +242,7 @@ function copyFile({ name, text, hasByteOrderMark, origin }: TextFile): TextFile 
   return new TextFile(name, hasByteOrderMark ? `\uFEFF${text}` : text, origin);
 }
 
-/** People may have edited a golden, so it is always compared with what the input compiles to. */
+/** Someone may have edited a golden, so it is always compared in full. */
 async function writeFleetNode(
   folder: FleetFolder,
   each: FleetNode,

@@ -63,7 +63,7 @@ const valuesOf: Readonly<Record<FlagKind, Schema>> = {
   codes: acceptedCodes,
 };
 
-/** `flags`: those that a kpc.yaml may hold. */
+/** `flags`: the flags that a kpc.yaml may hold. */
 export interface ConfiguredCommand {
   readonly name: string;
   readonly flags: readonly Flag[];
@@ -80,7 +80,7 @@ export function kpcYamlSchema(commands: readonly ConfiguredCommand[]): Schema {
 
 const closed = { expected: 'a mapping of flags', additionalProperties: false } as const;
 
-/** By name. A flag may take other values in each command. */
+/** By name. The values of a flag may differ between commands. */
 function schemasOf(commands: readonly ConfiguredCommand[]): Readonly<Record<string, Schema>> {
   const byName = groupBy(
     commands.flatMap(({ flags }) => flags),

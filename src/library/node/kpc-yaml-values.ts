@@ -37,7 +37,7 @@ export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refus
   if (value === null) return false;
   const faults = findFaults(valuesOf[row.kind].check, value);
   for (const { problem, path, check, value: found, name } of faults) {
-    // It was reported where the file was read.
+    // Reading the file has already reported it.
     if (Number.isNaN(found)) continue;
     // An entry of a list, "ignore[0]", or a field of one.
     const entryAt = (steps: FieldPath) =>

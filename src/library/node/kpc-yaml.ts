@@ -64,7 +64,8 @@ export function readKpcYaml(
 ): KpcYaml | undefined {
   const path = asked ?? findKpcYaml(tree);
   if (asked === 'none' || path === undefined) return undefined;
-  // A link out of the repository would have its target quoted to whoever runs kpc there. A file that the user names is trusted.
+  // If kpc followed a link out of the repository, its messages could quote the target to anyone who runs it there. A
+  // file that the user names is trusted.
   const isForeign = asked === undefined && tree.isForeignLink(path);
   const file = isForeign
     ? diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path))

@@ -58,7 +58,7 @@ function holdsConfiguration(path: string): boolean {
   return /\bkind["']?:\s*["']?KubeProxyConfiguration\b/.test(start) && !/\bkind["']?:\s*["']?Service\b/.test(start);
 }
 
-/** Whether a word is no mode, no release and no existing path. */
+/** Whether a word is neither a mode nor a release nor an existing path. */
 export function isUnknownSide({ name, adds }: NamedSide): boolean {
   return !(adds || name === '-' || existsSync(name) || revisionOf(name) !== undefined || /[./\\]/.test(name));
 }
@@ -108,8 +108,8 @@ interface PairOptions extends SideOptions {
 }
 
 /**
- * Compiles manifests like the other side, with the manifests of `beside`; a side with options of its own from the manifests of both.
- * Refuses what cannot be compared.
+ * Opens two sides. Manifests are compiled like the other side, together with the manifests of `beside`; a side that is
+ * only options uses the manifests of both. Refuses sides that cannot be compared.
  */
 export async function openPair(
   [from, to]: FromTo<FoundSide>,
@@ -143,7 +143,7 @@ export async function openPair(
   return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];
 }
 
-/** Both sides are of one cluster: what one needs of it, the other has too. */
+/** Both sides belong to one cluster, so each may use what the other shows of it. */
 function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide, name: string): Opened {
   if (!('compile' in side)) return side;
   const families = 'compile' in other ? other.assumedCluster?.families : undefined;
@@ -151,7 +151,7 @@ function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide
   return openReading(side.compile(isDual ? name : undefined));
 }
 
-/** For `ofSides`: a mode or a release is no path. */
+/** The name of a side for `ofSides`: a mode or release is not a path. */
 export function calledSide({ name, adds }: NamedSide): CalledSide {
   return { name, isPath: !adds || adds.config !== undefined };
 }
@@ -164,7 +164,7 @@ export function readPair([from, to]: FromTo<Opened>, [before, after]: FromTo<Nam
     sides: [old.side, fresh.side] as const,
     diagnostics: sortDiagnostics([...old.diagnostics.filter(isKept), ...fresh.diagnostics]),
     files: new Map(readings.flatMap(({ files }) => [...files])),
-    /** What both were compiled for, if it is the same. */
+    /** What both sides were compiled for, if that is the same. */
     made: old.made === fresh.made ? old.made : undefined,
     notes: readings.flatMap(({ notes }) => notes),
   };
@@ -180,20 +180,20 @@ function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) =>
   return (each) => isError(each) || !said.has(words(each));
 }
 
-/** Names what dumps show by the Services of manifests. */
+/** Gives the contents of dumps the names of Services in manifests. */
 export async function nameSides(sides: FromTo<Snapshot>, options: SideOptions) {
   const { cluster, release, ...read } = await readNames(options);
   const name = (side: Snapshot): Snapshot => (side.kind === 'dump' && cluster ? side.namedBy(cluster, release) : side);
   return { ...read, sides: [name(sides[0]), name(sides[1])] as const };
 }
 
-/** Refuses a change that no input has, before one is read. */
+/** Refuses an impossible change before any input is read. */
 export function expectChange(options: AskedChange & Pick<SideOptions, 'kubernetesVersion'>): void {
   const wrong = findWrongChange(options, options.kubernetesVersion);
   if (wrong) refuse(wrong);
 }
 
-/** A change of mode or an upgrade, and what is announced about it. Refuses anything else. */
+/** Opens a change of mode or an upgrade, with the announcements about it. Refuses anything else. */
 export async function openChange(options: SideOptions & AskedChange) {
   const loaded = await loadInputs(options);
   const change = planChange(options, loaded);
@@ -204,7 +204,10 @@ export async function openChange(options: SideOptions & AskedChange) {
   return { loaded, pair: [sideOf(from), sideOf(to)] as const, announced, allNodes, modeFrom };
 }
 
-/** The same manifests for two Kubernetes releases, called `name`; `compare` says what differs, unless a diagnostic is an error. */
+/**
+ * Opens the same manifests for two Kubernetes releases. `name` is their name; `compare` lists the differences, unless a
+ * diagnostic is an error.
+ */
 export async function openUpgrade(
   name: string,
   options: SideOptions & { readonly foreign?: boolean | undefined },

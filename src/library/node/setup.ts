@@ -36,7 +36,7 @@ export interface SetupOptions extends FileOptions {
 /** Flags of the command line to keep in kpc.yaml. */
 type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean>;
 
-/** Compiles a repository's manifests for the node, mode and release that they show. Refuses to replace other files. */
+/** Compiles a repository's manifests for the node, mode and release found in them. Refuses to replace other files. */
 export async function openSetup(options: SetupOptions, given: KeptFlags) {
   const { file, golden, github } = options;
   const present = [kpcYaml, ...(github ? [workflowFile] : [])].filter((path) => existsSync(path));
@@ -55,7 +55,7 @@ export async function openSetup(options: SetupOptions, given: KeptFlags) {
   return { setup, snapshot, diagnostics: [...gaps(), ...diagnostics], files: loaded.files };
 }
 
-/** Returns what was written, and what the golden holds. */
+/** Returns the written files and a summary of the golden. */
 export async function writeSetup(
   setup: Setup,
   snapshot: CompiledSnapshot,
@@ -90,7 +90,7 @@ function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: Readonl
   const nodes = [...loaded.nodes.keys()].toSorted();
   const node = options.node ?? nodes[0];
   const release = releaseRunBy(loaded.nodes.get(node ?? chooseNodeName(undefined, loaded)));
-  // A configuration in the input names it.
+  // A configuration in the input may name the mode.
   const isUnnamed = modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing';
   const kubernetesVersion = options.kubernetesVersion ?? release ?? newestRelease;
   const reason = release === undefined ? 'the newest: write that of your nodes' : 'as the Node says';

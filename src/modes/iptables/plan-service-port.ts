@@ -6,7 +6,7 @@ import { serviceChainName } from '../../kube-proxy/chain-names.ts';
 export interface ServicePortPlan {
   readonly traffic: TrafficPlan;
   readonly chains: ServiceChainNames;
-  /** What the firewall chain checks. Undefined without endpoints, because then all packets are refused. */
+  /** The checks of the firewall chain. Undefined without endpoints, because then all packets are refused. */
   readonly firewall: Firewall | undefined;
   readonly targetsOf: { readonly [P in TrafficPolicy]: readonly EndpointTarget[] };
   /** The endpoints of both policies, without duplicates. */

@@ -44,7 +44,7 @@ export function serviceChains(plan: ServicePortPlan, context: ChainContext, chan
   const { traffic, firewall } = plan;
   if (!traffic.hasEndpoints) return [];
   const origin = originOf(traffic.port, traffic.port.places?.port);
-  // One maker for all endpoints: a function for each would be too many.
+  // One function for all endpoints: one function for each would take too much memory.
   const toEndpoints: RuleMaker<EndpointTarget> = {
     makeRules: (target) => endpointRules(traffic, target, context),
     originOf: (target) => originOf(traffic.port, target.endpoint.place),

@@ -17,18 +17,18 @@ export const answerOutputs = ['text', 'json', 'markdown', 'github', 'gitlab', 's
 
 export type AnswerOutput = (typeof answerOutputs)[number];
 
-/** An answer, as each format needs it. Only what the format needs is called. */
+/** An answer, as each format needs it. Each format only calls the functions it needs. */
 export interface Answered<Markdown extends string | Promise<string> = string | Promise<string>> {
   readonly text: () => string;
   readonly json: () => string | Promise<string>;
   readonly markdown: () => Markdown;
-  /** What a pull request shows, at its lines. */
+  /** The findings that a pull request shows at its lines. */
   readonly findings: () => readonly SaidFinding[];
-  /** What the answer is about, as it says what was assumed; absent where the answer holds whatever is assumed. */
+  /** The nodes that the answer is about, with what was assumed; absent if assumptions do not affect the answer. */
   readonly snapshots?: () => readonly SnapshotJson[];
-  /** What the answer leaves open; absent where it never does. */
+  /** What the answer leaves open; absent if it is always complete. */
   readonly lacks?: () => ArgumentsOf<'answer-lacks'>;
-  /** Those that were read: a finding about none of them is shown at the first. */
+  /** The files that were read: a finding about none of them is shown at the first. */
   readonly files?: readonly string[];
   /** The suite of JUnit, and what was checked. */
   readonly suite: string;
@@ -49,7 +49,7 @@ export async function formatAnswer(output: AnswerOutput, answered: Answered, pat
   }
 }
 
-/** The findings, as a server for CI shows them, with what the answer assumes and what it lacks, once. */
+/** The findings in a CI format, with one entry each for what the answer assumes and what it lacks. */
 function formatForCi(
   output: Exclude<AnswerOutput, 'text' | 'json' | 'markdown'>,
   { findings: find, snapshots, lacks: findLacks, files = [], suite, cases }: Answered,
@@ -75,7 +75,7 @@ function formatForCi(
     case 'github':
       return formatGithub([...notes, ...findings], pathOf);
     case 'gitlab':
-      // An entry is something to look at: what is assumed for an answer without any is not.
+      // In GitLab every entry asks for attention, so an answer without findings does not list its assumptions.
       return formatGitlab(identify(findings.length === 0 && !lacks ? [] : [...findings, ...notes]), files, pathOf);
     case 'sarif':
       return formatSarif(identify(findings), assumes || lacks ? properties : undefined, files, pathOf);
@@ -84,10 +84,10 @@ function formatForCi(
   }
 }
 
-/** The codes of findings that say of the input what an answer says of itself. */
+/** The codes of findings about the input that repeat what the answer says about its assumptions. */
 const saysAssumed: ReadonlySet<string> = new Set(['assumed', 'default-mode']);
 
-/** The findings that keep a command from an answer. People have been told. */
+/** The findings that kept a command from an answer. They were already printed for people. */
 export function refusalOf(said: SaidByCommand): Answered {
   const { command: suite, findings } = said;
   return {

@@ -47,7 +47,10 @@ export function formatDescription(
     .join('\n');
 }
 
-/** Aligns the rows of a block's tables. If the width is short, the last column, which gives the reason, keeps most. */
+/**
+ * Aligns the rows of a block's tables. If the terminal is narrow, the last column keeps the most space, because it
+ * gives the reason.
+ */
 function alignRows(block: readonly DescriptionLine[], width: number | undefined): readonly DescriptionLine[] {
   const rows = block.flatMap(({ cells }) => (cells ? [cells] : []));
   const indent = 2 * Math.max(0, ...block.map(({ cells, depth }) => (cells ? depth : 0)));

@@ -4,7 +4,7 @@ import type { Severity } from '../../base/findings/rows.ts';
 import type { ShownFinding } from '../words/said.ts';
 import type { Located } from '../../kernel/place.ts';
 
-/** The path of a file from the top of its repository, which GitHub and GitLab go by; undefined for standard input. */
+/** The path of a file from the root of its repository, as GitHub and GitLab need it; undefined for standard input. */
 export type PathOf = (file: string) => string | undefined;
 
 /** GitHub shows ten annotations of each level per step, and drops the rest silently. */
@@ -16,7 +16,10 @@ const levels: Readonly<Record<Severity, 'error' | 'warning' | 'notice'>> = {
   note: 'notice',
 };
 
-/** Workflow commands that make GitHub annotate the lines of the pull request. Of each level, the last one counts those that GitHub would drop. */
+/**
+ * Workflow commands that make GitHub annotate the lines of the pull request. The last command of each level counts the
+ * annotations that GitHub would drop.
+ */
 export function formatGithub(findings: readonly ShownFinding[], pathOf: PathOf): string {
   const bySeverity = groupBy(findings, ({ severity }) => severity);
   const hidden = new Set(
@@ -51,7 +54,7 @@ function annotate(level: 'error' | 'warning' | 'notice', title: string, text: st
   return `::${level} ${[...at, `title=${escapeProperty(title)}`].join(',')}::${escapeData(text)}\n`;
 }
 
-/** Workflow commands end with the line: %XX encodes what would end them sooner. */
+/** A workflow command is one line, so characters that would end it early are written as %XX. */
 function escapeData(text: string): string {
   return printableLines(text).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }

@@ -4,14 +4,14 @@ import { version } from '../../base/version.ts';
 import type { SnapshotJson, finding } from '../outputs/envelope.ts';
 import type { SaidFinding } from '../words/said.ts';
 
-/** What a command says beside its result. */
+/** A command's messages besides its result. */
 export interface SaidByCommand {
   /** "kpc trace". */
   readonly command: string;
   readonly findings: readonly SaidFinding[];
 }
 
-/** An answer for programs. `result` is undefined where findings keep kpc from one. */
+/** An answer for programs. `result` is undefined if findings kept kpc from an answer. */
 export interface CommandAnswer<T> extends Pick<SaidByCommand, 'command'> {
   readonly findings: readonly Shaped<typeof finding>[];
   readonly snapshots: readonly SnapshotJson[];
@@ -23,7 +23,7 @@ export function makeEnvelope<S extends Schema>({ command, snapshots, findings, r
   return { kpc: version, command, snapshots, findings, result };
 }
 
-/** Formats why there is no answer, for --output json. */
+/** Formats the findings that kept kpc from an answer, for --output json. */
 export function formatErrorsJson(said: Pick<CommandAnswer<unknown>, 'command' | 'findings'>): string {
   return formatJson({ ...said, snapshots: [] });
 }

@@ -5,11 +5,11 @@ export interface TestCase {
   readonly name: string;
   readonly place: Located | undefined;
   readonly failure: { readonly title: string; readonly lines: readonly string[] } | undefined;
-  /** What there is to say of a case that does not fail. */
+  /** Messages about a case that does not fail. */
   readonly output?: readonly string[];
 }
 
-/** `properties`: what is true of all cases. */
+/** `properties`: facts about all cases. */
 export function formatTestSuite(
   name: string,
   cases: readonly TestCase[],

@@ -76,14 +76,14 @@ export function inlineCode(text: string): string {
   return `${delimiter}${space}${code}${space}${delimiter}`;
 }
 
-/** At least so many backquotes, and more than stand together in a text. */
+/** At least `least` backquotes, and more than the longest run of them in the text. */
 function delimit(text: string, least: number): string {
   const longest = [...text.matchAll(/`+/g)].reduce((most, [run]) => Math.max(most, run.length), 0);
   return '`'.repeat(Math.max(least, longest + 1));
 }
 
-/** Which flags a kpc.yaml gave, for a reviewer: it may leave out what would differ. */
-/** What an answer without any difference holds for: a comment on a pull request has nothing beside it. */
+/** Names the flags from kpc.yaml, because they may hide a difference from a reviewer. */
+/** Says what a "no difference" is about, because a comment on a pull request stands alone. */
 export function groundsMarkdown(grounds: readonly string[]): string {
   return grounds.length === 0 ? '' : `\n${listItems(grounds.map(escapeMarkdown))}`;
 }

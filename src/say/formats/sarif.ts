@@ -9,8 +9,9 @@ import { helpWithTrace, type SaidFinding } from '../words/said.ts';
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
 
 /**
- * SARIF 2.1.0. Code scanning shows a result only with a place, so what is about the input as a whole is placed at its first
- * file. What is ignored is left out: GitHub does not read suppressions, and would open an alert. `properties`: of all results.
+ * SARIF 2.1.0. Code scanning only shows results that have a place, so a finding about the whole input is placed at its
+ * first file. Ignored findings are left out: GitHub does not read suppressions, and would open an alert. `properties`
+ * apply to all results.
  */
 export function formatSarif(
   findings: readonly SaidFinding[],
@@ -67,14 +68,14 @@ function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback:
     ruleIndex: rules.indexOf(code),
     level: levels[severity],
     message: { text: help === undefined ? text : `${text}\n${help}` },
-    // Code scanning of GitHub takes no file in which a result has no place.
+    // GitHub's code scanning rejects a file with a result that has no place.
     locations: [{ physicalLocation, ...logicalLocations }],
     partialFingerprints: { 'kpcFinding/v1': fingerprint },
     ...(trace ? { properties: { trace: trace.command, verdict: trace.verdict } } : {}),
   };
 }
 
-/** A relative path is one of the repository. Of standard input there is no file. */
+/** A relative path starts at the root of the repository. Standard input has no file. */
 function artifactOf(file: string | undefined) {
   if (file === undefined) return { uri: 'stdin' };
   const [drive = ''] = /^[A-Za-z]:(?=\/)/.exec(file) ?? [];

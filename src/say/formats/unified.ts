@@ -18,12 +18,12 @@ import type { KernelState } from '../../kernel/state.ts';
 import type { CheckResult } from '../../snapshot/files/check-folder.ts';
 
 /**
- * The least difference of two very different files takes quadratic time: past this many lines, about four seconds, it
- * is not computed. A limit in seconds would make the output depend on the machine.
+ * Finding the smallest difference of two very different files takes quadratic time: beyond this many changed lines,
+ * about four seconds, kpc gives up. A limit in seconds would make the output depend on the machine.
  */
 const maxEditLength = 5000;
 
-/** Lines and characters that both files may have together, empty lines as well: a diff repeats them. */
+/** The most lines (with empty ones) and characters of both files together, because a diff repeats them. */
 const longest = { lines: mostLines, characters: 2 ** 27 };
 
 const headerOptions = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
@@ -100,13 +100,13 @@ export function formatSideDiffs(one: Snapshot, other: Snapshot): string {
     .join('');
 }
 
-/** Whether as few lines may have changed as can be compared, whatever their order: found without computing the difference. */
+/** A fast check whether few enough lines may have changed to compute the difference: it ignores their order. */
 function mayBeAlike(from: DiffedText, to: DiffedText): boolean {
   const difference = Math.abs(from.lines - to.lines);
   if (difference > maxEditLength) return false;
   const counts = new Map<string, number>();
   for (const line of linesOfSide(from)) counts.set(line, (counts.get(line) ?? 0) + 1);
-  // Of the lines that only one side has, `difference` are in the longer one, and the others are as many in both.
+  // Among lines that only one file has, the longer file has `difference` more than the other.
   let added = 0;
   for (const line of linesOfSide(to)) {
     const count = counts.get(line) ?? 0;
@@ -136,7 +136,7 @@ function signed(sign: string, { text }: DiffedText): string {
   return text.endsWith('\n') ? marked : `${marked}\n\\ No newline at end of file\n`;
 }
 
-/** What a side was compiled from; the parts that kpc-apply uses only if the other side was compiled too. */
+/** The inputs of a side; those that only kpc-apply uses are included if the other side was compiled too. */
 function writeInputs({ cluster, settings, state }: Snapshot, other: Snapshot) {
   if (!cluster || !settings || other.kind === 'dump') return { 'manifest.json': '', 'services.json': '' };
   const timeouts = `ipvsTimeouts ${JSON.stringify(state.ipvsTimeouts ?? null)}\n`;
@@ -152,7 +152,7 @@ function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): 
   const texts = stateFileNames.map(
     (name) => [name, joinText(stateFiles[name].format(state, freshTexts) ?? '')] as const,
   );
-  // One missing rule would give all later ones another position.
+  // Positions are left out, because one missing rule would shift all later ones.
   const plain = (text: string): string => (isDumped ? text.replace(/^-I (\S+) \d+ /gm, '-A $1 ') : text);
   return Object.fromEntries(texts.map(([name, text]) => [name, plain(text)]));
 }

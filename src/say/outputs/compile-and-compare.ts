@@ -1,4 +1,4 @@
-// What comparisons print as JSON: kpc equivalence and migrate, kpc diff, and kpc compile with its checks.
+// JSON output of kpc equivalence, migrate, diff and compile, with --check.
 import {
   about,
   listOf,
@@ -16,7 +16,7 @@ import { effectFields, findingWith } from '../../ask/equivalence/effects.ts';
 import { change, flowChange, kernelChange, place } from './envelope.ts';
 import { manifestSchema } from '../../bundle/schemas.ts';
 
-/** An Effect, as it is printed. */
+/** The printed form of an Effect. */
 const printedEffectFields = {
   ...effectFields,
   senders: listOf(text),
@@ -25,7 +25,7 @@ const printedEffectFields = {
 
 const divergence = findingWith(objectOf(printedEffectFields));
 
-/** What `kpc equivalence` and `kpc migrate` print. */
+/** Output of `kpc equivalence` and `kpc migrate`. */
 export const equivalence = objectOf({
   from: text,
   to: text,

@@ -1,5 +1,4 @@
-// The parts of what commands print as JSON: findings, places and changes, the envelope of every command, and its
-// version.
+// Shared parts of JSON output: findings, places and changes, the envelope of every command, and its version.
 import {
   about,
   anyObject,
@@ -104,7 +103,7 @@ const assumed = named(
   }),
 );
 
-/** What a command looked at: one node, whatever it was read from. */
+/** One node that a command looked at, from any kind of input. */
 const snapshot = named(
   'snapshot',
   objectOf({
@@ -120,7 +119,7 @@ const snapshot = named(
 
 export type SnapshotJson = Shaped<typeof snapshot>;
 
-/** What every command prints with --output json. */
+/** The output of every command with --output json. */
 export interface Envelope<T> {
   readonly kpc: string;
   readonly command: string;
@@ -139,7 +138,7 @@ export function envelopeOf<T>(result: Schema<T>): Schema<Envelope<T>> {
   });
 }
 
-/** What `kpc version` and `kpc-apply version` print. */
+/** Output of `kpc version` and `kpc-apply version`. */
 export const version = objectOf({
   kubeProxyVersion: about('the kube-proxy that it follows', text),
   releases: about('of Kubernetes, whose kube-proxy it follows', listOf(oneOf(...releases))),

@@ -3,7 +3,7 @@ import { proxyModes } from '../../kube-proxy/modes.ts';
 import { plannedChangeSchema } from '../../apply/plan/describe-plan.ts';
 import { conflictSchema } from '../../apply/plan/ownership-draft.ts';
 
-/** What `kpc-apply plan` and `kpc-apply verify` print. */
+/** Output of `kpc-apply plan` and `kpc-apply verify`. */
 export const plan = objectOf({
   changes: about('none if nothing would change', listOf(plannedChangeSchema)),
   conflicts: about('wanted objects that another program made otherwise', listOf(conflictSchema)),

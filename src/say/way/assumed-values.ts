@@ -7,7 +7,7 @@ import type { Step } from '../../packet/step.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
-/** The addresses, ports and node name of a trace, in the order in which its words name them. */
+/** The addresses, ports and node name of a trace, in the order of its text. */
 export function valuesOfTrace({ sender, target, fate }: Trace, { side }: Scene): readonly string[] {
   return [
     ...socketValues(target),
@@ -65,7 +65,7 @@ export function assumedLine(values: readonly string[], side: Snapshot): readonly
   return all.length === 0 ? [] : [descriptionLine('dim', 1, `assumed: ${all.join(', ')}`)];
 }
 
-/** The workloads of the values' Pods that no Node is known to suit. */
+/** The workloads of these Pods that no known Node suits. */
 function unplacedAmong(values: readonly string[], side: Snapshot): readonly string[] {
   if (side.kind === 'dump') return [];
   const unplaced = new Set(side.assumed.unplaced);
@@ -76,7 +76,7 @@ function unplacedAmong(values: readonly string[], side: Snapshot): readonly stri
   return ownPods.filter(isAsked).map(({ workload }) => workload);
 }
 
-/** What is assumed of Nodes for workloads that none is known to suit. */
+/** Names the Nodes assumed for workloads that no known Node suits. */
 export function unplacedWords(workloads: readonly string[]): readonly string[] {
   return workloads.length === 0 ? [] : [`a Node that fits the nodeSelector or affinity of ${nameSome(workloads)}`];
 }
@@ -87,7 +87,7 @@ function plural(noun: string): string {
 
 const mostAssumed = 6;
 
-/** Those of the values that kpc chose because the input lacks them. */
+/** Picks the values that kpc chose because the input lacks them. */
 export function assumedValues(values: readonly string[], side: Snapshot) {
   const chosen = chosenValues(side);
   return [...new Set(values)].flatMap((value) => {
@@ -96,7 +96,7 @@ export function assumedValues(values: readonly string[], side: Snapshot) {
   });
 }
 
-/** All that kpc chose because the input lacks it, each value with its kind. */
+/** All values that kpc chose because the input lacks them, each with its kind. */
 function chosenValues(side: Snapshot): ReadonlyMap<string, string> {
   if (side.kind === 'dump') return new Map();
   const { assumed, node } = side;

@@ -1,4 +1,4 @@
-// How packets end, in words that fit all of their kind, and why connections fail.
+// How packets of one kind end, in words, and why their connections fail.
 import { nameSome } from '../../base/printable.ts';
 import type { Fate, Packet, ReachedEndpoint } from '../../packet/packet.ts';
 import { connectionWords } from './connection.ts';
@@ -36,7 +36,7 @@ export function lackWords({ reasons }: Fate, { destination: { family } }: Packet
 
 const mostReasons = 2;
 
-/** What happens to a packet, in words that fit all packets of its kind. The side's own scene comes first. */
+/** What happens to packets of one kind, in words. The side's own scene comes first. */
 export function fateWords(
   met: Met,
   isSameChoice: boolean,
@@ -67,7 +67,9 @@ const endWords: { readonly [V in Fate['verdict']]: string } = {
   unknown: 'not known',
 };
 
-/** Describes the endpoints. A dump does not show where they are, but the other side may. The side's own scene comes first. */
+/**
+ * Describes the endpoints. A dump does not show their nodes, but the other side may. The side's own scene comes first.
+ */
 function whichEndpoints({ endpoints }: Fate, scenes: readonly Scene[]): string {
   const placeOf = (each: ReachedEndpoint): boolean | undefined =>
     scenes.map((scene) => isLocalEndpoint(scene, each)).find((isLocal) => isLocal !== undefined);

@@ -48,7 +48,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   return notes.filter((note) => note !== undefined);
 }
 
-/** What network policies would do to a packet that arrives. */
+/** How network policies would treat a delivered packet. */
 export function policyNotes(trace: Trace, scene: Scene): readonly string[] {
   return judgePolicies(trace, scene).map((finding) => policyWords(finding, trace.fate));
 }
@@ -92,7 +92,10 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
   return `the node needs a route to ${address.text}, such as a default route: without one, its own connections fail with "Network is unreachable" before any rule sees them`;
 }
 
-/** A UDP program bound to all addresses may answer from another than its endpoint's: that of the route to the client. */
+/**
+ * A UDP program bound to all addresses answers from the source address of the route to the client, which may not be the
+ * endpoint's.
+ */
 function answerNote({ target, fate }: Trace, { side, links, evaluate }: Scene): string | undefined {
   const { protocol, address } = target;
   if (protocol !== 'udp' || fate.verdict !== 'delivered' || !side.routes[address.family]) return undefined;
@@ -170,7 +173,10 @@ function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
     : undefined;
 }
 
-/** The rule, of no Service, that keeps a packet from kube-proxy's rules: they translate tracked packets, and each once. */
+/**
+ * Names another program's rule that diverts a packet from kube-proxy's rules, which translate only tracked packets, and
+ * each only once.
+ */
 function divertedNote({ fate }: Trace): string | undefined {
   const { verdict, steps } = fate.otherwise ?? fate;
   const step = steps.find((each) => each.kind === 'rule' && diversions.has(each.action.kind) && isStrange(each));
@@ -195,7 +201,7 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
   if (!mode || nodePort !== port) return undefined;
   const { title, loopbackNodePorts, defaultNodePortAddresses } = modeFacts[mode];
   if (isLoopback(address)) {
-    // A packet that a rule drops or refuses has another cause.
+    // If a rule drops or refuses the packet, the note does not apply.
     const isLost = steps.some((step) => step.kind === 'route' && lostLoopbacks.has(step.decision.kind));
     if (verdict !== 'local' && !isLost) return undefined;
     const why = loopbackNodePorts.includes(address.family)
@@ -216,7 +222,7 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
   return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
 }
 
-/** Once for many packets: which policies may refuse some of them, and at which endpoints. */
+/** Combines notes on many packets: which policies may refuse some of them, and at which endpoints. */
 export function policyLines(traces: readonly Trace[], scene: Scene): readonly string[] {
   const found = traces.flatMap((trace) => judgePolicies(trace, scene));
   const byPolicies = groupBy(found, (finding) => policyNames(finding));
@@ -286,7 +292,7 @@ function healthCheckNote({ target: { address, port }, fate }: Trace, { side }: S
 
 /** Destinations of the dump's flows between the packet's two ends. */
 interface ExistingFlows {
-  /** Whether these are the sender's own flows; if not, they are those of all clients. */
+  /** True for the sender's own flows, false for the flows of all clients. */
   readonly isSender: boolean;
   /** Sorted by number of flows, the most first. */
   readonly ends: readonly { readonly end: SocketAddress; readonly flows: number }[];
@@ -313,7 +319,7 @@ export function findExistingFlows(
   return { isSender: own.length > 0, ends: [...ends.values()].sort((a, b) => b.flows - a.flows) };
 }
 
-/** Most ends that a sentence names. */
+/** The most destinations that a sentence names. */
 const mostNamed = 5;
 
 /** A sentence about them. `serves`: whether an endpoint takes new flows; undefined if unknown. */

@@ -39,7 +39,7 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
         const settle = ['check on the node what it does with this packet'];
         return { text: `kpc could not read all of ${text}`, settle };
       }
-      // iptables' own listing shows all that it keeps in nftables.
+      // The listing of iptables itself shows what it keeps in nftables.
       const command = jumpCommand({ tool: 'iptables', family });
       const answer = text.startsWith('xt ')
         ? { settle: [`add the output of ${command}`], command }
@@ -248,10 +248,10 @@ function listing(command: string): MissingInWords {
 function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
   const command = 'ip addr';
   if (kind === 'dump') return { command, settle: ['add the output of ip addr', 'name it with --host-addresses'] };
-  // Of two sides that are read apart, no command takes all Nodes.
+  // For two sides, no command takes all Nodes at once.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: ['name one of the Nodes with --node'] };
-  // A difference is traced without the objects of its sides: there may be a Node that is not named.
+  // A difference is traced without its sides' objects, so an unnamed Node may exist.
   const which = nodeName === '' ? 'name the Node with --node, and add it if the input lacks it' : 'add the Node';
   return { command, settle: [which, 'name the output of ip -j addr with --host-addresses'] };
 }
@@ -303,7 +303,7 @@ export function whereOf({ tool, table, chain, position }: RuleStep): string {
   return `${tool} ${table} ${chain} rule ${position}`;
 }
 
-/** A rule as its tool writes it. */
+/** A rule in the syntax of its tool. */
 export function ruleText(step: RuleStep): string {
   if (step.tool === 'iptables') return formatIptablesRule(step.rule);
   return `${formatNftRule(step.rule)}${step.element ? ` → ${formatElement(step.element)}` : ''}`;

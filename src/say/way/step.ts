@@ -83,7 +83,7 @@ export function nodeClause(isLocal: boolean | undefined): string {
   return isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
 }
 
-/** What a rule does, as the end of a sentence. */
+/** A rule's effect, as the end of a sentence. */
 function actionWords({ tool, chain, rule, action }: RuleStep): string {
   const share = 'args' in rule ? rule.args.find((arg) => arg.kind === 'statistic')?.probability : undefined;
   const by = share === undefined ? '' : ` by chance, ${percent(Number(share))}`;

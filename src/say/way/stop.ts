@@ -1,4 +1,4 @@
-// Why a packet stops, in words, also where something removed a jump of kube-proxy's.
+// Why a packet stops, in words, for example because a jump of kube-proxy was removed.
 import { count, percent } from '../../base/printable.ts';
 import { failingShare, lostShare, type KnownFate, type Fate } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
@@ -73,7 +73,7 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
   return `${policy} is Local, but ${port.label} has no endpoint on this node`;
 }
 
-/** What kpc assumes or does not see that a verdict depends on, in words after it; otherwise ''. */
+/** Words after a verdict about what it depends on: assumptions, and what kpc cannot see. '' if there is nothing. */
 export function verdictCondition(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
   const kind = stopOf(fate)?.kind;
   const port = servicePortAt(target, scene.side.addresses);
@@ -81,7 +81,7 @@ export function verdictCondition(target: Trace['target'], fate: Pick<Fate, 'verd
   return `${assumedPlace(target, fate, scene)}${unless}`;
 }
 
-/** The nodes where a packet is dropped or refused, if that depends on where kpc placed Pods; otherwise ''. */
+/** The nodes where a packet is dropped or refused, if that depends on where kpc placed Pods; else ''. */
 export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
   const stop = stopOf(fate);
   const port = stop && servicePortAt(target, scene.side.addresses);
@@ -139,7 +139,7 @@ export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: set clusterCIDR, or another detectLocalMode, and ${titleOfMode(scene.side.mode)} sends pods to all endpoints`;
 }
 
-/** What becomes of a packet, in words. */
+/** A packet's fate, in words. */
 export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
   const { verdict, endpoints, ways, steps, redirectedTo } = fate;
   if (verdict === 'unknown') return verdict;

@@ -6,11 +6,11 @@ import type { Scene } from '../../ask/trace/scene.ts';
 import { stepInWords } from './step.ts';
 import type { TraceInWords } from './trace.ts';
 
-/** The way of packets from one kind of sender to one address, for a picture. */
+/** The way of packets from one kind of sender to one address, to be drawn. */
 export interface WayInWords {
   /** The question, node and mode. */
   readonly heading: string;
-  /** What kpc chose because the input lacks it, in lines. */
+  /** The values that kpc chose because the input lacks them, as lines. */
   readonly assumed: readonly string[];
   readonly from: string;
   /** "10.96.0.10:80/tcp". */
@@ -36,7 +36,7 @@ interface WayEndpoint {
   readonly note: string;
 }
 
-/** `rests`: what the way rests on beside, in clauses. */
+/** `rests`: further assumptions that the way depends on, as clauses. */
 export function describeWay(
   trace: Trace,
   { heading, assumed, verdict, isGood }: TraceInWords,
@@ -63,7 +63,7 @@ export function describeWay(
   };
 }
 
-/** The places of the steps, without repeats in a row and without those that change nothing. */
+/** The places of the steps that change something, without repeats in a row. */
 function stationsOnWay(
   steps: readonly Step[],
   endpoints: WayInWords['endpoints'],

@@ -29,7 +29,7 @@ function adviseOnFound(found: FoundValue): string | undefined {
   return found.type === 'string' && tableHead.test(found.value) ? 'print objects with kubectl get -o yaml' : undefined;
 }
 
-/** What makes objects of a file that holds none. */
+/** Programs that turn a file without objects into objects. */
 const makers = {
   kustomize: 'compile the output of "kubectl kustomize" instead',
   helm: 'compile the output of "helm template" instead',

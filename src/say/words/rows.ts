@@ -1,16 +1,16 @@
 import { joinWays } from '../../base/printable.ts';
 import type { Cited, Row } from '../../base/findings/rows.ts';
 
-/** What is wrong, then each way to mend it, if kpc knows any: one of them is enough. */
+/** The problem, then each way to fix it that kpc knows; one of them is enough. */
 export type Words = string | readonly [wrong: string, ...ways: readonly (string | undefined)[]];
 
-/** A finding in words: what is wrong, and what to do about it, if kpc has advice. */
+/** A finding in words: the problem, and kpc's advice if it has any. */
 export interface Said {
   readonly text: string;
   readonly help: string | undefined;
 }
 
-/** A text in the words of a caller; undefined if it needs what the caller has not. */
+/** Rewords a text for a caller; undefined if the caller lacks an option that the text names. */
 export type Speak = (way: string) => string | undefined;
 
 export function didYouMean(near: string | undefined, otherwise?: string): string | undefined {
@@ -32,7 +32,7 @@ export type WordsOf<Table> = {
   readonly [Code in keyof Table]: Table[Code] extends Row<infer Arguments> ? Wording<Arguments> : never;
 };
 
-/** The words of a code that covers several cases, which its argument `key` tells apart. */
+/** The words of a code with several cases; its argument `key` is the case. */
 export function byCase<Key extends string, Arguments extends { readonly [K in Key]: string }>(
   key: Key,
   cases: { readonly [C in Arguments[Key]]: Wording<Extract<Arguments, { readonly [K in Key]: C }>> },
@@ -44,7 +44,10 @@ function inWords<Arguments>(wording: Wording<Arguments>, details: Arguments, say
   return typeof wording === 'function' ? wording(details, say) : wording;
 }
 
-/** A finding, and those that it cites, in the words of a table. `speak` puts it into a caller's words, each way apart. */
+/**
+ * Puts a finding, and the findings that it cites, into the words of a table. `speak` rewords each way to mend it for
+ * the caller.
+ */
 export function sayIn(
   table: Readonly<Record<string, unknown>>,
   { code, arguments: details }: Cited,

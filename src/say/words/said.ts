@@ -1,4 +1,4 @@
-// Findings in words: each with the command that traces its packet, and as people get them.
+// Findings in words, with the command that traces a packet; also shortened lists for people.
 import { hashName } from '../../base/hash-name.ts';
 import { projectUrl } from '../../base/version.ts';
 import { isLintCode, type FindingCode } from '../../base/findings/codes.ts';
@@ -11,23 +11,23 @@ import { wordsOf } from './words.ts';
 import { shellWord, formatCount, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 
-/** A finding in words, as programs get it, and all formats print it. The code determines the arguments. */
+/** A finding in words, for programs and all formats. The code determines the arguments. */
 export type SaidFinding = Fault & {
   readonly severity: Severity;
   readonly text: string;
   readonly help?: string;
   readonly about?: About;
-  /** A command that prints the way of a packet that shows it, and how that ends. */
+  /** A command that traces a packet that shows the finding, and the packet's end. */
   readonly trace?: { readonly command: string; readonly verdict: string };
   /** Where the code is explained, if the project's pages are published. */
   readonly page?: string | undefined;
-  /** The same as long as the finding is about the same, wherever its lines are. */
+  /** Stays the same when the finding only moves to other lines. */
   readonly fingerprint?: string;
   /** Absent if it is about no file. */
   readonly place?: Located;
 };
 
-/** What a format prints of a finding. */
+/** The parts of a finding that a format prints. */
 export type ShownFinding = Omit<SaidFinding, 'arguments' | 'about'>;
 
 export function sayFindings(findings: readonly Finding[]): SaidFinding[] {
@@ -43,8 +43,8 @@ export function sayFinding(finding: Finding, speak?: Speak): SaidFinding {
 }
 
 /**
- * Says findings, each with what programs keep of them: the command that shows it, its page and its fingerprint. `trace` are the
- * words of a kpc trace over the same input, without the packet, and `below` the names of files below what was named.
+ * Puts findings into words, each with its trace command, page and fingerprint. `trace`: the words of a kpc trace over
+ * the same input, without the packet. `below`: file names relative to the named folder.
  */
 export function findingReporter(
   trace: readonly string[],
@@ -95,10 +95,10 @@ function commandOf(
   return traceCommand(trace, { from, to: socket, protocol: protocol.toLowerCase(), interface: undefined, node });
 }
 
-/** Arguments that change though the finding is the same: lists of nodes, lines, and the names of folders. */
+/** Arguments that may change while the finding stays the same: lists of nodes, lines, and folder names. */
 const passing: ReadonlySet<string> = new Set(['nodes', 'of', 'first', 'among', 'line', 'folder']);
 
-/** Depends on the code, on what it is about and on its arguments, but on no line, no list of nodes and no folder that was named. */
+/** Depends on the code, the subject and the arguments, except lines, lists of nodes and the named folder. */
 function fingerprintOf(
   {
     code,
@@ -113,7 +113,7 @@ function fingerprintOf(
   return hashName(JSON.stringify([code, about?.name ?? file ?? '', Object.fromEntries(others)]), 16);
 }
 
-/** What to do, with the command that shows it, in formats that have no other place for that. */
+/** The help with the trace command, for formats without a separate place for the command. */
 export function helpWithTrace({ help, trace }: Pick<SaidFinding, 'help' | 'trace'>): string | undefined {
   if (!trace) return help;
   return `${help === undefined ? '' : `${help}\n`}trace: ${trace.command}`;
@@ -129,7 +129,10 @@ export interface TracedPacket {
   readonly node: string;
 }
 
-/** A command to paste that traces a packet. `words` name the input, without the packet; of stdin, the command says to give it again. */
+/**
+ * A command to paste that traces a packet. `words` name the input, without the packet. For stdin, the command asks to
+ * give it again.
+ */
 export function traceCommand(words: readonly string[], example: TracedPacket): string {
   const flags = [
     ...(example.node === '' ? [] : ['--node', example.node]),
@@ -147,19 +150,22 @@ export function traceCommand(words: readonly string[], example: TracedPacket): s
   return `${[...input, ...flags].map(shellWord).join(' ')}${again}`;
 }
 
-/** Findings as people get them: equal sentences about several things once, and no more than they can read. */
+/** Findings shortened for people: equal sentences about several things appear once, and long lists are cut. */
 export function findingsForPeople(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   return limitShown(foldAlike(findings));
 }
 
-/** The same for a list that is the result: of each code as many as `limit` says, then the number and names of the others. */
+/**
+ * Like findingsForPeople, for a list that is the result: at most `limit` findings of each code, then the number and
+ * names of the others.
+ */
 export function listForPeople(findings: readonly SaidFinding[], limit: number): readonly SaidFinding[] {
   if (limit === Number.POSITIVE_INFINITY) return findings;
   const folded = foldAlike(findings);
   const ofCodes = groupBy(folded, ({ severity, code }) => `${severity} ${code}`);
   const cut = new Map(
     [...ofCodes.values()].flatMap((own) => {
-      // The line that counts the others takes as much room as one of them.
+      // The line with the count takes as much space as one finding.
       const others = own.length > limit + 1 ? own.slice(limit) : [];
       return others.map((each, i) => [each, i === 0 ? [countOthers(each, others)] : []] as const);
     }),
@@ -218,7 +224,7 @@ function sameWords(finding: SaidFinding): string | undefined {
   return JSON.stringify([severity, code, text.replaceAll(name, ''), help.replaceAll(name, '')]);
 }
 
-/** Findings about a whole file, which their sentence does not name. */
+/** Findings about a whole file whose sentences do not name the file. */
 const isOfFile: ReadonlySet<string> = new Set(['empty-file', 'unknown-kind']);
 
 function nameOfSubject({ code, arguments: details, place, about }: SaidFinding): string | undefined {

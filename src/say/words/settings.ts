@@ -38,7 +38,7 @@ function gateOfMode(mode: ProxyMode): string {
 
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
-/** At most so many letters off, a name is a slip. */
+/** A name at most this many letters off counts as a misspelling. */
 const mostLettersOff = 3;
 
 function kubeProxyOf(release: Release): string {
@@ -82,7 +82,7 @@ function describeAnyNode(details: UnknownAddresses & Numbers<'nodes'> & { readon
   ];
 }
 
-/** Problems with kube-proxy's flags and configuration and the nodes to compile for, and what kpc chose by default. */
+/** Problems with kube-proxy's flags and configuration and with the chosen nodes, and notes on kpc's defaults. */
 export const settingWords: WordsOf<typeof settingFindings> = {
   'bad-feature-gate': byCase('problem', {
     unknown: ({ gate, release }) => {

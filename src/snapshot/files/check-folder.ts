@@ -13,7 +13,7 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 export type FolderContent =
   { readonly kind: 'bundle' | 'golden' | 'other' } | { readonly kind: 'fleet'; readonly example: string };
 
-/** Goes by names, and for a fleet also by a manifest's content. Throws if the folder cannot be read. */
+/** Decides by names, and for a fleet also by the content of a manifest. Throws if the folder cannot be read. */
 export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   if (holdsFile(folder, goldenHead, tree)) return { kind: 'golden' };
   if (holdsFile(folder, 'manifest.json', tree)) return { kind: 'bundle' };

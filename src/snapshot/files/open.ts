@@ -64,7 +64,7 @@ async function openDump(
 }
 
 export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster'> {
-  /** What no flag sets, such as the mode, comes from the other side. `dualStackAs` is as in the options. */
+  /** Settings without a flag, such as the mode, come from the other side. `dualStackAs` is as in the options. */
   readonly compile: (dualStackAs: string | undefined) => Reading;
 }
 

@@ -20,7 +20,7 @@ import { isName } from '../../base/names.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Hosts } from '../open/compile.ts';
 
-/** What to read, and how to compile it. */
+/** The inputs to read, and how to compile them. */
 export interface FileOptions extends LoadOptions {
   readonly file?: readonly string[];
   readonly texts?: readonly TextFile[] | undefined;
@@ -39,14 +39,14 @@ export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
   return loadTexts(await readInputs(options), options);
 }
 
-/** What --config says, without any manifest. */
+/** The settings of --config, without any manifest. */
 export async function loadConfiguration(options: FileOptions): Promise<LoadedInputs> {
   const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });
   const manifests = { files: [], diagnostics: [] };
   return loadTexts({ manifests, config, hostAddresses: undefined }, { ...options, emptyResult: 'allowed' });
 }
 
-/** `options` may differ only in what kube-proxy is told. */
+/** `options` may only differ in kube-proxy's settings. */
 export async function loadUnder(options: FileOptions, loaded: LoadedInputs): Promise<LoadedInputs> {
   const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });
   return loaded.under(options, config);

@@ -47,7 +47,10 @@ export interface Assumptions {
 export interface AskedCluster {
   readonly node?: string | readonly string[] | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /** Names the other side of a comparison, if its cluster has both families: the assumed cluster then has too. */
+  /**
+   * The name of the other side of a comparison if its cluster is dual-stack: the assumed cluster is then dual-stack
+   * too.
+   */
   readonly dualStackAs?: string | undefined;
 }
 
@@ -62,8 +65,8 @@ interface ToldFacts {
 }
 
 /**
- * What to assume beyond the ranges in flags and configurations and the Pod networks of --assume-endpoints. Depends only on the input, so it
- * is the same in every run.
+ * Chooses further assumptions, besides the ranges in flags and configurations and the Pod networks of
+ * --assume-endpoints. Depends only on the input, so it is the same in every run.
  */
 export function assumeCluster(
   inputs: Inputs,
@@ -99,8 +102,9 @@ export function assumeCluster(
 }
 
 /**
- * The cluster's families, also of its Nodes and of each PreferDualStack Service: those of the Services' networks or a flag. Else those of
- * the Pods' networks, IPv4 if there are none, and both if any Service needs the other or the other side has both.
+ * The families of the cluster, its Nodes and each PreferDualStack Service: taken from the Services' networks or a flag.
+ * Otherwise they are those of the Pods' networks (IPv4 if there are none), and both if a Service needs the other family
+ * or the other side is dual-stack.
  */
 function assumeFamilies(
   { services, serviceCidrs, nodes }: Inputs,
@@ -138,7 +142,7 @@ function needsFamily({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Servi
   );
 }
 
-/** Nodes are assumed if something else of the cluster is missing, but not if the input says anything about nodes. */
+/** Nodes are assumed if other parts of the cluster are missing too, unless the input says something about nodes. */
 function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inputs): boolean {
   const saysNode =
     nodes.length > 0 ||

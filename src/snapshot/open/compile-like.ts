@@ -40,7 +40,7 @@ export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, o
   return { ...options, ...rangesLike(like, options), assume, node, dualStackAs };
 }
 
-/** What no flag sets, such as the mode, comes from the other side. */
+/** Settings without a flag, such as the mode, come from the other side. */
 export function compileLike(
   path: string,
   read: LoadedInputs,
@@ -101,7 +101,7 @@ function assumedLike(assumed: Snapshot['assumed']): Parameters<CompiledSnapshot[
   };
 }
 
-/** From the flag, or as the other side shows it. `reason` says why, if no flag decided. */
+/** The value of the flag, else the one that the other side shows. `reason` says why, if no flag decided. */
 function findRelease(
   { version, gates, nodes }: LoadedInputs,
   nodeName: string,
@@ -148,7 +148,10 @@ function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mo
   });
 }
 
-/** Whether both sides may have the same assumptions. A node's state comes from its cluster; a bundle may have been compiled with them. */
+/**
+ * Whether both sides may have the same assumptions. The state of a node follows from its cluster; a bundle may have
+ * been compiled with these ranges.
+ */
 function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): boolean {
   if (!like) return true;
   const { serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints } = options;

@@ -62,7 +62,7 @@ export interface Prepared {
   readonly unplaced: readonly string[];
   /** See `Assumptions`. */
   readonly assumedClusterCIDRs: readonly string[];
-  /** Those that kpc chose, if a Service takes the families that its cluster has; else empty. */
+  /** The families that kpc chose for the cluster, if a Service takes its families from there; else empty. */
   readonly assumedFamilies: readonly Family[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
@@ -184,7 +184,7 @@ export function prepare(
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
-    // A copy per side, which says what it assumes.
+    // Each side has its own copy, with its assumptions.
     assigned: [...assigned],
     assumedEndpoints: found.assumed.length === 0 ? undefined : [...found.assumed],
     assumedPods: found.assumedPods,
@@ -220,7 +220,10 @@ function takesFamilies(services: readonly Sourced<Service>[], assigned: Prepared
   });
 }
 
-/** A note if a cluster's Services lack its ServiceCIDRs, which shape rules. default/kubernetes shows that they are a cluster's. */
+/**
+ * A note if the input has a cluster's Services without its ServiceCIDRs, which affect rules. The Service
+ * default/kubernetes identifies a cluster's output.
+ */
 function describeMissingRanges(
   services: readonly Sourced<Service>[],
   { mode }: ProxySettings,
@@ -245,7 +248,10 @@ function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: 
   return [diagnose('userspace', { problem: 'ignored', services: names }, first.source.place([]))];
 }
 
-/** Warns of deprecated fields, and of what this kube-proxy writes but its tools refuse: some source ranges in sets, too long comments. */
+/**
+ * Warns of deprecated fields, and of things that this kube-proxy writes but its tools refuse: some source ranges in
+ * sets, and comments that are too long.
+ */
 export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Finding[] {
   const cutsComments = behavioursOf(settings.release).has('short-comments');
   return [

@@ -49,7 +49,7 @@ export interface Compilation {
   /** Undefined if a diagnostic is an error. */
   readonly snapshot: CompiledSnapshot | undefined;
   readonly diagnostics: readonly Finding[];
-  /** What the input lacks about the node. Calling it compiles the node's state. */
+  /** The facts about the node that the input lacks. Calling it compiles the node's state. */
   readonly gaps: () => readonly Finding[];
 }
 

@@ -268,7 +268,7 @@ function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): rea
 /** 'auto': the release that each node runs. Undefined: the newest, unless the input says otherwise. */
 export type VersionChoice = Release | 'auto' | undefined;
 
-/** What to call a side that is a release. */
+/** The name of a side that is a release. */
 export const sideName = 'a side';
 
 /** Or of a flag with the same values, or of a side. After an error, the choice is undefined. */

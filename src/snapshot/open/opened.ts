@@ -14,11 +14,11 @@ export interface Reading {
   readonly diagnostics: readonly Finding[];
   /** By their names in diagnostics. */
   readonly files: LoadedInputs['files'];
-  /** For people: what was read as what. */
+  /** For people: how each input was recognised. */
   readonly notes: readonly string[];
-  /** For people: what manifests were compiled for. */
+  /** For people: the target that manifests were compiled for. */
   readonly made?: string;
-  /** What manifests lack about the node. Calling it compiles the node's state. */
+  /** The facts about the node that manifests lack. Calling it compiles the node's state. */
   readonly gaps?: Compilation['gaps'];
 }
 

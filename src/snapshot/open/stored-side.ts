@@ -91,7 +91,7 @@ function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, 
   const state = { ...own, iptables, nftables, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
   // If its files have no rules of a family, neither has the node.
   const { hostAddresses } = nodeOfBundle(manifest);
-  // Its own files only have kube-proxy's tables. If there are no others, nft prints nothing.
+  // Its own files only have kube-proxy's tables. If there are no other tables, nft prints nothing.
   const lacksTables = programs(manifest.mode, 'nftables') && !/^\$ nft list ruleset$/m.test(network);
   const coverage = { ...coverAll(), modules: false, lacksTables };
   const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, hostAddresses });

@@ -102,7 +102,7 @@ export const workloadSchema = openObject({
     suspend: flag,
     serviceName: text,
     ordinals: openObject({ start: amount }),
-    /** That of a ReplicationController has labels only, and of it only the presence counts. */
+    /** A ReplicationController's selector only has labels, and kpc only checks its presence. */
     selector: openObject({ matchLabels: textMap, matchExpressions: requirements }),
     template: openObject({ metadata, spec: podSpecSchema }),
   }),

@@ -32,10 +32,10 @@ export function word<const Word extends string>(words: readonly Word[]): Schema<
 
 export const port = integer(1, 65535, 'a port is a number from 1 to 65535');
 
-/** 0 means none. */
+/** 0 means no limit. */
 export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 65535');
 
-/** Kubernetes' IntOrString; null is none. */
+/** Kubernetes' IntOrString; null means no value. */
 export function intOrString(expected: string): Schema<number | string | null> {
   return nullable(anyOf(expected, wholeNumber(-Infinity, Infinity), string));
 }

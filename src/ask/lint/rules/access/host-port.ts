@@ -2,7 +2,7 @@ import type { HostPort } from '../../../../cluster/objects.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
 import { ofServices, type LintRule } from '../../rule.ts';
 
-/** Pods with host ports for what a Service sends them, where that seems to be the only way to them. */
+/** Pods whose host ports bypass a Service, if the Service seems meant as the only way to them. */
 export const hostPort: LintRule<'host-port'> = ofServices(({ object: { spec }, name, selected, source }) => {
   const isRestricted = spec.type === 'LoadBalancer' && spec.loadBalancerSourceRanges.length > 0;
   if (spec.type !== 'ClusterIP' && !isRestricted) return undefined;

@@ -18,7 +18,7 @@ type UnservedPort = RuleFinding<'local-without-endpoint'>;
 
 export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
   check: (input) => {
-    // From a balancer on the node, endpoints anywhere see the node as their client.
+    // A balancer on the node connects with the node's address, so all endpoints see the node as their client.
     const isKept = !modeFacts[input.settings.mode].kinds.has('proxyPorts');
     return [
       ...input.services.flatMap((service) => findInternalGaps(service, input)),
@@ -28,7 +28,7 @@ export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
   },
 };
 
-/** internalTrafficPolicy Local, and nodes whose Pods get no endpoint. */
+/** Nodes whose Pods get no endpoint under internalTrafficPolicy Local. */
 function findInternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   if (service.object.spec.internalTrafficPolicy !== 'Local') return [];
   const gaps = findLacks(service, input, (port, node) => isRefusedForLack(planTraffic(port, node.context).internal));
@@ -42,7 +42,7 @@ function findInternalGaps(service: LintedService, input: LintInput): readonly Un
   });
 }
 
-/** The same where only workloads show how many endpoints there will be. */
+/** Like findInternalGaps, if only workloads show the number of endpoints. */
 function findFewPods(
   { name, object, source, selected, selectedCount: pods, skipped, knowsEndpoints }: LintedService,
   { nodes }: LintInput,
@@ -54,14 +54,15 @@ function findFewPods(
 }
 
 /**
- * externalTrafficPolicy Local, and clients of a node port or an external IP that no load balancer keeps away from the
- * nodes without an endpoint.
+ * Nodes without an endpoint under externalTrafficPolicy Local, to which clients of a node port or external IP still
+ * send: no load balancer keeps them away.
  */
 function findExternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   const { spec, ingress } = service.written;
   if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return [];
   const { mode, ipvs } = input.settings;
-  // Load balancers ask for the health of each node. Clients of external IPs do not, nor do those whom any node answers by ARP.
+  // Load balancers check the health of each node. Clients of external IPs do not, nor do clients of an address for
+  // which every node answers ARP.
   const isAnnounced = programs(mode, 'links') && !ipvs.strictARP && ingress.length > 0;
   const isSteered = spec.type !== 'NodePort' && spec.externalIPs.length === 0 && !isAnnounced;
   const place = service.source.place(['spec', 'externalTrafficPolicy']);
@@ -71,7 +72,8 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
     const isUnsteered = spec.type === 'NodePort' && !isEverywhere;
     return isUnsteered ? [{ details: { ...about, traffic: 'unsteered' }, place }] : [];
   }
-  // IPVS mode sends it to endpoints elsewhere, whose answers do not come back. Slices without nodeName do not show where the endpoints are.
+  // IPVS mode sends the packet to endpoints on other nodes, whose answers do not come back. Slices without nodeName
+  // hide where endpoints run.
   const drops = modeFacts[mode].localWithoutEndpoints === 'local-drops';
   const isOpen = (port: ServicePort): boolean => {
     if (areAllUnplaced(port) && !drops) return false;
@@ -93,12 +95,12 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
   });
 }
 
-/** Whether its slices name no node, so that every node takes its endpoints for another's. */
+/** Whether its slices name no node: then no node treats the endpoints as its own. */
 function areAllUnplaced({ endpoints }: ServicePort): boolean {
   return endpoints.length > 0 && endpoints.every(({ status }) => (status.nodeName ?? '') === '');
 }
 
-/** How a client gets to a port from outside, in words, and by a packet if the node's address is known. */
+/** How a client reaches a port from outside, in words, with a packet if the node's address is known. */
 function wayFromOutside(
   port: ServicePort,
   { name, context }: LintedNode,
@@ -111,7 +113,7 @@ function wayFromOutside(
     return { words, packet: isLoopback(own) ? undefined : { ...claim, to: own, port: port.nodePort } };
   }
   const [external] = port.externalIPs;
-  // An address that kpc chose shows nothing.
+  // An address that kpc chose proves nothing.
   const address = external ?? (isBalanced ? port.loadBalancerIPs[0] : undefined);
   const words = external ? 'external IP' : 'load balancer address';
   return { words: `${words} ${address?.text ?? ''}`.trimEnd(), packet: address && { ...claim, to: address } };

@@ -5,10 +5,10 @@ import { type Family, familyNames } from '../../../../kernel/family.ts';
 import { modeFacts } from '../../../../kube-proxy/modes.ts';
 import { claimedSocket, unanswered, findNodes, isRefusedForLack, ofServices, type LintRule } from '../../rule.ts';
 
-/** externalTrafficPolicy Local where kube-proxy cannot recognise Pods, so that these are clients like any other. */
+/** externalTrafficPolicy Local where kube-proxy cannot recognise Pods, and treats them as outside clients. */
 export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, input) => {
   const { namesMode, settings, loaded } = input;
-  // Without a configuration, nothing is known of how kube-proxy recognises Pods.
+  // Only a configuration shows how kube-proxy recognises Pods.
   if (!namesMode || !loaded.configured || !service.knowsEndpoints) return undefined;
   if (modeFacts[settings.mode].localWithoutEndpoints !== 'local-drops') return undefined;
   const { spec, ingress } = service.written;

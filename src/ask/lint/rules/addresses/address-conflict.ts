@@ -1,7 +1,7 @@
 import { isLoopback, parseAddress } from '../../../../kernel/address.ts';
 import { unanswered, type LintRule } from '../../rule.ts';
 
-/** What two Service ports claim. The packet to it shows that one of them gets it. */
+/** An address and port that two Service ports claim. The packet shows which of them gets it. */
 export const addressConflict: LintRule<'address-conflict'> = {
   show: ({ address, port, rival }, { nodes }, service) => {
     const claiming = service?.ports.find(({ label }) => label === rival);

@@ -1,7 +1,7 @@
 import { parseAddress } from '../../../../kernel/address.ts';
 import type { LintRule } from '../../rule.ts';
 
-/** Endpoints that are cluster IPs of the input, but for those that kpc chose. */
+/** Endpoints at a cluster IP that the input gives. */
 export const clusterIPEndpoint: LintRule<'cluster-ip-endpoint'> = {
   check: ({ services }) => {
     const holders = new Map(

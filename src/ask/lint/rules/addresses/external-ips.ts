@@ -1,7 +1,7 @@
 import { isDeprecated } from '../../../../kube-proxy/announced.ts';
 import { ofServices, type LintRule } from '../../rule.ts';
 
-/** externalIPs, where the release warns of their end. */
+/** externalIPs, in releases that warn of their removal. */
 export const externalIPs: LintRule<'external-ips'> = ofServices(({ object, name, ports, source }, { settings }) => {
   const isProgrammed = object.spec.externalIPs.length > 0 && ports.some((port) => port.externalIPs.length > 0);
   if (!isProgrammed || !isDeprecated('external-ips', settings.release)) return undefined;

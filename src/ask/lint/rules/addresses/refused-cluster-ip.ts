@@ -4,11 +4,11 @@ import { contains, parseAddress } from '../../../../kernel/address.ts';
 import type { LintedService } from '../../lint-input.ts';
 import type { RuleFinding, LintRule } from '../../rule.ts';
 
-/** Cluster IPs that the API server does not give: of another Service, or outside of its ranges. */
+/** Cluster IPs that the API server refuses: used by another Service, or outside its ranges. */
 export const refusedClusterIP: LintRule<'refused-cluster-ip'> = {
   check: ({ services, loaded }) => {
     const { ranges, inputs } = loaded;
-    // Other ServiceCIDRs than the one that the API server makes say nothing about those that are not there.
+    // If the API server's own ServiceCIDR is missing, others may be missing too.
     const areKnown =
       inputs.serviceCidrs.length === 0 || inputs.serviceCidrs.some(({ object }) => isDefaultCidr(object));
     const known = areKnown ? serviceRanges(inputs.serviceCidrs, ranges.clusterIPs).map(({ network }) => network) : [];
@@ -22,7 +22,7 @@ export const refusedClusterIP: LintRule<'refused-cluster-ip'> = {
         const about = { service: name, address: address.text };
         const holder = holders.get(address.text);
         holders.set(address.text, holder ?? service);
-        // Where they share a port, address-conflict says so.
+        // If they share a port, address-conflict reports them.
         if (holder && !sharesPort(holder.object, service.object)) {
           return [{ details: { problem: 'taken', ...about, holder: holder.name }, place }];
         }

@@ -20,7 +20,7 @@ export const takenHealthCheckPort: LintRule<'taken-health-check-port'> = {
         {
           details: { taken, service: name, port, holder },
           place: source.place(['spec', 'healthCheckNodePort']),
-          // In iptables mode, a node port without endpoints leaves the packets to what listens.
+          // In iptables mode, packets to a node port without endpoints go to the program that listens there.
           packet: nodePort && isServed(nodePort.port) ? toNodePort(nodePort.port, input) : undefined,
         },
       ];

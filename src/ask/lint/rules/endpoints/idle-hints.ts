@@ -8,11 +8,11 @@ import type { LintedService, LintInput } from '../../lint-input.ts';
 
 type IdleHint = RuleFinding<'idle-hints'>;
 
-/** What asks for hints: a field, and how it is written. */
+/** A field that asks for hints. */
 interface AskingField {
   readonly field: string;
   readonly path: FieldPath;
-  /** What kube-proxy must do for it to count. */
+  /** The behaviours of kube-proxy without which the field has no effect. */
   readonly needs: readonly Behaviour[];
 }
 
@@ -30,7 +30,7 @@ function askingOf({ metadata, spec }: Service): AskingField | undefined {
   return { field: `trafficDistribution ${value}`, path: ['spec', 'trafficDistribution'], needs };
 }
 
-/** Hints, and fields that ask for them, that change nothing. */
+/** Hints without effect, and fields without effect that ask for hints. */
 export const idleHints: LintRule<'idle-hints'> = ofServices((service, input) => {
   if (service.ports.length === 0) return undefined;
   const asking = askingOf(service.object);
@@ -56,7 +56,7 @@ function findIdleHint(
   return { details: { ...about, problem: 'no-hints', endpoints: endpoints.length }, place };
 }
 
-/** The nodes that hints of a Service do not bind, and why: one finding for each reason. */
+/** The nodes that ignore a Service's hints: one finding for each reason. */
 function findUnbound(
   { name, ports, source, knowsEndpoints }: LintedService,
   { nodes }: LintInput,

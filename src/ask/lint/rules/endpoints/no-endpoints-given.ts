@@ -1,8 +1,8 @@
 import type { LintRule } from '../../rule.ts';
 
 /**
- * Services of what a cluster seems to have printed, since it holds Nodes or slices and nothing of it lacks an address, that have no slices.
- * In a cluster, each Service with a selector has one.
+ * Services without slices, in input that a cluster seems to have printed: it holds Nodes or slices, and every object
+ * has its address. In a cluster, each Service with a selector has a slice.
  */
 export const noEndpointsGiven: LintRule<'no-endpoints-given'> = {
   check: ({ services, nodes, loaded: { inputs } }) => {
@@ -12,7 +12,7 @@ export const noEndpointsGiven: LintRule<'no-endpoints-given'> = {
     return (
       services
         .filter(({ ports, knowsEndpoints }) => ports.length > 0 && !knowsEndpoints)
-        // Without a selector, it has the slices that somebody writes, maybe in another file.
+        // The slices of a Service without a selector are written by hand, perhaps in another file.
         .filter(({ object }) => nodes.length > 0 || object.spec.selector !== undefined)
         .map(({ name, source }) => ({
           details: { services: [name], selecting: 1, hasWorkloads: false },

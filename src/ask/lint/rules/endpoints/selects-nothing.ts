@@ -3,8 +3,8 @@ import { selectorWords } from '../../../../cluster/objects.ts';
 import { claimRefused, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /**
- * Selectors that no Pod has: of the Pods of a cluster; or of the workloads and Pods of manifests, if there are any. A Pod that
- * was printed from a cluster says nothing of a Service that was not.
+ * Selectors that match no Pod of a cluster, or none of the manifests' workloads and Pods. A cluster's Pods do not count
+ * against a Service that is only in manifests.
  */
 export const selectsNothing: LintRule<'selects-nothing'> = {
   check: (input) => {

@@ -14,7 +14,7 @@ export const unusedSlicePort: LintRule<'unused-slice-port'> = ofServices(
           place: source.place(['ports', i]),
         })),
       );
-    // A Service port without slice port is the better message: unknown-port.
+    // If a Service port has no slice port, unknown-port is the better message.
     if ([...known].some((port) => !written.some(({ key }) => key === port))) return undefined;
     const found = new Map<string, RuleFinding<'unused-slice-port'>>();
     for (const { port, key, place } of written) {

@@ -9,14 +9,14 @@ import {
 import { hasWord, makersByNamespace, nameOfMaker } from '../../../../cluster/slices/selector-causes.ts';
 import type { RuleFinding, LintRule } from '../../rule.ts';
 
-/** Services, and their ports, that Ingresses, routes and StatefulSets name, and that the input does not hold. */
+/** Services and ports that an Ingress, a route or a StatefulSet names, but the input lacks. */
 export const unknownService: LintRule<'unknown-service'> = {
   check: ({ loaded: { inputs } }) => {
     const { services, ingresses, workloads, unread } = inputs;
     if (unread.has('services')) return [];
     const known = new Map(services.map(({ object }) => [fullName(object.metadata), object]));
     const namespaces = new Set(services.map(({ object }) => object.metadata.namespace));
-    /** Of a namespace without any Service, the input may lack them all. */
+    /** If a namespace has no Service at all, its Services may be in another input. */
     const isMissing = (namespace: string, name: string): boolean =>
       namespaces.has(namespace) && !known.has(fullName({ namespace, name }));
     const makers = makersByNamespace(inputs);
@@ -56,7 +56,10 @@ export const unknownService: LintRule<'unknown-service'> = {
   },
 };
 
-/** Each once. A controller may take the name of a Service for an annotation that says what to do. */
+/**
+ * Each backend once. Leaves out names that an annotation defines: some controllers take such a name for an action, not
+ * a Service.
+ */
 function listBackends({
   object: { metadata, routes },
 }: Sourced<Ingress>): readonly (IngressBackend & { service: string })[] {

@@ -8,7 +8,7 @@ export const fullSet: LintRule<'full-set'> = {
   check: ({ loaded, settings, nodes, compile }) => {
     const { servicePorts } = loaded.cluster;
     if (!programs(settings.mode, 'sets')) return [];
-    // Mostly no set of a node can be full, and nothing needs compiling.
+    // Usually no set can be full, so skip compiling.
     const ofServices = servicePorts.reduce((sum, port) => sum + countSetEntries(port), 0);
     const ofEndpoints = countByNode(servicePorts);
     const full = new Map<string, { entries: number; readonly nodes: string[] }>();
@@ -26,12 +26,12 @@ export const fullSet: LintRule<'full-set'> = {
   },
 };
 
-/** As many entries as a port can have in one set, other than that of the endpoints on the node. */
+/** The most entries that a port can have in one set, except in the set of the node's endpoints. */
 function countSetEntries({ externalIPs, loadBalancerIPs, sourceRanges }: ServicePort): number {
   return 1 + externalIPs.length + loadBalancerIPs.length * Math.max(1, sourceRanges.length);
 }
 
-/** As many endpoints as each node may have. */
+/** The number of endpoints on each node. */
 function countByNode(ports: readonly ServicePort[]): ReadonlyMap<string | undefined, number> {
   const counts = new Map<string | undefined, number>();
   for (const endpoint of ports.flatMap(({ endpoints }) => endpoints)) {

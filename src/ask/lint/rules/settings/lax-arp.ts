@@ -7,7 +7,7 @@ const announcers: Readonly<Record<string, string>> = {
   CiliumL2AnnouncementPolicy: 'Cilium (CiliumL2AnnouncementPolicy)',
 };
 
-/** Load balancer addresses that all nodes answer ARP for, since they are on kube-ipvs0 of each. */
+/** Load balancer addresses for which every node answers ARP, because each has them on kube-ipvs0. */
 export const laxARP: LintRule<'lax-arp'> = {
   check: ({ settings, loaded: { inputs } }) => {
     if (!programs(settings.mode, 'links') || settings.ipvs.strictARP) return [];

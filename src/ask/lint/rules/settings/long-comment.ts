@@ -1,6 +1,6 @@
 import { claimRefused, type LintRule } from '../../rule.ts';
 
-/** Comments that do not load. The packet shows the Service without endpoints, whose comment kpc has cut. */
+/** Comments too long for nft. The packet goes to the Service without endpoints, with the comment that kpc cut. */
 export const longComment: LintRule<'long-comment'> = {
   show: ({ servicePort }, input, service) => {
     const port = service?.ports.find((each) => each.label === servicePort);
