@@ -40,16 +40,17 @@ export function arrive(flow: Flow, visitors: Visitors): End {
 /** `isMoved`: whether rules have just changed the destination. */
 function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   const { destination, input } = flow;
-  if (isLoopback(destination) && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
+  const hasLoopback = isLoopback(destination) || isLoopback(flow.source);
+  if (hasLoopback && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
     return lose(flow, { kind: 'loopback-outside' });
   }
-  // Packets from the node to itself were routed on the way out.
-  const isOfSelf = input === loopbackInterface && decide(flow, () => isLocalAddress(flow, destination));
+  // Packets from the node to itself were routed on the way out, and keep that route (loopback_xmit).
+  const isOfSelf = input === loopbackInterface && flow.isOwn && !flow.hop && !isMoved;
   const way: RouteFound = isOfSelf ? { kind: 'local' } : findWay(flow, destination, flow.source, input);
   if (way.kind === 'local') {
     const lost = checkSender(flow);
     if (lost) return lost;
-    noteRoute(flow, { kind: 'local' });
+    noteRoute(flow, { kind: 'local', isHeld: flow.routing.isLocal(destination) !== false });
     return pass(flow, visitors, 'input') ?? receive(flow, visitors);
   }
   const forbidden = !forwards(flow) && !(isMoved && staysBridged(flow, way));
@@ -166,7 +167,8 @@ function checkSender(flow: Flow): End | undefined {
   const isLost =
     found === 'reverse-path' ||
     !decide(flow, () => ({ ...found, fact: found.fact ?? `reverse ${flow.source.text} ${input ?? ''}` }));
-  const back = flow.routing.interfaceOf(flow.source);
+  const { routing, source } = flow;
+  const back = routing.isLocal(source) === true ? loopbackInterface : routing.interfaceOf(source);
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }
 
@@ -281,10 +283,11 @@ function receive(flow: Flow, visitors: Visitors): End {
   return leave(flow, visitors);
 }
 
-/** An endpoint cannot answer a packet from its own address. */
+/** An endpoint cannot answer a packet from its own address, and gets none that a route keeps on the node. */
 function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   const { endpoint, source, routing, turn } = flow;
   if (!endpoint || turn !== 'first') return otherwise;
+  if (otherwise === 'local' && routing.isLocal(endpoint.address) === false) return otherwise;
   const isOwn = endpoint.address.text === source.text && routing.isLocal(source) !== true;
   return isOwn ? lose(flow, { kind: 'own-address' }) : 'delivered';
 }

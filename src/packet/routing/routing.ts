@@ -41,6 +41,8 @@ export interface Routing {
   isShown(address: Address): boolean;
   /** Whether the address is the node's own and on that link. */
   isLocalAt(address: Address, link: string): Answer;
+  /** Whether the listed addresses have it on other links only. */
+  isOnOther(address: Address, link: string): boolean;
   find(question: RouteQuestion): RouteFound;
   /** The next hop to an address for a packet of the node itself without a source; undefined if there is none. */
   hopTo(address: Address): NextHop | undefined;
@@ -111,7 +113,17 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   const hasAll = knowledge.hasAllAddresses(family) || (isListed && listed.tables === undefined);
   const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
   const local = new Set(own.map(({ address }) => address.text));
+  // What an interface has is the node's only by its table `local`, if that is shown; what kube-proxy makes comes with routes.
+  const isTableShown = localRoutes.length > 0 && (listed.tables === undefined || listed.tables.has('local'));
+  const unrouted = new Set(
+    isTableShown
+      ? knowledge.links.flatMap(({ addresses }) =>
+          addresses.flatMap(({ address }) => (isRouted(address) ? [] : address.text)),
+        )
+      : [],
+  );
   const isLocal = (address: Address): Answer => {
+    if (unrouted.has(address.text)) return false;
     if (isLoopback(address) || local.has(address.text) || knowledge.isOwn(address) || isUnknownOwn(address))
       return true;
     if (isRouted(address)) return true;
@@ -142,6 +154,10 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
         ({ destination, hops }) => contains(destination, address) && hops.some((hop) => hop.link === link),
       );
       return isOn || isBy;
+    },
+    isOnOther: (address, link) => {
+      const on = shown.filter((each) => each.address.text === address.text);
+      return on.length > 0 && on.every((each) => each.link !== link);
     },
     find,
     hopTo,

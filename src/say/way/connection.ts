@@ -90,6 +90,8 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       const via = loss.gateway ? ` via ${loss.gateway.text}` : '';
       return `the answer leaves by ${loss.output}${via}, but the client's packets come by ${loss.input}: the connection fails unless the network behind ${loss.output} lets such answers pass`;
     }
+    case 'kept':
+      return `the node itself has ${loss.address.text} and keeps the answer`;
     case 'elsewhere':
       return `what the client sends after the answer goes to ${loss.destination.text}`;
     case 'other-hop': {
@@ -114,7 +116,8 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       return `${loss.endpoint.text} sees the client's address and may answer it directly: the connection fails unless the answer passes through this node`;
     case 'own-network': {
       const { destination, inside, gateway, output = '' } = loss;
-      return `the node sends packets for ${destination.text}, which is of the network of its ${inside}, to ${gateway.text} by ${output}: the connection fails if they come back from there`;
+      const to = `the node sends packets for ${destination.text}, which is ${inside === undefined ? 'its own' : `of the network of its ${inside}`}, to ${gateway.text} by ${output}`;
+      return `${to}: the connection fails ${inside === undefined ? 'unless they come back from there' : 'if they come back from there'}`;
     }
     case 'closer-route': {
       const { destination, taken, closer } = loss;
@@ -184,7 +187,7 @@ function stoppedWords(step: Step): string {
 export function decisionWords(decision: RouteDecision, to: string): string {
   switch (decision.kind) {
     case 'local':
-      return `${to} is an address of the node`;
+      return decision.isHeld ? `${to} is an address of the node` : `a route brings packets for ${to} to the node itself`;
     case 'out':
       return `it is forwarded to ${to}${decision.interface === undefined ? '' : ` by ${decision.interface}`}`;
     case 'not-forwarding':
