@@ -2,6 +2,7 @@ import { addressAt, addressNumber, parseAddress, type Address } from '../kernel/
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, untouched, type Flow, type Turn } from './flow.ts';
 import {
+  isUnknownOwn,
   sumOutcomes,
   type Arrival,
   type Beyond,
@@ -65,6 +66,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   if (lost) return { kind: 'depends', loss: lost };
   const shared = sharedSource(world, end);
   if (shared) return shared;
+  const unbound = answersFromOther(world, end);
   const answers = explore((choices) => walkConnection(world, end, choices));
   const losses = answers.flatMap(({ loss }) => loss ?? []);
   const unlisted = world.routing.isListed ? [] : [lacks({ kind: 'routes', family: world.family })];
@@ -78,7 +80,19 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
     return beyond.has(first.kind) || isPart || isBeside
       ? { kind: 'depends', loss: first }
       : { kind: 'fails', loss: first };
-  return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
+  if (open.length > 0) return { kind: 'unknown', reasons: open };
+  return unbound ? { kind: 'depends', loss: unbound } : { kind: 'works' };
+}
+
+/** The node's own answers leave from the address of the route, unless the program says which; nothing translates another. */
+function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
+  const { protocol, destination: address, source: client } = end;
+  if (protocol !== 'udp' || !routing.isListed || routing.isLocal(address) !== true) return undefined;
+  const way = routing.find({ to: client, from: undefined, mark: 0, input: loopbackInterface });
+  const { address: source, candidates } = routing.sourceBy(client, way);
+  return candidates || isUnknownOwn(source) || source.text === address.text
+    ? undefined
+    : { kind: 'unbound', address, source, client };
 }
 
 /**

@@ -156,6 +156,8 @@ export type Beyond =
     }
   /** A route outside table `local` for an address the node lacks: only transparent sockets answer (__ip_dev_find). */
   | { readonly kind: 'not-held'; readonly address: Address }
+  /** A UDP program of the node that is bound to all addresses answers from `source`, by the route to the client. */
+  | { readonly kind: 'unbound'; readonly address: Address; readonly source: Address; readonly client: Address }
   /** The node does not answer ARP for the address on the link of the client's packets. */
   | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl }
   /** IPv6 rules drop neighbour solicitations for the address on that link, and so all that follows. */

@@ -104,35 +104,8 @@ const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers:
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0;
-  const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
   const links = [...knowledge.links, ...state.links];
-  const shown = links
-    .flatMap(({ name, addresses }) => addresses.map((each) => ({ ...each, link: name })))
-    .filter((each) => each.family === family);
-  const own = shown.length > 0 ? shown : addressesOfRoutes(localRoutes);
-  const hasAll = knowledge.hasAllAddresses(family) || (isListed && listed.tables === undefined);
-  const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
-  const local = new Set(own.map(({ address }) => address.text));
-  // What an interface has is the node's only by its table `local`, if that is shown; what kube-proxy makes comes with routes.
-  const isTableShown = localRoutes.length > 0 && (listed.tables === undefined || listed.tables.has('local'));
-  const unrouted = new Set(
-    isTableShown
-      ? knowledge.links.flatMap(({ addresses }) =>
-          addresses.flatMap(({ address }) => (isRouted(address) ? [] : address.text)),
-        )
-      : [],
-  );
-  const isLocal = (address: Address): Answer => {
-    if (unrouted.has(address.text)) return false;
-    if (isLoopback(address) || local.has(address.text) || knowledge.isOwn(address) || isUnknownOwn(address))
-      return true;
-    if (isRouted(address)) return true;
-    const isOther = hasAll || knowledge.isElsewhere(address);
-    if (isOther) return false;
-    // Only a host-network pod's endpoint address is the node itself.
-    const isEndpoint = knowledge.isRemote(address) !== undefined;
-    return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
-  };
+  const { own, shown, localRoutes, hasAll, isRouted, isLocal } = ownershipOf(knowledge, links, listed, family);
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
   const find = finderOf({ family, listed, isLocal, isRouted, findLink });
@@ -147,7 +120,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     isListed,
     places,
     isLocal,
-    isShown: ({ text }) => local.has(text),
+    isShown: ({ text }) => own.some(({ address }) => address.text === text),
     isLocalAt: (address, link) => {
       const isOn = own.some((each) => each.address.text === address.text && each.link === link);
       const isBy = localRoutes.some(
@@ -174,6 +147,39 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     ...bridgesOf({ links, places, sysctls: state.sysctls, hasAllSysctls: knowledge.hasAllSysctls, family }),
     admitsLoopback: (link) => family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls, link),
   };
+}
+
+/** Which addresses are the node's own: those on its links, unless its table `local` is shown to lack them, and those routed there. */
+function ownershipOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
+  const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
+  const shown = links
+    .flatMap(({ name, addresses }) => addresses.map((each) => ({ ...each, link: name })))
+    .filter((each) => each.family === family);
+  const own = shown.length > 0 ? shown : addressesOfRoutes(localRoutes);
+  const hasAll = knowledge.hasAllAddresses(family) || (listed.routes.length > 0 && listed.tables === undefined);
+  const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
+  const local = new Set(own.map(({ address }) => address.text));
+  // What kube-proxy makes comes with its routes.
+  const isTableShown = localRoutes.length > 0 && (listed.tables === undefined || listed.tables.has('local'));
+  const unrouted = new Set(
+    isTableShown
+      ? knowledge.links.flatMap(({ addresses }) =>
+          addresses.flatMap(({ address }) => (isRouted(address) ? [] : address.text)),
+        )
+      : [],
+  );
+  const isLocal = (address: Address): Answer => {
+    if (unrouted.has(address.text)) return false;
+    if (isLoopback(address) || local.has(address.text) || knowledge.isOwn(address) || isUnknownOwn(address))
+      return true;
+    if (isRouted(address)) return true;
+    const isOther = hasAll || knowledge.isElsewhere(address);
+    if (isOther) return false;
+    // Only a host-network pod's endpoint address is the node itself.
+    const isEndpoint = knowledge.isRemote(address) !== undefined;
+    return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
+  };
+  return { own, shown, localRoutes, hasAll, isRouted, isLocal };
 }
 
 function finderOf({

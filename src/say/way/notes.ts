@@ -3,15 +3,13 @@ import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../clus
 import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
-import { addressesOn } from '../../kernel/link/link.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkippedListings } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import { ephemeral } from '../../packet/flow.ts';
-import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
+import type { Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision } from '../../packet/step.ts';
 import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
@@ -41,7 +39,6 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     undetectedNote(trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
-    answerNote(trace, scene),
     ...choiceNotes(trace, port, scene),
     ...policyNotes(trace, scene),
   ];
@@ -90,22 +87,6 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
   const isServed = verdict === 'delivered' || verdict === 'refused';
   if (sender.enters || isOwn || !mode || modeFacts[mode].kinds.has('links') || !isServed) return undefined;
   return `the node needs a route to ${address.text}, such as a default route: without one, its own connections fail with "Network is unreachable" before any rule sees them`;
-}
-
-/** A UDP program bound to all addresses may answer from another than its endpoint's: that of the route to the client. */
-function answerNote({ target, fate }: Trace, { side, links, evaluate }: Scene): string | undefined {
-  const { protocol, address } = target;
-  if (protocol !== 'udp' || fate.verdict !== 'delivered' || !side.routes[address.family]) return undefined;
-  const own = addressesOn(links);
-  for (const { address: endpoint, source, masqueradedAs } of fate.endpoints) {
-    const client = masqueradedAs ?? source;
-    if (client === 'masqueraded' || !own.has(endpoint.text)) continue;
-    const answer = { source: undefined, destination: client, protocol, port: ephemeral.first, enters: undefined };
-    const chosen = evaluate(answer).source;
-    if (chosen !== 'masqueraded' && !isUnknownOwn(chosen) && chosen.text !== endpoint.text)
-      return `the program must answer from ${endpoint.text}: one that is bound to all addresses may answer from ${chosen.text}, by the route to ${client.text}, and nothing translates that`;
-  }
-  return undefined;
 }
 
 /** What the endpoints' shares mean for a single client. */
