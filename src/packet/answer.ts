@@ -2,6 +2,7 @@ import { addressAt, addressNumber, parseAddress, type Address } from '../kernel/
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, untouched, type Flow, type Turn } from './flow.ts';
 import {
+  isUnknownOwn,
   sumOutcomes,
   type Arrival,
   type Beyond,
@@ -11,6 +12,7 @@ import {
   type Way,
 } from './packet.ts';
 import { circumstance, lacks, type Reason } from './reason.ts';
+import type { NextHop } from '../kernel/route/route.ts';
 import { acceptsMark } from '../kernel/sysctls-and-modules.ts';
 import { loopbackInterface, type Routing } from './routing/routing.ts';
 import type { World } from './visitors.ts';
@@ -64,6 +66,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   if (lost) return { kind: 'depends', loss: lost };
   const shared = sharedSource(world, end);
   if (shared) return shared;
+  const unbound = answersFromOther(world, end);
   const answers = explore((choices) => walkConnection(world, end, choices));
   const losses = answers.flatMap(({ loss }) => loss ?? []);
   const unlisted = world.routing.isListed ? [] : [lacks({ kind: 'routes', family: world.family })];
@@ -77,7 +80,19 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
     return beyond.has(first.kind) || isPart || isBeside
       ? { kind: 'depends', loss: first }
       : { kind: 'fails', loss: first };
-  return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
+  if (open.length > 0) return { kind: 'unknown', reasons: open };
+  return unbound ? { kind: 'depends', loss: unbound } : { kind: 'works' };
+}
+
+/** The node's own answers leave from the address of the route, unless the program says which; nothing translates another. */
+function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
+  const { protocol, destination: address, source: client } = end;
+  if (protocol !== 'udp' || !routing.isListed || routing.isLocal(address) !== true) return undefined;
+  const way = routing.find({ to: client, from: undefined, mark: 0, input: loopbackInterface });
+  const { address: source, candidates } = routing.sourceBy(client, way);
+  return candidates || isUnknownOwn(source) || source.text === address.text
+    ? undefined
+    : { kind: 'unbound', address, source, client };
 }
 
 /**
@@ -106,9 +121,8 @@ export function doubtOfRefusal(world: World, { verdict, end }: Way<Flow>): Reaso
 function lostBefore(world: World, end: Flow): Beyond | undefined {
   const { routing } = world;
   const { hop, destination, isOwn, isNamed, output } = end;
-  const inside = hop?.gateway ? routing.places.linkInside(destination) : undefined;
-  if (hop?.gateway && inside !== undefined)
-    return { kind: 'own-network', destination, inside, gateway: hop.gateway, output };
+  const away = sentAway(routing, destination, hop);
+  if (away) return away;
   const lost =
     (isOwn || isNamed ? undefined : findUnansweredArp(end)) ??
     (output && routing.isListed && lacksArp(routing, output)
@@ -116,6 +130,14 @@ function lostBefore(world: World, end: Flow): Beyond | undefined {
       : findLostSolicitation(world, end));
   const closer = hop?.gateway && routing.places.closerHop(destination, hop);
   return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);
+}
+
+/** A routing rule leads what is for the node, or for hosts behind it, to a router. */
+function sentAway(routing: Routing, destination: Address, hop: NextHop | undefined): Beyond | undefined {
+  if (!hop?.gateway) return undefined;
+  const inside = routing.places.linkInside(destination);
+  if (inside === undefined && routing.isLocal(destination) !== true) return undefined;
+  return { kind: 'own-network', destination, inside, gateway: hop.gateway, output: hop.link };
 }
 
 /** Finds neighbour messages of IPv6, needed before the packet, that the node's rules drop. */
@@ -224,6 +246,8 @@ function solicitedNode(address: Address): Address {
 const solicitedNodes = parseAddress('ff02::1:ff00:0') as Address;
 
 const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>([
+  'not-held',
+  'own-network',
   'other-way',
   'other-hop',
   'own-gateway',
@@ -381,8 +405,13 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
     const why = flow.zone !== (first.connection?.zones.reply ?? 0) ? 'zone' : 'untracked';
     return { kind: 'untranslated', source, port, why, link: undefined };
   }
-  if (end !== 'forwarded' || entered === undefined || entered === '' || first.isOwn || !flow.hop) return undefined;
-  const { link: output, gateway } = flow.hop;
+  const { destination: address, hop } = flow;
+  if (end === 'local' && !first.isOwn && first.sender.address.text === address.text)
+    return { kind: routing.isLocal(address) === false ? 'not-held' : 'kept', address };
+  const away = routing.isLocal(address) === true ? sentAway(routing, address, hop) : undefined;
+  if (away) return away;
+  if (end !== 'forwarded' || entered === undefined || entered === '' || first.isOwn || !hop) return undefined;
+  const { link: output, gateway } = hop;
   if (output === undefined || gateway === undefined) return undefined;
   // A router behind the link that the client's packets came in by, unless the client itself is there.
   const isRouted = entered === output && !routing.places.isAround(sender.address, output);

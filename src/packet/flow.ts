@@ -187,28 +187,38 @@ export function trackedConnection({ connection, priority }: Flow): TrackedConnec
 /** States and statuses of a connection that has seen an answer, and those that no connection has here. */
 const laterStates: ReadonlySet<string> = new Set('established seen-reply confirmed'.split(' '));
 const trackedStates: ReadonlySet<string> = new Set('new established related'.split(' '));
-const otherStates: ReadonlySet<string> = new Set('related expected assured dying'.split(' '));
+const otherStates: ReadonlySet<string> = new Set('related expected dying'.split(' '));
 
 /** Whether the connection has a state or status, named as in iptables and nft. */
-export function hasState(flow: Flow, state: string): Answer {
+export function hasState(flow: Flow, named: string): Answer {
   const connection = trackedConnection(flow);
-  if (connection && flow.turn === 'refusal' && trackedStates.has(state.toLowerCase()))
-    return state.toLowerCase() === 'related';
-  switch (state.toLowerCase()) {
+  const state = named.toLowerCase().replace('_', '-');
+  if (connection && flow.turn === 'refusal' && trackedStates.has(state)) return state === 'related';
+  switch (state) {
     case 'new':
       return connection !== undefined && (flow.turn === 'first' || !isAnswered(flow));
     case 'invalid':
       return connection === undefined && (flow.priority < trackingPriority || flow.isInvalid);
     case 'untracked':
       return connection === undefined && flow.priority > trackingPriority && !flow.isInvalid;
+    case 'assured':
+      return connection !== undefined && isAssured(flow);
     case 'dnat':
       return connection?.rewritten.has('destination') === true;
     case 'snat':
       return connection?.rewritten.has('source') === true;
     default:
-      if (laterStates.has(state.toLowerCase())) return connection !== undefined && isAnswered(flow);
-      return otherStates.has(state.toLowerCase()) ? false : unreadValue(state);
+      if (laterStates.has(state)) return connection !== undefined && isAnswered(flow);
+      return otherStates.has(state) ? false : unreadValue(named);
   }
+}
+
+/** TCP's connections are once the client has acknowledged the answer (nf_conntrack_tcp_packet), UDP's after a while. */
+function isAssured(flow: Flow): Answer {
+  if (flow.protocol === 'icmp' || !isAnswered(flow)) return false;
+  if (flow.protocol !== 'tcp') return circumstance('memory', 'ASSURED');
+  flow.choices.asksFlags = true;
+  return flow.turn === 'later' || flow.flags !== undefined;
 }
 
 function isAnswered({ turn, isUnanswered }: Flow): boolean {
@@ -302,7 +312,7 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
 }
 
 /** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
-export const ephemeral = { first: 32768, last: 60999 };
+const ephemeral = { first: 32768, last: 60999 };
 
 /** The ports that policy routing rules see. */
 export function transportOf({ protocol, port, sourcePort }: Pick<Flow, 'protocol' | 'port' | 'sourcePort'>): Transport {

@@ -114,6 +114,8 @@ export type Loss =
       readonly output: string;
       readonly gateway: Address | undefined;
     }
+  /** The node itself takes the answer to a client outside, whose address it has. */
+  | { readonly kind: 'kept'; readonly address: Address }
   /** The client's packets after the answer go elsewhere. */
   | { readonly kind: 'elsewhere'; readonly destination: Address }
   /** The endpoint is a cluster IP: connections are translated once. `isHeld`: the node has that address. */
@@ -135,11 +137,11 @@ export type Beyond =
   | { readonly kind: 'own-gateway'; readonly endpoint: Address }
   /** Rules give packets a source that is not the node's: answers go there. */
   | { readonly kind: 'foreign-source'; readonly address: Address }
-  /** The node sends packets for an address behind its link `inside` to a router, which may return them. */
+  /** The node sends packets for an address behind its link `inside`, or for its own, to a router, which may return them. */
   | {
       readonly kind: 'own-network';
       readonly destination: Address;
-      readonly inside: string;
+      readonly inside: string | undefined;
       readonly gateway: Address;
       readonly output: string | undefined;
     }
@@ -154,6 +156,8 @@ export type Beyond =
     }
   /** A route outside table `local` for an address the node lacks: only transparent sockets answer (__ip_dev_find). */
   | { readonly kind: 'not-held'; readonly address: Address }
+  /** A UDP program of the node that is bound to all addresses answers from `source`, by the route to the client. */
+  | { readonly kind: 'unbound'; readonly address: Address; readonly source: Address; readonly client: Address }
   /** The node does not answer ARP for the address on the link of the client's packets. */
   | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl }
   /** IPv6 rules drop neighbour solicitations for the address on that link, and so all that follows. */
@@ -165,7 +169,14 @@ export type Beyond =
     };
 
 /** Why the kernel ignores an ARP request (arp_process in arp.c): a sysctl or flag of the link, or no interface has the address. */
-export type ArpSysctl = 'arp_ignore' | 'arp_filter' | 'rp_filter' | 'NOARP' | 'no interface has it';
+export type ArpSysctl =
+  | 'arp_ignore'
+  | 'arp_filter'
+  | 'rp_filter'
+  | 'NOARP'
+  | 'no interface has it'
+  /** Only with IPv6, whose neighbour solicitations each link answers for its own addresses. */
+  | 'another interface has it';
 
 /** How a connection ends for one way of its first packet. */
 export type Outcome =

@@ -71,7 +71,7 @@ export type Step =
   | { readonly kind: 'route'; readonly decision: RouteDecision; readonly destination: Address };
 
 /**
- * - local: the address is the node's own
+ * - local: the node takes it; `isHeld`: the address is its own, and not only routed to it
  * - out: it leaves by an interface; undefined if the routes are unknown
  * - no-route, blackhole, unreachable, prohibit: no route leads to the address, or a route forbids it
  * - reverse-path, martian: the way back to the sender is not the way it came, or is the node itself
@@ -83,9 +83,9 @@ export type Step =
  * - loopback-source: another host gets a packet from a loopback address, and drops it
  */
 export type RouteDecision =
+  | { readonly kind: 'local'; readonly isHeld: boolean }
   | {
       readonly kind:
-        | 'local'
         | 'not-forwarding'
         | 'loopback-outside'
         | 'loopback-source'

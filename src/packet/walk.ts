@@ -40,19 +40,20 @@ export function arrive(flow: Flow, visitors: Visitors): End {
 /** `isMoved`: whether rules have just changed the destination. */
 function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   const { destination, input } = flow;
-  if (isLoopback(destination) && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
+  const hasLoopback = isLoopback(destination) || isLoopback(flow.source);
+  if (hasLoopback && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
     return lose(flow, { kind: 'loopback-outside' });
   }
-  // Packets from the node to itself were routed on the way out.
-  const isOfSelf = input === loopbackInterface && decide(flow, () => isLocalAddress(flow, destination));
+  // Packets from the node to itself were routed on the way out, and keep that route (loopback_xmit).
+  const isOfSelf = input === loopbackInterface && flow.isOwn && !flow.hop && !isMoved;
   const way: RouteFound = isOfSelf ? { kind: 'local' } : findWay(flow, destination, flow.source, input);
   if (way.kind === 'local') {
     const lost = checkSender(flow);
     if (lost) return lost;
-    noteRoute(flow, { kind: 'local' });
+    noteRoute(flow, { kind: 'local', isHeld: flow.routing.isLocal(destination) !== false });
     return pass(flow, visitors, 'input') ?? receive(flow, visitors);
   }
-  const forbidden = !forwards(flow) && !(isMoved && staysBridged(flow, way));
+  const forbidden = !forwards(flow, isMoved ? way : undefined) && !(isMoved && staysBridged(flow, way));
   if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why, visitors);
   if (forbidden) return lose(flow, { kind: 'not-forwarding' });
   takeWay(flow, way);
@@ -76,10 +77,19 @@ export function cross(flow: Flow, visitors: Visitors): End {
   return pass(flow, visitors, 'forward') ?? pass(flow, visitors, 'postrouting') ?? arrived(flow, 'forwarded');
 }
 
-/** For IPv4 the input interface's sysctl decides, for IPv6 the node's, which that of the interface may exceed. */
-function forwards({ family, routing, input = '' }: Flow): boolean {
+/**
+ * For IPv4 the input interface's sysctl decides, for IPv6 the node's, which that of the interface may exceed: for a packet that a bridge
+ * has routed, because rules there `moved` it, of the one it leaves by (ip6_rcv_core).
+ */
+function forwards(flow: Flow, moved: RouteFound | undefined): boolean {
+  const { family, routing, input = '' } = flow;
   const ofAll = routing.sysctl(forwardingSysctls[family]);
-  if (family === 'ipv6') return ofAll !== '0' || routing.sysctl(forceForwarding(input)) === '1';
+  if (family === 'ipv6') {
+    if (ofAll !== '0') return true;
+    const isRouted = moved?.kind === 'out' && decide(flow, () => cameByBridge(flow));
+    const links = isRouted ? moved.hops.map(({ link }) => link) : [input];
+    return links.some((link = '') => routing.sysctl(forceForwarding(link)) === '1');
+  }
   return (routing.sysctl(sysctlOfLink(input, 'forwarding')) ?? ofAll) !== '0';
 }
 
@@ -127,7 +137,7 @@ function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' |
   // A bridge drops packets redirected to an address without a route (br_nf_pre_routing_finish_ipv6).
   const isTranslated = connection?.rewritten.has('destination') === true;
   if (family === 'ipv6' && isTranslated && decide(flow, () => cameByBridge(flow))) return 'dropped';
-  return protocol === 'tcp' || (family === 'ipv6' && why === 'prohibit') ? sendRefusal(flow, visitors) : 'dropped';
+  return protocol === 'tcp' || why === 'prohibit' ? sendRefusal(flow, visitors) : 'dropped';
 }
 
 /** The node's refusal is a packet too, which routes and rules may stop (nf_send_unreach, nf_send_reset). */
@@ -166,7 +176,8 @@ function checkSender(flow: Flow): End | undefined {
   const isLost =
     found === 'reverse-path' ||
     !decide(flow, () => ({ ...found, fact: found.fact ?? `reverse ${flow.source.text} ${input ?? ''}` }));
-  const back = flow.routing.interfaceOf(flow.source);
+  const { routing, source } = flow;
+  const back = routing.isLocal(source) === true ? loopbackInterface : routing.interfaceOf(source);
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }
 
@@ -281,10 +292,11 @@ function receive(flow: Flow, visitors: Visitors): End {
   return leave(flow, visitors);
 }
 
-/** An endpoint cannot answer a packet from its own address. */
+/** An endpoint cannot answer a packet from its own address, and gets none that a route keeps on the node. */
 function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   const { endpoint, source, routing, turn } = flow;
   if (!endpoint || turn !== 'first') return otherwise;
+  if (otherwise === 'local' && routing.isLocal(endpoint.address) === false) return otherwise;
   const isOwn = endpoint.address.text === source.text && routing.isLocal(source) !== true;
   return isOwn ? lose(flow, { kind: 'own-address' }) : 'delivered';
 }
@@ -337,6 +349,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     flow.priority = priority;
     const decision = visit(flow);
     if (decision === 'sent-on') return leave(flow, visitors);
+    if (hearsOfLoss(flow, hook) && (decision === 'dropped' || decision === 'refused')) return 'refused';
     if (decision === 'refused') return sendRefusal(flow, visitors);
     if (decision !== 'accept' && decision !== 'return') return decision;
     const isMoved = flow.destination !== destination || (reroutes && flow.mark !== mark);
@@ -348,6 +361,12 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   if (nat) flow.connection?.decided.add(nat.decides);
   flow.output = left;
   return undefined;
+}
+
+/** Whether sending fails at once (EPERM): only TCP keeps to itself that the node's rules stop its first packet (ip_local_out). */
+function hearsOfLoss({ isOwn, turn, protocol }: Flow, hook: Hook): boolean {
+  const isLeaving = hook === 'output' || hook === 'postrouting';
+  return isLeaving && isOwn && turn === 'first' && (protocol === 'udp' || protocol === 'icmp');
 }
 
 /** Finds a later packet's connection in its zone. Without one it is INVALID, or starts a new flow. */

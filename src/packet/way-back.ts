@@ -73,7 +73,10 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   const isShown = ofAll !== undefined && ofLink !== undefined;
   if (routing.isLocal(source) === true) {
     const isAccepted = ['all', input].some((name) => routing.sysctl(sysctlOfLink(name, 'accept_local')) === '1');
-    return isAccepted ? undefined : 'martian';
+    if (!isAccepted) return 'martian';
+    // The way back is the link of the local route.
+    if (strictness !== 1) return undefined;
+    return routing.isLocalAt(source, input) === false ? 'reverse-path' : undefined;
   }
   if (strictness === 0 && isShown) return undefined;
   const { port, sourcePort, protocol, output } = flow;
@@ -103,12 +106,16 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
     places.isAround(asked.address, link)
   )
     return { kind: 'no-arp', address: asked.address, link, sysctl: 'no interface has it' };
-  if (family === 'ipv6') return undefined;
   const hop = routing.hopTo(sender.address);
   const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
   const isAsked = routing.isLocal(asked.address) === true && places.isAround(asked.address, link);
   const address = isAsked ? asked.address : routing.ownAddress(link);
   if (!asker || isUnknownOwn(address)) return undefined;
+  // Other links answer no neighbour solicitation for it (ndisc_recv_ns), unlike ARP.
+  if (family === 'ipv6')
+    return isAsked && routing.isOnOther(address, link) && !places.isTunnel(link)
+      ? { kind: 'no-arp', address, link, sysctl: 'another interface has it' }
+      : undefined;
   const strictest = (key: string): number =>
     Math.max(...['all', link].map((name) => Number(routing.sysctl(sysctlOfLink(name, key)) ?? 0)));
   const unanswered = (sysctl: ArpSysctl) => ({ kind: 'no-arp', address, link, sysctl }) as const;

@@ -41,6 +41,8 @@ export interface Routing {
   isShown(address: Address): boolean;
   /** Whether the address is the node's own and on that link. */
   isLocalAt(address: Address, link: string): Answer;
+  /** Whether the listed addresses have it on other links only. */
+  isOnOther(address: Address, link: string): boolean;
   find(question: RouteQuestion): RouteFound;
   /** The next hop to an address for a packet of the node itself without a source; undefined if there is none. */
   hopTo(address: Address): NextHop | undefined;
@@ -102,25 +104,8 @@ const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers:
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0;
-  const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
   const links = [...knowledge.links, ...state.links];
-  const shown = links
-    .flatMap(({ name, addresses }) => addresses.map((each) => ({ ...each, link: name })))
-    .filter((each) => each.family === family);
-  const own = shown.length > 0 ? shown : addressesOfRoutes(localRoutes);
-  const hasAll = knowledge.hasAllAddresses(family) || (isListed && listed.tables === undefined);
-  const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
-  const local = new Set(own.map(({ address }) => address.text));
-  const isLocal = (address: Address): Answer => {
-    if (isLoopback(address) || local.has(address.text) || knowledge.isOwn(address) || isUnknownOwn(address))
-      return true;
-    if (isRouted(address)) return true;
-    const isOther = hasAll || knowledge.isElsewhere(address);
-    if (isOther) return false;
-    // Only a host-network pod's endpoint address is the node itself.
-    const isEndpoint = knowledge.isRemote(address) !== undefined;
-    return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
-  };
+  const { own, shown, localRoutes, hasAll, isRouted, isLocal } = ownershipOf(knowledge, links, listed, family);
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
   const find = finderOf({ family, listed, isLocal, isRouted, findLink });
@@ -135,13 +120,17 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     isListed,
     places,
     isLocal,
-    isShown: ({ text }) => local.has(text),
+    isShown: ({ text }) => own.some(({ address }) => address.text === text),
     isLocalAt: (address, link) => {
       const isOn = own.some((each) => each.address.text === address.text && each.link === link);
       const isBy = localRoutes.some(
         ({ destination, hops }) => contains(destination, address) && hops.some((hop) => hop.link === link),
       );
       return isOn || isBy;
+    },
+    isOnOther: (address, link) => {
+      const on = shown.filter((each) => each.address.text === address.text);
+      return on.length > 0 && on.every((each) => each.link !== link);
     },
     find,
     hopTo,
@@ -158,6 +147,39 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     ...bridgesOf({ links, places, sysctls: state.sysctls, hasAllSysctls: knowledge.hasAllSysctls, family }),
     admitsLoopback: (link) => family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls, link),
   };
+}
+
+/** Which addresses are the node's own: those on its links, unless its table `local` is shown to lack them, and those routed there. */
+function ownershipOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
+  const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
+  const shown = links
+    .flatMap(({ name, addresses }) => addresses.map((each) => ({ ...each, link: name })))
+    .filter((each) => each.family === family);
+  const own = shown.length > 0 ? shown : addressesOfRoutes(localRoutes);
+  const hasAll = knowledge.hasAllAddresses(family) || (listed.routes.length > 0 && listed.tables === undefined);
+  const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
+  const local = new Set(own.map(({ address }) => address.text));
+  // What kube-proxy makes comes with its routes.
+  const isTableShown = localRoutes.length > 0 && (listed.tables === undefined || listed.tables.has('local'));
+  const unrouted = new Set(
+    isTableShown
+      ? knowledge.links.flatMap(({ addresses }) =>
+          addresses.flatMap(({ address }) => (isRouted(address) ? [] : address.text)),
+        )
+      : [],
+  );
+  const isLocal = (address: Address): Answer => {
+    if (unrouted.has(address.text)) return false;
+    if (isLoopback(address) || local.has(address.text) || knowledge.isOwn(address) || isUnknownOwn(address))
+      return true;
+    if (isRouted(address)) return true;
+    const isOther = hasAll || knowledge.isElsewhere(address);
+    if (isOther) return false;
+    // Only a host-network pod's endpoint address is the node itself.
+    const isEndpoint = knowledge.isRemote(address) !== undefined;
+    return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
+  };
+  return { own, shown, localRoutes, hasAll, isRouted, isLocal };
 }
 
 function finderOf({

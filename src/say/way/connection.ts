@@ -1,8 +1,9 @@
 import { groupBy } from '../../cluster/grouping.ts';
-import { joinHostPort } from '../../kernel/address.ts';
+import { joinHostPort, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { NextHop } from '../../kernel/route/route.ts';
+import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
 import { isUndecided, sumOutcomes, type Connection, type Loss, type Outcome } from '../../packet/packet.ts';
 import type { RouteDecision, Step } from '../../packet/step.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -101,6 +102,8 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       const via = loss.gateway ? ` via ${loss.gateway.text}` : '';
       return `the answer leaves by ${loss.output}${via}, but the client's packets come by ${loss.input}: the connection fails unless the network behind ${loss.output} lets such answers pass`;
     }
+    case 'kept':
+      return `the node itself has ${loss.address.text} and keeps the answer`;
     case 'elsewhere':
       return `what the client sends after the answer goes to ${loss.destination.text}`;
     case 'other-hop': {
@@ -125,7 +128,8 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       return `${loss.endpoint.text} sees the client's address and may answer it directly: the connection fails unless the answer passes through this node`;
     case 'own-network': {
       const { destination, inside, gateway, output = '' } = loss;
-      return `the node sends packets for ${destination.text}, which is of the network of its ${inside}, to ${gateway.text} by ${output}: the connection fails if they come back from there`;
+      const to = `the node sends packets for ${destination.text}, which is ${inside === undefined ? 'its own' : `of the network of its ${inside}`}, to ${gateway.text} by ${output}`;
+      return `${to}: the connection fails ${inside === undefined ? 'unless they come back from there' : 'if they come back from there'}`;
     }
     case 'closer-route': {
       const { destination, taken, closer } = loss;
@@ -133,21 +137,30 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
     }
     case 'not-held':
       return `a route brings packets for ${loss.address.text} to this node, which does not have the address: the connection fails unless a transparent program answers`;
-    case 'no-arp': {
-      const { address, link, sysctl } = loss;
-      if (sysctl === 'NOARP')
-        return `${link} finds no neighbours (NOARP): the connection fails unless both sides know each other's link address`;
-      const request = family === 'ipv4' ? 'ARP request' : 'neighbour solicitation';
-      return `the node answers no ${request} for ${address.text} on ${link} (${sysctl}): the connection fails unless another program answers, or the sender knows the address`;
+    case 'unbound': {
+      const { address, source, client } = loss;
+      return `a program that is bound to all addresses may answer from ${source.text}, by the route to ${client.text}, and nothing translates that: the connection fails unless it answers from ${address.text}`;
     }
-    case 'no-neighbour': {
-      const last = loss.steps.at(-1);
-      const why = last ? ` (${stoppedWords(last)})` : '';
-      return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: the connection fails unless the sender already knows its link address`;
-    }
+    case 'no-arp':
+    case 'no-neighbour':
+      return neighbourWords(loss, family);
     case 'foreign-source':
       return `the answer goes to ${loss.address.text}, which the node does not have: the connection fails unless the network sends that to this node`;
   }
+}
+
+/** Neighbours that do not find each other's link addresses. */
+function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' }, family: Family): string {
+  if (loss.kind === 'no-neighbour') {
+    const last = loss.steps.at(-1);
+    const why = last ? ` (${stoppedWords(last)})` : '';
+    return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: the connection fails unless the sender already knows its link address`;
+  }
+  const { address, link, sysctl } = loss;
+  if (sysctl === 'NOARP')
+    return `${link} finds no neighbours (NOARP): the connection fails unless both sides know each other's link address`;
+  const request = family === 'ipv4' ? 'ARP request' : 'neighbour solicitation';
+  return `the node answers no ${request} for ${address.text} on ${link} (${sysctl}): the connection fails unless another program answers, or the sender knows the address`;
 }
 
 function hopWords({ link, gateway }: NextHop): string {
@@ -185,21 +198,23 @@ function stoppedWords(step: Step): string {
     case 'policy':
       return `${stopperWords(step)}, because no rule there accepts it`;
     case 'route':
-      return decisionWords(step.decision, step.destination.text);
+      return decisionWords(step.decision, step.destination);
     case 'virtual-server':
     case 'listener':
       return 'the node refuses it';
   }
 }
 
-export function decisionWords(decision: RouteDecision, to: string): string {
+export function decisionWords(decision: RouteDecision, { family, text: to }: Address): string {
   switch (decision.kind) {
     case 'local':
-      return `${to} is an address of the node`;
+      return decision.isHeld
+        ? `${to} is an address of the node`
+        : `a route brings packets for ${to} to the node itself`;
     case 'out':
       return `it is forwarded to ${to}${decision.interface === undefined ? '' : ` by ${decision.interface}`}`;
     case 'not-forwarding':
-      return 'the node does not forward packets (ip_forward is 0), so it drops this one';
+      return `the node does not forward packets (${forwardingSysctls[family]} is 0), so it drops this one`;
     case 'loopback-outside':
       return 'loopback addresses do not pass between interfaces (route_localnet is 0)';
     case 'own-address':

@@ -3,15 +3,13 @@ import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../clus
 import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
-import { addressesOn } from '../../kernel/link/link.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkippedListings } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import { ephemeral } from '../../packet/flow.ts';
-import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
+import type { Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision } from '../../packet/step.ts';
 import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
@@ -41,7 +39,6 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     undetectedNote(trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
-    answerNote(trace, scene),
     ...choiceNotes(trace, port, scene),
     ...policyNotes(trace, scene),
   ];
@@ -92,6 +89,7 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
   return `the node needs a route to ${address.text}, such as a default route: without one, its own connections fail with "Network is unreachable" before any rule sees them`;
 }
 
+<<<<<<< HEAD
 /**
  * A UDP program bound to all addresses answers from the source address of the route to the client, which may not be the
  * endpoint's.
@@ -111,6 +109,8 @@ function answerNote({ target, fate }: Trace, { side, links, evaluate }: Scene): 
   return undefined;
 }
 
+=======
+>>>>>>> w-netfix
 /** What the endpoints' shares mean for a single client. */
 function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Scene): readonly string[] {
   const { steps, endpoints } = fate.otherwise ?? fate;

@@ -74,7 +74,7 @@ export function stepInWords(step: Step, { sender }: Pick<Trace, 'sender'>, scene
 
 function routeWords({ decision, destination }: RouteStep, { enters }: Sender, { side: { endpoints } }: Scene): string {
   if (decision.kind === 'local' && isUnknownOwn(destination)) return 'it is for the node itself';
-  if (decision.kind !== 'out') return decisionWords(decision, destination.text);
+  if (decision.kind !== 'out') return decisionWords(decision, destination);
   const by = decision.interface === undefined ? '' : ` by ${decision.interface}`;
   return `it is ${enters ? 'forwarded' : 'sent'} to ${destination.text}${by}${nodeClause(endpoints.at(destination.text)[0]?.isLocal)}`;
 }

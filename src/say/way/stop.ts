@@ -59,7 +59,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
     case 'kernel':
       return stop.decision.kind === 'own-address'
         ? 'the endpoint is the sender itself, which cannot answer a packet from its own address'
-        : decisionWords(stop.decision, stop.destination.text);
+        : decisionWords(stop.decision, stop.destination);
     case 'stranger':
       return `${stopperWords(stop.step)}, not kube-proxy`;
     case 'kube-proxy':
