@@ -8,7 +8,7 @@ export interface CalledSide {
   readonly isPath: boolean;
 }
 
-/** Names the side in findings without a file, unless both sides have the same. What both say is said of the first. */
+/** Names the side in findings that name neither a file nor the side, unless both sides have the same. What both say is said of the first. */
 export function ofSides(
   [from, to]: readonly [Reading, Reading],
   [first, second]: readonly [CalledSide, CalledSide],
@@ -16,8 +16,9 @@ export function ofSides(
   const [old, fresh] = [from, to].map(({ diagnostics }) => new Set(diagnostics.map(keyOfFinding)));
   const diagnosticsOf = (reading: Reading, side: CalledSide, beside: Set<string> | undefined) =>
     reading.diagnostics.map((each) => {
-      if (each.place !== undefined || beside?.has(keyOfFinding(each))) return each;
       const { name, isPath } = side;
+      const isNamed = each.place !== undefined || Object.values(each.arguments).includes(name);
+      if (isNamed || beside?.has(keyOfFinding(each))) return each;
       if (isPath) return { ...each, place: placeAtLine(name === '-' ? 'stdin' : name) };
       return { ...each, about: { kind: 'side', name } } as const;
     });

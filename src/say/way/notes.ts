@@ -89,28 +89,6 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
   return `the node needs a route to ${address.text}, such as a default route: without one, its own connections fail with "Network is unreachable" before any rule sees them`;
 }
 
-<<<<<<< HEAD
-/**
- * A UDP program bound to all addresses answers from the source address of the route to the client, which may not be the
- * endpoint's.
- */
-function answerNote({ target, fate }: Trace, { side, links, evaluate }: Scene): string | undefined {
-  const { protocol, address } = target;
-  if (protocol !== 'udp' || fate.verdict !== 'delivered' || !side.routes[address.family]) return undefined;
-  const own = addressesOn(links);
-  for (const { address: endpoint, source, masqueradedAs } of fate.endpoints) {
-    const client = masqueradedAs ?? source;
-    if (client === 'masqueraded' || !own.has(endpoint.text)) continue;
-    const answer = { source: undefined, destination: client, protocol, port: ephemeral.first, enters: undefined };
-    const chosen = evaluate(answer).source;
-    if (chosen !== 'masqueraded' && !isUnknownOwn(chosen) && chosen.text !== endpoint.text)
-      return `the program must answer from ${endpoint.text}: one that is bound to all addresses may answer from ${chosen.text}, by the route to ${client.text}, and nothing translates that`;
-  }
-  return undefined;
-}
-
-=======
->>>>>>> w-netfix
 /** What the endpoints' shares mean for a single client. */
 function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Scene): readonly string[] {
   const { steps, endpoints } = fate.otherwise ?? fate;
