@@ -50,7 +50,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   }
   if (!end) return { kind: 'unknown', reasons: [] };
   const { destination, endpoint } = end;
-  const service = world.serviceAt(destination);
+  const service = world.serviceAt(destination, end.protocol, end.port);
   if (service) {
     const { label, isHeld } = service;
     const at = { address: destination, service: label };

@@ -69,7 +69,7 @@ export interface Flow {
   readonly choices: Choices;
   readonly steps: Step[];
   /** What rules have written into sets, since the connection's first packet, the latest last. */
-  readonly written: SetWrite[];
+  readonly written: WrittenSet[];
   readonly facts: Map<string, boolean>;
   /** Assumptions for all ways; undefined for none. */
   readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
@@ -116,7 +116,7 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
 };
 
 /** What a rule added to or removed from a set, with the packet as it was then. */
-export interface SetWrite extends Pick<Flow, 'source' | 'destination' | 'port'> {
+export interface WrittenSet extends Pick<Flow, 'source' | 'destination' | 'port'> {
   /** "ip kube-proxy bad", or "bad" for an ipset. */
   readonly set: string;
   /** Undefined if kpc cannot read them. */
@@ -253,7 +253,7 @@ export function isLocalAddress(flow: Flow, address: Address): Answer {
 }
 
 /** Records that a rule writes this packet's fields into a set. */
-export function writeSet(flow: Flow, write: Pick<SetWrite, 'set' | 'fields' | 'isRemoval'>): void {
+export function writeSet(flow: Flow, write: Pick<WrittenSet, 'set' | 'fields' | 'isRemoval'>): void {
   const { source, destination, port } = flow;
   flow.written.push({ ...write, source, destination, port });
 }

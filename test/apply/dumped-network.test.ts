@@ -73,16 +73,20 @@ interface Node {
   readonly failsRoutes?: boolean;
   /** A rule of another program. */
   readonly rule?: string;
+  /** What ipset save prints. */
+  readonly sets?: string;
 }
 
-function startNode({ isBridgeSeen, failsRoutes = false, rule = '' }: Node): Host {
+function startNode({ isBridgeSeen, failsRoutes = false, rule = '', sets = '' }: Node): Host {
   const { host, files } = createFakeNode();
   for (const [name, value] of Object.entries(settings)) files.set(`/proc/sys/${name}`, `${value}\n`);
   files.set('/proc/sys/net/bridge/bridge-nf-call-iptables', isBridgeSeen ? '1\n' : '0\n');
   const answer = (stdout: string) => ({ kind: 'ended', status: 0, stdout, stderr: '' }) as const;
   return {
     ...host,
+    list: async (path) => (sets !== '' && path === '/sys/module/ip_set' ? ['refcnt'] : host.list(path)),
     run: async (command) => {
+      if (command.tool === 'ipset' && sets !== '') return answer(command.args[0] === 'save' ? sets : '');
       const words = command.args.join(' ');
       if (command.tool === 'iptables-save')
         return answer(printed('iptables-save').replace('-A FORWARD', `${rule}-A FORWARD`));
@@ -160,6 +164,17 @@ describe('network.txt', () => {
     ['-A FORWARD -j THEIRS\n', 'works'],
   ])('a rule of another program: %j, and it %s', async (rule, kind) => {
     const { folder } = await dump({ isBridgeSeen: true, rule });
+    expect(await connectionOf(folder)).toBe(kind);
+    expect(readFileSync(join(folder, 'network.txt'), 'utf8')).not.toContain('secret');
+  });
+
+  test.each([
+    ['10.244.1.12', 'fails'],
+    ['10.244.1.99', 'works'],
+  ])('a set of another program with %s, and it %s', async (entry, kind) => {
+    const sets = `create theirs hash:ip family inet hashsize 1024 maxelem 65536 comment\nadd theirs ${entry} comment "secret word"\n`;
+    const rule = '-A FORWARD -m set --match-set theirs dst -j DROP\n';
+    const { folder } = await dump({ isBridgeSeen: true, rule, sets });
     expect(await connectionOf(folder)).toBe(kind);
     expect(readFileSync(join(folder, 'network.txt'), 'utf8')).not.toContain('secret');
   });

@@ -12,6 +12,8 @@ import {
   type Chain,
 } from '../../kernel/iptables/iptables.ts';
 import { hasRules, familyOfPlace, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
+import { formatSets, parseIpsetSave, splitSetWords } from '../../kernel/ipset/ipset.ts';
+import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import { jumpChain, restrictState, emptyState, type KernelState } from '../../kernel/state.ts';
 import { classifyChain, isKnownJump } from '../../kube-proxy/chains.ts';
@@ -90,7 +92,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     dumped: true,
     network: await listNetwork(
       host,
-      { ...present, dumped: state.iptables, variants, lacking, needsTables: programs(mode, 'nftables') },
+      { ...present, dumped: state, variants, lacking, needsTables: programs(mode, 'nftables') },
       (part, { finding }) => onEvent(remark('dump-lacks', { failure: finding, part })),
     ),
   };
@@ -155,9 +157,9 @@ const sysctlsOfLink = [
   ...(['arp_ignore', 'arp_filter'] as const),
 ];
 
-/** The sources of network.txt; `dumped` has the rules that are already in other files of the dump. */
+/** The sources of network.txt; `dumped` has the rules and sets that are already in other files of the dump. */
 interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
-  readonly dumped: KernelState['iptables'];
+  readonly dumped: Pick<KernelState, 'iptables' | 'sets'>;
   readonly variants: Variants;
   readonly lacking: ReadonlySet<RulesPlace>;
   /** Whether a missing nft loses something. */
@@ -207,7 +209,10 @@ async function listNetwork(
     () => listOtherTables(host, iptables, variants),
     needsTables,
   ).then((text) => prompted('nft list ruleset', text));
-  const read = [...rules, ...(await Promise.all([...routes, tables]))];
+  const sets = attempt('sets of other programs', () => listOtherSets(host, node.dumped.sets), false).then((text) =>
+    text === '' ? '' : prompted('ipset save', text),
+  );
+  const read = [...rules, ...(await Promise.all([...routes, tables, sets]))];
   const sysctls = await readSysctls(host, [
     ...sysctlsOfNode,
     ...['all', ...links.map(({ name }) => name)].flatMap((link) => [
@@ -224,7 +229,7 @@ function formatLacking(
   isWhole: (table: TableName, chain: string) => boolean,
 ): string {
   const isLacking = (table: TableName, { name }: Chain): boolean =>
-    isWhole(table, name) && (isBuiltInChain(table, name) || !dumped[place]?.[table]?.has(name));
+    isWhole(table, name) && (isBuiltInChain(table, name) || !dumped.iptables[place]?.[table]?.has(name));
   return formatChains(iptables[place] ?? {}, isLacking, isKnownJump);
 }
 
@@ -247,6 +252,24 @@ async function listOtherTables(host: Host, iptables: KernelState['iptables'], va
   const command = { tool: 'nft', args: listRuleset, room: new Room(mostListed), keeps };
   const text = await readWith(host, command, (printed) => faultOfLines(printed.split('\n'), linesOfTable));
   return text.split('\n').map(withoutComments).join('\n');
+}
+
+/** The sets that rules of other programs may ask; '' without any. `dumped`: those that another file of the dump holds. */
+async function listOtherSets(host: Host, dumped: KernelState['sets']): Promise<string> {
+  // ipset would load its module.
+  if ((await host.list('/sys/module/ip_set')).length === 0) return '';
+  const own = new Set(dumped.map(({ name }) => name));
+  const keeps = (line: string): boolean => !own.has(splitSetWords(line)?.[1] ?? '');
+  const command = { tool: 'ipset', args: ['save'], room: new Room(mostListed), keeps };
+  const text = await readWith(host, command, (printed) => faultOfLines(printed.split('\n'), /^(?:create|add) \S+ \S/));
+  const sets = parseIpsetSave(text).sets.map((set) => ({ ...set, entries: set.entries.map(withoutComment) }));
+  return formatSets(sets);
+}
+
+function withoutComment({ options, ...entry }: SetEntry): SetEntry {
+  const at = options?.indexOf('comment') ?? -1;
+  const others = options && at >= 0 ? options.toSpliced(at, 2) : options;
+  return others === undefined || others.length === 0 ? entry : { ...entry, options: others };
 }
 
 /** Drops comments. nft escapes no quotes, so an odd number of them makes the whole line unreadable. */

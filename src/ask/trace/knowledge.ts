@@ -1,5 +1,7 @@
 import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
 import { findUnshownJumps } from '../../snapshot/faults.ts';
+import { groupBy } from '../../cluster/grouping.ts';
+import { serviceName } from '../../cluster/model.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
@@ -135,10 +137,17 @@ function findElsewhere(
 function servicesByAddress({ ports, mode }: Snapshot): Knowledge['serviceAt'] {
   const isHeld = holdsServices(mode);
   const known = isHeld === undefined ? [] : ports;
-  const services = new Map(
-    known.flatMap(({ clusterIP, label }) => (clusterIP ? [[clusterIP.text, { label, isHeld: isHeld === true }]] : [])),
+  const services = groupBy(
+    known.filter(({ clusterIP }) => clusterIP),
+    ({ clusterIP }) => clusterIP?.text ?? '',
   );
-  return ({ text }) => services.get(text);
+  return ({ text }, protocol, port) => {
+    const own = services.get(text);
+    const [first] = own ?? [];
+    if (!first) return undefined;
+    const asked = own?.find((each) => each.port === port && each.protocol.toLowerCase() === protocol);
+    return { label: asked?.label ?? serviceName(first), isHeld: isHeld === true };
+  };
 }
 
 /** Whether the mode gives each node the addresses of Services; undefined if the mode is unknown. */

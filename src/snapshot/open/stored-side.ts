@@ -88,7 +88,8 @@ function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, 
   // Packets also meet the tables that tools list there.
   const others = shown.nftables.filter(({ family, name }) => !findTable(own.nftables, family, name));
   const nftables = [...own.nftables, ...others];
-  const state = { ...own, iptables, nftables, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
+  const sets = [...own.sets, ...shown.sets.filter(({ name }) => !own.sets.some((each) => each.name === name))];
+  const state = { ...own, iptables, nftables, sets, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
   // If its files have no rules of a family, neither has the node.
   const { hostAddresses } = nodeOfBundle(manifest);
   // Its own files only have kube-proxy's tables. If there are no other tables, nft prints nothing.
