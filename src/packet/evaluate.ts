@@ -21,6 +21,7 @@ import { loopbackInterface } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import { prepareFamily, type World } from './visitors.ts';
 import { arrive, checkBridge, cross, leave, wayOf, type End } from './walk.ts';
+import { checkReverse } from './way-back.ts';
 
 /**
  * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator of first packets from a kernel's state
@@ -235,7 +236,14 @@ function firstFlow({ family, routing, assume }: World, packet: Packet, choices: 
 function enter(world: World, flow: Flow, named: string | undefined): End {
   const { routing, visitors } = world;
   const { source, destination } = flow;
-  const links = named === undefined ? linksIn(world, source, destination) : [named];
+  const all = named === undefined ? linksIn(world, source, destination) : [named];
+  // Another node sends nothing through a tunnel that this node's reverse-path filter drops there.
+  const isRefused = (link: string | undefined): boolean =>
+    link !== undefined &&
+    routing.places.isTunnel(link) &&
+    checkReverse({ ...flow, input: link, output: '' }) === 'reverse-path';
+  const open = all.length > 1 ? all.filter((link) => !isRefused(link)) : all;
+  const links = open.length > 0 ? open : all;
   const input = links.find((link, at) => at === links.length - 1 || decide(flow, () => reasonOfInput(link)));
   const bridge = bridgeBetween(world, source, destination, input);
   Object.assign(flow, { input, entered: input, isBridged: bridge !== undefined });
