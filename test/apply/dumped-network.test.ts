@@ -107,9 +107,9 @@ async function dump(node: Node): Promise<{ readonly folder: string; readonly err
   return { folder, err };
 }
 
-async function connectionOf(folder: string): Promise<unknown> {
+async function connectionOf(...paths: string[]): Promise<unknown> {
   const { stdout } = await runKpc(
-    ['trace', folder, '--from', '10.244.1.12', '--to', '10.96.0.1:80', '--output', 'json', '-q'],
+    ['trace', ...paths, '--from', '10.244.1.12', '--to', '10.96.0.1:80', '--output', 'json', '-q'],
     {},
   );
   return resultOf(stdout).traces[0].connection;
@@ -177,6 +177,15 @@ describe('network.txt', () => {
     const { folder } = await dump({ isBridgeSeen: true, rule, sets });
     expect(await connectionOf(folder)).toBe(kind);
     expect(readFileSync(join(folder, 'network.txt'), 'utf8')).not.toContain('secret');
+  });
+
+  test.each([0, 1])('a set that was printed beside it, named at place %i', async (place) => {
+    const rule = '-A FORWARD -m set --match-set theirs dst -j DROP\n';
+    const { folder } = await dump({ isBridgeSeen: true, rule });
+    const beside = join(mkdtempSync(join(scratch, 'set-')), 'set.txt');
+    writeFileSync(beside, 'create theirs hash:ip family inet hashsize 1024 maxelem 65536\nadd theirs 10.244.1.12\n');
+    expect(await connectionOf(folder)).toBe('unknown');
+    expect(await connectionOf(...[folder].toSpliced(place, 0, beside))).toBe('fails');
   });
 
   test('a table of kube-proxy in nftables that is listed there too', async () => {

@@ -120,6 +120,7 @@ async function readStoredDump(
 export async function recogniseInputs(paths: readonly string[], context: SideContext): Promise<Recognised> {
   const beside: string[] = [];
   const dumps: string[] = [];
+  const folders = new Map<string, AddsTexts>();
   let dump: Recognised | undefined;
   for (const path of paths) {
     const stored = await readUnlessManifests(path, context);
@@ -129,11 +130,24 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
     }
     if (stored.kind === 'bundle' || stored.kind === 'unreadable') return { ...stored, beside };
     if (stored.kind === 'dump') dump ??= stored;
+    if (stored.kind === 'dump' && stored.withMore) folders.set(path, stored.withMore);
     (stored.kind === 'dump' ? dumps : beside).push(path);
   }
   // Several files taken from one node are one dump.
-  const whole = dumps.length > 1 ? await readStoredDump(dumps, context, (await openTrees(dumps)).trees) : dump;
+  const whole = dumps.length > 1 ? await joinDumps(dumps, folders, context) : dump;
   return { ...(whole ?? dump ?? manifests), beside };
+}
+
+type AddsTexts = NonNullable<(Recognised & { readonly kind: 'dump' })['withMore']>;
+
+/** `folders`: what kpc-apply dumped. To one of them, the others' texts are added. */
+async function joinDumps(paths: readonly string[], folders: ReadonlyMap<string, AddsTexts>, context: SideContext) {
+  const { trees } = await openTrees(paths);
+  const [[folder, add] = [], second] = folders;
+  if (!add || second) return readStoredDump(paths, context, trees);
+  const others = paths.filter((path) => path !== folder);
+  const found = await readDumpFiles(others, others.includes('-') ? await context.readStdin?.() : undefined, trees);
+  return found && add(found.texts, found.diagnostics);
 }
 
 /** Undefined if all may be manifests. */
@@ -175,6 +189,8 @@ interface FoundFile {
 
 interface DumpFiles {
   readonly dump: Dump;
+  /** By the names of their files. */
+  readonly texts: ReadonlyMap<string, string>;
   readonly diagnostics: readonly Finding[];
   /** From a support bundle. */
   readonly manifests: readonly TextFile[];
@@ -226,7 +242,7 @@ async function readDumpFiles(
   const faults = dump.faults.map((fault) =>
     diagnoseFault(fault, placeAtLine(paths.get(fault.file) ?? fault.file, fault.line)),
   );
-  return { dump, diagnostics: [...passedOver, ...faults], manifests: collected };
+  return { dump, texts, diagnostics: [...passedOver, ...faults], manifests: collected };
 }
 
 /** Names of documents and programs, which may quote a tool's output. */

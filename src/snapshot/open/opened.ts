@@ -32,6 +32,8 @@ export type Recognised = Reading & {
         readonly side: DumpedSnapshot;
         /** The manifests in a support bundle. */
         readonly manifests: readonly TextFile[];
+        /** The dump of kpc-apply with what other tools printed on the same node. */
+        readonly withMore?: (texts: ReadonlyMap<string, string>, diagnostics: readonly Finding[]) => Recognised;
       }
     | { readonly kind: 'manifests' | 'unreadable'; readonly side: undefined }
   );

@@ -76,8 +76,15 @@ function sideOfStored(
 }
 
 /** A kpc-apply dump is a bundle that nothing compiled and that lists no modules. `network`: other chains, links, routes and sysctls. */
-function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, network: string): Recognised {
-  const { state: shown, routes, doubts } = readDump(new Map([[networkFile, network]]));
+function readDumpedBundle(
+  path: string,
+  bundle: StoredBundle,
+  network: string,
+  more: ReadonlyMap<string, string> = new Map(),
+  diagnostics: readonly Finding[] = [],
+): Recognised {
+  const { manifest, state: own } = bundle;
+  const { state: shown, routes, doubts, flows } = readDump(new Map([[networkFile, network], ...more]));
   const links = [...own.links, ...shown.links.filter(({ name }) => name !== serviceLink)];
   const iptables = Object.fromEntries(
     bothFamilies.flatMap((family) => {
@@ -95,10 +102,14 @@ function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, 
   // Its own files only have kube-proxy's tables. If there are no other tables, nft prints nothing.
   const lacksTables = programs(manifest.mode, 'nftables') && !/^\$ nft list ruleset$/m.test(network);
   const coverage = { ...coverAll(), modules: false, lacksTables };
-  const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, hostAddresses });
+  const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, flows, hostAddresses });
+  const withMore = (...added: [ReadonlyMap<string, string>, readonly Finding[]]): Recognised =>
+    readDumpedBundle(path, bundle, network, ...added);
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
-  const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
-  return { ...nothingSaid, kind: 'dump', side, manifests: [], notes };
+  const notes = [
+    `${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}${more.size === 0 ? '' : `, with ${[...more.keys()].join(', ')}`}`,
+  ];
+  return { ...nothingSaid, kind: 'dump', side, manifests: [], diagnostics, notes, withMore };
 }
 
 /** One family's tables with the chains of `others`, whose built-in chains replace its own. */
