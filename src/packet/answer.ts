@@ -11,7 +11,7 @@ import {
   type Outcome,
   type Way,
 } from './packet.ts';
-import { circumstance, lacks, type Reason } from './reason.ts';
+import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import type { NextHop } from '../kernel/route/route.ts';
 import { acceptsMark } from '../kernel/sysctls-and-modules.ts';
 import { loopbackInterface, type Routing } from './routing/routing.ts';
@@ -307,7 +307,7 @@ type Passing =
   | { readonly kind: 'unlisted' };
 
 /** Whether and where the endpoint's answer passes the node. The node's programs and pods have no other way. */
-function passingOf({ routing, visitors }: World, first: Flow, choices: Choices): Passing {
+function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, choices: Choices): Passing {
   const { places } = routing;
   const { destination: endpoint, source: client, output, hop, input } = first;
   const flow = nextFlow(first, 'answer', choices);
@@ -317,7 +317,10 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   };
   const server = first.server && first.endpoint ? first.endpoint.address : endpoint;
   if (routing.isLocal(server) === true) {
-    const keepsMark = first.protocol === 'tcp' && routing.sysctl(acceptsMark) === '1';
+    const shown = routing.sysctl(acceptsMark);
+    const missing = { ...lacks({ kind: 'sysctl', name: acceptsMark }, acceptsMark), likely: false };
+    const accepts = (): Answer => (shown === undefined && !hasAllSysctls ? missing : shown === '1');
+    const keepsMark = first.protocol === 'tcp' && first.mark !== 0 && decide(flow, accepts);
     const own = { isOwn: true, mark: keepsMark ? first.mark : 0 };
     return { ...enterBy(''), run: () => leave(Object.assign(flow, own), visitors) } as Passing;
   }

@@ -159,6 +159,13 @@ test.each<readonly [string, string, typeof far, readonly Change[], readonly [str
   ],
   ['one that a router knows', 'rules-by-bridge', { ...far, to: '192.168.50.200:80' }, outer, ['delivered', 'works']],
   ['answers of a server without the mark', 'two-next-hops', byEth0, marked(0), ['delivered', 'works']],
+  [
+    'answers of a server that may have the mark',
+    'two-next-hops',
+    byEth0,
+    [...marked(0), ['net.ipv4.tcp_fwmark_accept = 0', '']],
+    ['delivered', 'unknown'],
+  ],
   ['answers of a server with the mark', 'two-next-hops', byEth0, marked(1), ['delivered', 'fails']],
 ])('%s', (_, node, asked, changes, expected) => {
   expect(told(trace(node, asked, ...changes))).toEqual(expected);
