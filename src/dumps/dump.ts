@@ -88,7 +88,7 @@ export function describeSkippedListings(doubts: readonly Doubt[]): readonly stri
   return doubts.flatMap((doubt) =>
     doubt.kind === 'second-listing'
       ? [
-          `${doubt.file} holds ${doubt.output} of another node or another time, which is skipped: this answer is of the first`,
+          `${doubt.file} holds ${doubt.output} from another node or time, which is skipped: this answer is about the first listing`,
         ]
       : [],
   );

@@ -57,7 +57,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
       return `${names}: two manifest sides are compared on one node; name it with --node, or give the manifests once with -f and two modes or releases as sides`;
     case 'one-node': {
       const { path, of } = because;
-      if (path === undefined) return `${names}: only for manifests, but a bundle or dump is of one node`;
+      if (path === undefined) return `${names}: only for manifests, but a bundle or dump belongs to one node`;
       return `${names}: only for manifests, but ${path} is a ${of} of one node`;
     }
     case 'own-node':
