@@ -26,7 +26,7 @@ const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^sysctl/i, 'sysctl'],
 ];
 
-/** By name; undefined if it is not a dump file's. */
+/** The kind of a dump file, by name; undefined for other files. */
 export function expectDumpFile(name: string): DumpFileKind | undefined {
   return namePatterns.find(([pattern]) => pattern.test(name))?.[1];
 }

@@ -3,7 +3,7 @@ import { mostSaid, Room } from './output.ts';
 
 /** The kernel counts each change of nftables rules in this network; the same count means the same tables, except for learned clients. */
 export interface NftGeneration {
-  /** The network's cookie, unique until reboot, and the loaded module nf_tables. Both start a new count. */
+  /** The network's cookie, unique until reboot, and the loaded module nf_tables. Both events start a new count. */
   readonly counter: string;
   readonly count: number;
 }

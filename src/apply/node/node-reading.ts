@@ -70,7 +70,7 @@ export interface ReadingScope {
   readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
 
-/** The parts where something is wanted or recorded. Others depend on the node's tools. */
+/** The parts where something is wanted or recorded. Other parts depend on the node's tools. */
 export function neededOf(
   { iptables, nftables, sets, virtualServers, links }: KernelState,
   owned: OwnedNames,
@@ -341,7 +341,7 @@ export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
   const unreadHeads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];
   return tables.map((table) => {
-    // nft cannot change a table's comment. Old versions print none, nor does kube-proxy write one for them.
+    // nft cannot change a table's comment. Old versions of nft print none, and kube-proxy writes none for them.
     const isOther = table.comment !== undefined && table.comment !== nftTableComment;
     const heads = isOther ? [...unreadHeads, `comment ${JSON.stringify(table.comment)}`] : unreadHeads;
     return heads.length === 0 ? table : { ...table, strange: { heads, text } };

@@ -144,7 +144,10 @@ export type SetChange =
       readonly removed: readonly SetEntry[];
     };
 
-/** A set's name before it is swapped in. One left by a killed ipset is in the way, so it goes first. Test: kernel/delta.test.ts. */
+/**
+ * A set's name before it is swapped in. A set left by a killed ipset is in the way, so it is removed first. Test:
+ * kernel/delta.test.ts.
+ */
 export const temporarySetName = 'KPC-SWAP';
 
 /** Ignores the order of entries and the hash size, which the kernel doubles as a set grows. */

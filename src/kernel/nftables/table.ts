@@ -71,7 +71,7 @@ export interface SetWrite {
   readonly key: Selector | undefined;
 }
 
-/** One part of a rule. A rule runs its expressions from left to right until a match fails or a verdict is reached. */
+/** A part of a rule. A rule runs its expressions from left to right until a match fails or a verdict is reached. */
 export type Expression =
   | Look
   | PlainAction
