@@ -20,7 +20,7 @@ import { families } from '../kernel/family.ts';
 import type { ProxyMode } from './modes.ts';
 
 /**
- * How surely a kube-proxy made an object of a kernel:
+ * The certainty that a kube-proxy made an object of a kernel:
  * - certain: named and filled as only kube-proxy does
  * - possible: kube-proxy's name, but maybe filled by another program; or the deciding part was not read
  * - none: no kube-proxy makes it

@@ -127,7 +127,10 @@ function isCount(text: string | undefined): boolean {
   return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
-/** Splits at blanks outside double quotes, which it keeps; undefined if one is not closed. ipset escapes none. */
+/**
+ * Splits at blanks outside double quotes, and keeps the quotes; undefined if a quote is not closed. ipset does not
+ * escape quotes.
+ */
 export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
   const words = line.match(/(?:"[^"]*"|[^ \t"])+/g) ?? [];

@@ -17,10 +17,10 @@ interface Keyed {
 }
 
 /**
- * Turns a chain's owned rules into the wanted ones. Leaves other programs' rules, and owned rules already in the wanted order. Inserts any
- * other rule right before the rule that follows it in the wanted chain, owned or not, else right after the one before it, else at the head,
- * as kube-proxy does (iptables.Prepend). `isLast` rules are placed by each other alone, the first after all existing rules
- * (iptables.Append).
+ * Turns a chain's owned rules into the wanted ones. Leaves other programs' rules, and owned rules already in the wanted
+ * order. Inserts any other rule right before the rule that follows it in the wanted chain, owned or not, else right
+ * after the one before it, else at the head, as kube-proxy does (iptables.Prepend). `isLast` rules are only placed
+ * relative to each other, the first after all existing rules (iptables.Append).
  */
 export function placeRules(from: Chain | undefined, to: Chain | undefined): Placement {
   const owned = new Set(from?.rules.map(ruleMeaning));

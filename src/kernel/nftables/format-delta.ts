@@ -91,7 +91,7 @@ function formatChanges(table: string, changes: readonly NftChange[]): string {
         if (change.to) addSet(change.to);
         return;
       case 'elements':
-        // An element is deleted by key alone.
+        // Deleting an element needs only its key.
         for (const { key } of change.removed) put('delete element', `${change.set.name} { ${formatKey(key)} }`);
         return addElements(change.set.name, change.added);
       default:

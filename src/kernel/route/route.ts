@@ -33,7 +33,7 @@ export interface Route {
   readonly destination: Network;
   /** The sources it applies to; only IPv6 has such routes. */
   readonly from?: Network | undefined;
-  /** Of two routes to one network, the lower metric wins. */
+  /** If two routes lead to one network, the lower metric wins. */
   readonly metric: number;
   /** The source address of the node's own packets. */
   readonly source?: Address | undefined;

@@ -37,7 +37,7 @@ const repairs = {
 
 const lacking = { rights: 'run it as root', space: 'free some space there, and try again' } as const;
 
-/** What to do where the lock cannot be taken. */
+/** Advice if the lock cannot be taken. */
 const lockAdvice = {
   run: () => 'run it as root, and make sure that /run is writable',
   'state-folder': () => 'free some space and make the folder writable, or choose another with --state-dir',
