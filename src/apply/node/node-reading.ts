@@ -108,7 +108,7 @@ interface PartReader {
   /** Whether the kernel can hold any of this part. */
   isThere?(node: ReadNode): boolean | Promise<boolean>;
   findFault(text: string): OutputFault | undefined;
-  /** Returns how it differs from a second listing: one cut at a line end looks whole. */
+  /** Returns how it differs from a second listing, because a listing cut off at a line end looks complete. */
   compare?(text: string, node: ReadNode): Promise<OutputFault | undefined>;
 }
 
@@ -259,7 +259,10 @@ const tableLists: { readonly [F in Family]: string } = {
   ipv6: '/proc/net/ip6_tables_names',
 };
 
-/** Finds a table missing from the listing: one cut after a table looks whole. Other programs' tables count too, as kpc's could be next. */
+/**
+ * Finds a table missing from the listing, because a listing cut off after a table looks complete. Other programs'
+ * tables count too, as kpc's could be next.
+ */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,
