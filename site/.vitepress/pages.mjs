@@ -65,7 +65,7 @@ export const sections = [
       ['docs/rule-counts.md', 'Rules per Service'],
       ['docs/faults.md', 'Faults that were tried'],
       ['docs/real-inputs.md', 'Inputs that were tried'],
-      ['docs/comparison.md', 'kpc beside other tools'],
+      ['docs/comparison.md', 'kpc compared with other tools'],
     ],
   },
   {

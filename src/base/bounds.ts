@@ -5,7 +5,10 @@ import { endOfQuoted } from './json/locate.ts';
 export const mostLines = 5_000_000;
 /** Values of JSON and YAML: the items of lists, and the fields of objects. */
 export const mostItems = 5_000_000;
-/** Words and signs of YAML that is not plain: a million lines. Longer texts are lists, read in pieces. */
+/**
+ * The limit of words and signs in YAML that is not plain: about a million lines. Longer texts are lists, read in
+ * pieces.
+ */
 export const mostWords = 8_000_000;
 
 /** Bytes of all texts of one input, if ASCII: V8 holds them all. */
@@ -24,7 +27,7 @@ export class TextBudget {
   readonly #most: { readonly lines: number; readonly bytes: number };
   #lines = 0;
   #bytes = 0;
-  /** Texts not counted yet: together too short to hold too many lines. */
+  /** Texts not yet counted: together they are too short to exceed the limit of lines. */
   readonly #waiting: string[] = [];
   #isCounting = false;
 

@@ -15,7 +15,10 @@ import { hasCode, renameInError, isSystemError } from './system-errors.ts';
 import { pathOfDescriptor } from './system-paths.ts';
 import { basename, dirname } from 'node:path';
 
-/** Its paths go through its descriptor, so nobody can replace it between two calls (not without /proc). Test: base/replace-file.test.ts. */
+/**
+ * Paths in it start at its descriptor, so nobody can replace the folder between two calls (needs /proc). Test:
+ * base/replace-file.test.ts.
+ */
 export class OpenFolder {
   readonly #descriptor: number;
   readonly #named: string;

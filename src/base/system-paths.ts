@@ -27,7 +27,9 @@ export function pathOfDescriptor(descriptor: number, separator: string = sep): s
   return hasDescriptors(separator) ? `${descriptors}/${descriptor}` : undefined;
 }
 
-/** The absolute folders of a PATH. In an empty or relative one, another user or a repository may have put a program. */
+/**
+ * The absolute folders of a PATH. Another user or a repository may have put a program into an empty or relative entry.
+ */
 export function absoluteFolders(path = ''): readonly string[] {
   return path.split(delimiter).filter((folder) => isAbsolute(folder));
 }

@@ -78,7 +78,7 @@ export class BundleMemo implements BundleTexts {
   readonly #last = new Map<BundleFileName, { readonly text: FileText; readonly digest: string }>();
 
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string {
-    // Kept for a function, so of that function's type.
+    // The results for one function, and of its type.
     const known = this.#parts.get(format) as ((part: Part) => string) | undefined;
     if (known) return known;
     const remembered = memoize(format);

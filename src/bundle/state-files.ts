@@ -17,7 +17,7 @@ import { parseNftText } from '../kernel/nftables/parse-text.ts';
 export type FolderForm = 'bundle' | 'golden';
 
 export interface PartTexts {
-  /** `format` itself, or one that keeps results. */
+  /** `format`, or a version of it that caches results. */
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string;
 }
 

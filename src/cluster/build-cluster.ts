@@ -200,7 +200,7 @@ interface IndexedPort {
   readonly port: ServicePortSpec;
 }
 
-/** Of two ports with the same name and protocol, the later wins, as in kube-proxy's map. */
+/** If two ports have the same name and protocol, the later wins, as in kube-proxy's map. */
 function distinctPorts({ spec }: Service): readonly IndexedPort[] {
   const ports = spec.ports.map((port, index) => ({ index, port }));
   if (ports.length < 2) return ports;
@@ -346,7 +346,7 @@ function addHealthChecks(
   }
 }
 
-/** For an endpoint and its rivals: the endpoint that each one's node would use, which is the last one on that node. */
+/** For an endpoint and its rivals: the endpoint that each node would use, which is the last one on that node. */
 function asOwnNodesSee(endpoint: Endpoint): readonly Endpoint[] {
   if (!endpoint.rivals) return [endpoint];
   return [...new Map([endpoint, ...endpoint.rivals].map((each) => [each.status.nodeName, each])).values()];

@@ -100,8 +100,9 @@ export interface HintReading {
 }
 
 /**
- * The endpoints of one family by port. Of those with the same address and port, one counts (EndpointSliceCache.addEndpoints): the last that
- * does not terminate; before running-endpoint-first, the first, with the others as rivals.
+ * The endpoints of one family by port. If several have the same address and port, one counts
+ * (EndpointSliceCache.addEndpoints): the last that does not terminate; before running-endpoint-first, the first, with
+ * the others as rivals.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],

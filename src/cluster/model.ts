@@ -75,7 +75,7 @@ export interface ServicePort<Unknown = never> {
   /** 0 for none. */
   readonly nodePort: number | Unknown;
   readonly externalIPs: readonly Address[];
-  /** Set if the settings say to ignore the Service's external IPs: it still counts as externally reachable. */
+  /** Set if the settings ignore the Service's external IPs: it still counts as externally reachable. */
   readonly hasIgnoredExternalIPs?: true | undefined;
   /** Ingress addresses with ipMode VIP. */
   readonly loadBalancerIPs: readonly Address[];
@@ -140,7 +140,7 @@ export interface AddressIndex<Port extends ShownPort = ShownPort> {
   /** The Service ports for which nodes listen on the port, for clients or for health checks. */
   nodePortsAt(port: number): readonly Port[];
   servedAt(address: string): readonly Port[];
-  /** One for each port at the address: of several, the last. */
+  /** One for each port at the address; if there are several, the last. */
   endpointsAt(address: string): readonly PlacedEndpoint[];
   endpointsOf(family: Family): Iterable<PlacedEndpoint>;
 }

@@ -386,7 +386,10 @@ export interface Ingress {
   readonly metadata: ObjectMeta;
   /** Creation time as the API server writes it; '' if the object lacks it. */
   readonly created: string;
-  /** The Gateways it attaches to. Services are left out, since those belong to a mesh. Empty for an Ingress. */
+  /**
+   * The Gateways it attaches to. Routes with a Service as parent are left out, because they belong to a mesh. Empty for
+   * an Ingress.
+   */
   readonly parents: readonly RouteParent[];
   readonly routes: readonly IngressRoute[];
 }

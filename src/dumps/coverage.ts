@@ -26,11 +26,11 @@ export interface TableListing {
 export interface Coverage extends Shown {
   /** Families that sets, virtual servers and addresses were made for. */
   readonly families: readonly Family[];
-  /** Families whose rules were deliberately printed in part: that part can be examined. */
+  /** Families whose rules were deliberately printed only in part, so that this part should be examined. */
   readonly excerpts?: readonly Family[] | undefined;
   /** The places of nftables tables in listings, by family and name ("ipv4 kube-proxy"), in order of creation. */
   readonly listed?: ReadonlyMap<string, TableListing> | undefined;
-  /** In a dump with the command of ip addr: the families whose addresses that command printed in full. */
+  /** If the dump shows the command of ip addr: the families whose addresses this command printed in full. */
   readonly allAddresses?: readonly Family[] | undefined;
   /** Whether nft was asked for some tables only, or its listing is cut off at either end. */
   readonly lacksTables?: boolean | undefined;

@@ -41,7 +41,7 @@ export interface Dump {
   readonly doubts: readonly Doubt[];
 }
 
-/** Why a dump may hold more than was read, or holds more than a side's state. */
+/** Why a dump may hold more than kpc read, or more than the side's state has. */
 export type Doubt =
   /** No output at all, as from a tool that failed. */
   | { readonly file: string; readonly kind: 'empty' }
@@ -88,7 +88,7 @@ export function describeSkippedListings(doubts: readonly Doubt[]): readonly stri
   return doubts.flatMap((doubt) =>
     doubt.kind === 'second-listing'
       ? [
-          `${doubt.file} holds ${doubt.output} of another node or another time, which is skipped: this answer is of the first`,
+          `${doubt.file} holds ${doubt.output} from another node or time, which is skipped: this answer is about the first listing`,
         ]
       : [],
   );
@@ -230,7 +230,7 @@ export class DumpDraft {
     if (first && !isKnown) this.doubt({ file, kind: 'unread', output, line: first.line + offset, rules });
   }
 
-  /** Returns whether it took the output. Reports one of another node or time: states must not mix. */
+  /** Returns whether it took the output. Reports an output from another node or time: states must not mix. */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
     if (differences.length > 0) this.#skip(file, kind, differences, line);
@@ -440,7 +440,7 @@ export class Listed<T> {
     this.#textOf = textOf;
   }
 
-  /** Adds a listing, unless it is of another node or time: then returns what shows that. */
+  /** Adds a listing, unless it is from another node or time: then returns the differences that prove it. */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
     const differences = this.isGiven ? this.#differencesTo(items, isWhole) : [];
     if (differences.length > 0) return differences;

@@ -165,7 +165,7 @@ export function isReadable(kind: OutputKind): kind is ReadableKind {
   return recognisers[kind].refusal === undefined;
 }
 
-/** In the order tried. A new one needs a row in one table and a case in read-dump.ts. */
+/** In the order tried. A new kind of output needs a row in one table and a case in read-dump.ts. */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
 export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

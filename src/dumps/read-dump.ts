@@ -26,7 +26,7 @@ const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^sysctl/i, 'sysctl'],
 ];
 
-/** By name; undefined if it is not a dump file's. */
+/** The kind of a dump file, by name; undefined for other files. */
 export function expectDumpFile(name: string): DumpFileKind | undefined {
   return namePatterns.find(([pattern]) => pattern.test(name))?.[1];
 }
@@ -94,7 +94,8 @@ function lacksTables(text: string, strays: readonly number[]): boolean {
 }
 
 /**
- * Replaces names in ipvsadm's saved output with the addresses of a list below it, which is not used for anything else.
+ * Replaces names in ipvsadm's saved output with the addresses of a list below it. The list is not used for anything
+ * else.
  */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');

@@ -10,7 +10,10 @@ import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
 
-/** Reads any table, kube-proxy's or not. Lists no rules of one made by iptables: iptables-save shows more of it. */
+/**
+ * Reads any table, kube-proxy's or not. Omits rules of tables made by iptables, because iptables-save shows more of
+ * them.
+ */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text: printed, command, firstLine, isCutOff } = output;
   const at = { file, line: firstLine, kind: nftList } as const;
@@ -171,7 +174,7 @@ function readOtherTable(
 /** A base chain: its hook, its devices and priority, its policy, and whether it has no rules (`idle`). */
 const baseChain = /\btype \w+ hook (?<hook>\w+) (?<rest>[^;\n]*);?[ \t]*(?<policy>policy \w+;)?(?<idle>\s*\})?/g;
 
-/** Except rules of chains that let everything pass. Of IP packets' tables, only chains at devices. */
+/** Except rules of chains that let everything pass. From tables for IP packets, takes only chains at devices. */
 function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
   return [...text.matchAll(baseChain)].flatMap(({ groups = {} }): readonly HookedInterfaces[] => {

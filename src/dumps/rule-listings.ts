@@ -38,7 +38,10 @@ export class RuleListings {
   /** Whether a listing is known to be of iptables-legacy. */
   hasLegacy = false;
 
-  /** Takes what a tool printed, unless it is of another node or time: then returns what shows that. `whole`: complete tables. */
+  /**
+   * Takes what a tool printed, unless it is from another node or time: then returns the differences that prove it.
+   * `whole`: complete tables.
+   */
   add(tables: Tables, whole: readonly TableName[], variant: IptablesVariant | undefined): readonly string[] {
     const given = tableNames.flatMap((name) => {
       const chains = tables[name];
@@ -146,7 +149,7 @@ function tablesFromListings(listed: readonly (readonly [TableName, ListedTable])
   return Object.fromEntries(listed.map(([name, { chains }]) => [name, chains]));
 }
 
-/** Of two variants' tables, the one with kube-proxy's chains. */
+/** The table of the variant that has kube-proxy's chains. */
 function mainOf(name: TableName, listed: readonly ListedTable[]): ListedTable | undefined {
   return listed.find(({ chains }) => hasOwnChains(name, chains)) ?? listed[0];
 }
@@ -163,7 +166,7 @@ function differencesOf(name: TableName, known: GivenListing, given: GivenListing
     .map((chain) => `chain ${chain} (${name})`);
 }
 
-/** Whether everything one listing shows of a chain may be in the other. */
+/** Whether one listing of a chain may be a part of the other. */
 function fitsListing(one: GivenListing, other: GivenListing, name: string): boolean {
   const chain = one.chains.get(name);
   if (!chain || !other.isWhole) return true;

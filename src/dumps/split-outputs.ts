@@ -204,7 +204,7 @@ function recogniseStart(line: string, next: string, current: DraftOutput | undef
   const text = `${line}\n${next.slice(0, longestStart)}`;
   const starts = (kind: OutputKind): boolean => recognisers[kind].starts.some((pattern) => pattern.test(text));
   const isTitle = titleOfList.test(line);
-  // Most lines are of the same kind as the line before. Titles of a list may begin one with other columns.
+  // Most lines are of the same kind as the line before. Other titles may begin a list with other columns.
   if (current && starts(current.kind) && !(current.kind === 'ipvsadm -Ln' && isTitle)) return current.kind;
   // Lines below the titles of other columns look like those of a list.
   const isOther = current !== undefined && !isReadable(current.kind) && !isTitle;

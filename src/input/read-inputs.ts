@@ -50,7 +50,7 @@ export type Inputs = {
   readonly faulty: readonly FaultyObject[];
   /** Sorted by file, line, column and code. */
   readonly diagnostics: readonly Finding[];
-  /** By the names that diagnostics give them. */
+  /** Keyed by their names in diagnostics. */
   readonly files: ReadonlyMap<string, TextFile>;
 };
 

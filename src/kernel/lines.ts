@@ -51,7 +51,7 @@ export interface UnreadLine {
   readonly line: number;
   readonly text: string;
   readonly reason: string;
-  /** Where it is, if the reader said so, such as a table. */
+  /** The part that it is in, such as a table, if the reader named it. */
   readonly place?: string | undefined;
   /** Further lines with this reason and place that are counted, not listed. */
   readonly more?: number | undefined;

@@ -35,7 +35,7 @@ export interface KernelState {
   readonly modules: readonly string[];
 }
 
-/** For states that have only some kinds. */
+/** Completes states that have only some kinds. */
 export const emptyState: KernelState = {
   iptables: {},
   nftables: [],

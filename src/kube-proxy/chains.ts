@@ -219,7 +219,7 @@ export function isLocalnetRule(rule: Rule): boolean {
 }
 
 /**
- * How a kubelet shows in the tables of one family.
+ * The traces of a kubelet in the tables of one family.
  *
  * - current: any kubelet since 1.17. It keeps KUBE-KUBELET-CANARY in three tables, and since 1.24 KUBE-IPTABLES-HINT in mangle. With it
  * goes KUBE-FIREWALL, never empty: in IPv4, and up to 1.26 in IPv6 too.

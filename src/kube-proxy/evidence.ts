@@ -20,7 +20,7 @@ import { families } from '../kernel/family.ts';
 import type { ProxyMode } from './modes.ts';
 
 /**
- * How surely a kube-proxy made an object of a kernel:
+ * The certainty that a kube-proxy made an object of a kernel:
  * - certain: named and filled as only kube-proxy does
  * - possible: kube-proxy's name, but maybe filled by another program; or the deciding part was not read
  * - none: no kube-proxy makes it
@@ -99,7 +99,10 @@ function isOfKubeProxyChain(rule: Rule): boolean {
   });
 }
 
-/** A jump with other matches or another comment is another program's. A bare one may be kube-proxy's: people remove comments. */
+/**
+ * A jump with other matches or another comment is another program's. A rule without a comment may be kube-proxy's:
+ * people remove comments.
+ */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
   if (isKnownJump(table, from, rule)) return 'certain';
@@ -197,8 +200,8 @@ function findUndecided(
 }
 
 /**
- * The mode of the kube-proxy that left a state, if it shows. The rules that packets pass decide; otherwise, objects
- * that only one mode leaves.
+ * The mode of the kube-proxy that left a state, if the state shows it. The rules that packets pass decide; otherwise,
+ * objects that only one mode leaves.
  */
 export function modeOfState(state: KernelState): ProxyMode | undefined {
   // kube-proxy of the other modes deletes its table when it starts.

@@ -140,7 +140,7 @@ export function accessFilterRules(family: Family, open: readonly SetId[]): reado
   ];
 }
 
-/** kube-proxy's other traces of its virtual servers. Addresses are text. */
+/** Other objects that kube-proxy makes for its virtual servers. Addresses are text. */
 interface ServerMarks {
   /** The addresses on kube-ipvs0. */
   readonly bound: ReadonlySet<string>;

@@ -39,8 +39,8 @@ export const nftChains = {
 } as const;
 
 /**
- * Of every table; nodePortIPs unless node ports listen everywhere, hairpinConnections only with hairpin-set, localhostNodePortRejects only
- * with localhost-node-ports.
+ * The objects of every table; nodePortIPs unless node ports listen everywhere, hairpinConnections only with
+ * hairpin-set, localhostNodePortRejects only with localhost-node-ports.
  */
 export const nftSets = {
   clusterIPs: 'cluster-ips',
@@ -173,7 +173,7 @@ export function isWholeNftTable({ chains, sets }: NftTable): boolean {
 /** Versions of nft that write sets on which older ones crash: this one, and all from `from` on. */
 const writers = { exactly: '1.0.6.1', from: [1, 1, 2] } as const;
 
-/** The first release whose image has an nft that reads what all of them write. */
+/** The first release whose image has an nft that can read the sets of all later versions. */
 export const readsAllNft = '1.37';
 
 export function writesNewSets(version: readonly number[]): boolean {

@@ -19,7 +19,7 @@ export interface NodePort {
 
 export type NodePortListeners =
   | { readonly kind: 'listed'; readonly addresses: ReadonlySet<string> }
-  /** All addresses of the node at any time. */
+  /** Node ports listen on all present and future addresses of the node. */
   | { readonly kind: 'all'; readonly loopback: boolean }
   | { readonly kind: 'unknown' };
 
@@ -27,8 +27,8 @@ export type FindListeners = (nodePort: NodePort) => NodePortListeners;
 
 /**
  * Finds the addresses where node ports listen, from the objects that lead there: IPVS mode's virtual servers, jumps to
- * KUBE-NODEPORTS (iptables), the set nodeport-ips (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). With
- * parts of two modes, either counts.
+ * KUBE-NODEPORTS (iptables), the set nodeport-ips (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). If the
+ * state has parts of two modes, either of them counts.
  */
 export function findNodePortListeners(state: KernelState): FindListeners {
   const servers = serverListeners(state);
@@ -89,7 +89,7 @@ function portalListeners({ iptables }: KernelState, family: Family): NodePortLis
   return isThere ? { kind: 'all', loopback: true } : { kind: 'unknown' };
 }
 
-/** kube-proxy has a jump per address, or one for all of the node's, with or without loopback. */
+/** kube-proxy has one jump per address, or one jump for all addresses of the node, with or without loopback. */
 function listenersOfJump({ args }: Rule): NodePortListeners {
   let loopback = true;
   for (const arg of args) {
@@ -115,7 +115,7 @@ function keysOf(table: NftTable, set: string): ReadonlySet<string> {
   return new Set(table.sets.get(set)?.elements.map(({ key }) => formatKey(key)));
 }
 
-/** Whether a rule takes node ports at all addresses. One that looks up a set is from a list without sets. */
+/** Whether a rule takes node ports at all addresses. A rule that looks up a set comes from a listing without sets. */
 function leadsToNodePorts({ expressions }: NftRule): boolean {
   return (
     expressions.some((each) => setOf(each) === nftSets.serviceNodePorts) &&

@@ -260,7 +260,10 @@ function labelOfValue({ value }: Element): string | undefined {
   return value?.kind === 'goto' || value?.kind === 'jump' ? parseNftName(value.chain)?.label : undefined;
 }
 
-/** Owners of elements without origin and chain, by the rest of kube-proxy's tables. Of ports with one cluster IP or endpoint, the first. */
+/**
+ * Owners of elements without origin and chain, by the rest of kube-proxy's tables. If several ports have the same
+ * cluster IP or endpoint, the first counts.
+ */
 function indexNftables(
   states: readonly KernelState[],
 ): (family: Family, set: string, element: Element) => string | undefined {

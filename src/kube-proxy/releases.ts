@@ -13,7 +13,7 @@ export const newestRelease = releases.findLast((release) => !isPreview(release))
 
 export const lastRelease = releases.at(-1) as Release;
 
-/** The first release of which kpc follows more than a removed mode. */
+/** The first release of which kpc follows all modes, not only a removed one. */
 export const firstRelease: Release = '1.30';
 
 export const releaseRange = `${firstRelease} to ${lastRelease}`;

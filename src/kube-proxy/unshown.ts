@@ -12,7 +12,10 @@ import { modeOfState } from './evidence.ts';
 import { programs, type ProxyMode } from './modes.ts';
 import { listJumps } from './chains.ts';
 
-/** The node's own addresses by rules: of node ports (GetNodeIPs), and where userspace mode sends its packets. */
+/**
+ * The node's own addresses according to rules: those of node ports (GetNodeIPs), and those to which userspace mode
+ * sends packets.
+ */
 export function findOwnAddresses({ iptables, nftables }: KernelState): ReadonlySet<string> {
   const ofTables = nftables
     .filter(({ name }) => isKubeProxyTable(name))

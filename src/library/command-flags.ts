@@ -55,7 +55,7 @@ export interface ValuedFlag {
   readonly value: unknown;
 }
 
-/** Why a flag has no effect beside the others. */
+/** Why a flag has no effect together with the others. */
 export function findIdleFlag(given: readonly ValuedFlag[]): BadCall | undefined {
   const words = new Set(given.flatMap(({ row: { name }, value }) => [name, `${name} ${String(value)}`]));
   const [found] = given.flatMap(({ row: { name, idle: cases = [] } }) =>

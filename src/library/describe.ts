@@ -39,7 +39,7 @@ interface Description {
   /** For programs, instead of the text. */
   readonly result?: Shaped<typeof described> | undefined;
   readonly isFound: boolean;
-  /** Notes beside the result, or why nothing is found. */
+  /** Notes besides the result, or why nothing is found. */
   readonly findings: readonly Finding[];
 }
 

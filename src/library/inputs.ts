@@ -62,7 +62,7 @@ export function listTexts(texts: Texts, what: string): readonly NamedText[] {
 export { parseVersionChoice } from '../snapshot/open/load-texts.ts';
 export { checkFlags, checkValues, type GivenFlags } from '../snapshot/open/compile.ts';
 
-/** What to compile and how: the flags of `kpc compile`, in camel case. */
+/** The input to compile, and how: the flags of `kpc compile`, in camel case. */
 export interface InputOptions extends CommonOptions {
   readonly proxyMode?: ProxyMode | undefined;
   /** Services, EndpointSlices, Endpoints and Nodes, in YAML or JSON. */

@@ -47,7 +47,7 @@ export interface CheckWords {
   readonly taken?: readonly string[] | undefined;
 }
 
-/** How a folder with a golden bundle compares with what the input compiles to, for reports. */
+/** The result of comparing a folder with the compiled input, for reports. */
 export interface CheckReport extends CheckWords {
   readonly folder: string;
   readonly form: FolderForm;

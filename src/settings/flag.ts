@@ -70,7 +70,7 @@ type FlagNeed =
   /** It names the input. */
   | 'none';
 
-/** A flag without effect beside or without another one. Each may have a value: "--output json". */
+/** A flag that another flag makes ineffective, or that needs another flag. Each may have a value: "--output json". */
 type IdleWhen = {
   /** The value that has no effect; any if undefined. */
   readonly value?: string;

@@ -69,7 +69,7 @@ export const bindAddress = plainSetting({
   stored: textThat('an IP address', 'isAddressOrNothing'),
 });
 
-/** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, alone. */
+/** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, which must stand alone. */
 export const nodePortAddresses = plainSetting({
   flag: proxyFlag(
     'list',

@@ -36,7 +36,7 @@ import { nameServers, weighServersOfSides } from './server-owners.ts';
 /** One node, from compiled manifests, a bundle or golden, or a dump. */
 export type Snapshot = CompiledSnapshot | DumpedSnapshot;
 
-/** Manifests beside a state, which name senders, policies and ways to Services. */
+/** The objects of manifests beside a state: they name senders, policies and ways to Services. */
 export type SnapshotObjects = {
   readonly [List in SnapshotList]: readonly ObjectLists[List][number][];
 } & {
@@ -91,7 +91,7 @@ interface SnapshotAssumptions {
   readonly clusterCIDRs: readonly string[];
   /** The families of the cluster, if a Service takes its families from there. */
   readonly families: readonly Family[];
-  /** Workloads whose nodeSelector or affinity no Node meets: their Pods are assumed on any. */
+  /** Workloads whose nodeSelector or affinity no Node meets: their Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
   readonly node: boolean;
   readonly mode: boolean;

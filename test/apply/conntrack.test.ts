@@ -195,6 +195,6 @@ describe.each(['ipvs', 'iptables'])('an apply in %s mode after which a UDP Servi
     commands.length = 0;
     const { status, err } = await callApply(host, 'apply', gone);
     expect([status, commands.filter(isDelete)]).toEqual([0, []]);
-    expect(err).toContain('no record says which there were before this apply');
+    expect(err).toContain('no record names the Services before this apply');
   });
 });

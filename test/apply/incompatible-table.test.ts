@@ -34,7 +34,9 @@ describe.each([
     const there = node.dump();
     const { status, err } = await callApply(hiding(node, tool, table), 'apply', bundle(mode));
     expect(status).toBe(3);
-    expect(err).toContain(`${tool} cannot show the table ${table}: it holds what only nft reads [unreadable-node]`);
+    expect(err).toContain(
+      `${tool} cannot show the table ${table}: it holds rules that only nft can read [unreadable-node]`,
+    );
     expect(err).toContain(`see "nft list table ${inNft}"`);
     expect(node.dump()).toBe(there);
   });
@@ -58,7 +60,7 @@ describe.each([
 });
 
 test('doctor says so, of the families of the bundle; dump warns', async () => {
-  const said = 'ip6tables-save cannot show the table filter: it holds what only nft reads';
+  const said = 'ip6tables-save cannot show the table filter: it holds rules that only nft can read';
   const host = hiding(createFakeNode(), 'ip6tables-save', 'filter');
   const of = async (...args: readonly string[]) => (await callApply(host, 'doctor', ...args)).out;
   expect(await of(bundle('iptables'))).toContain(`error   ${said}`);

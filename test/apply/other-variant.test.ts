@@ -115,7 +115,7 @@ test('what cannot be read of the other variant is said', async () => {
   };
   const { status, err } = await callApply(host, 'apply', bundleOf('iptables'));
   expect(status).toBe(0);
-  expect(err).toMatch(/warning: iptables-legacy-save is missing: it is unknown whether a kube-proxy left rules/);
+  expect(err).toMatch(/warning: iptables-legacy-save is missing: it is unknown whether rules that a kube-proxy left/);
 });
 
 test('a watch warns of the rules of the other variant once, not in each round', async () => {

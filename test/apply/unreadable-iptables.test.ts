@@ -27,13 +27,13 @@ test('rules of iptables that cannot be read are a warning in nftables mode: no c
     const { status, err } = await callApply(host, command ?? '', ...args);
     expect(status, `${command}: ${err}`).toBe(command === 'plan' ? 1 : 0);
     expect(err).toMatch(
-      /warning: "iptables-save" exited with status 0, but its output is not whole: line \d+ is not what it prints/,
+      /warning: "iptables-save" exited with status 0, but its output is incomplete: line \d+ is not what it prints/,
     );
   }
 });
 
 test('they are an error in a mode that writes them', async () => {
   const { status, err } = await callApply(createOddNode(), 'apply', bundle('iptables'));
-  expect(err).toContain('its output is not whole');
+  expect(err).toContain('its output is incomplete');
   expect(status).toBe(3);
 });

@@ -195,7 +195,7 @@ test('doctor names a tool whose output is not whole', async () => {
     'doctor',
     first('ipvs'),
   );
-  expect([status, out]).toEqual([1, expect.stringContaining('its output is not whole: the table nat has no end')]);
+  expect([status, out]).toEqual([1, expect.stringContaining('its output is incomplete: the table nat has no end')]);
 });
 
 // Another program's table has nothing that apply needs, but what is read after the change would be cut there, too.

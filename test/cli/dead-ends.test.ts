@@ -49,7 +49,7 @@ test.each([
   ['describe svc.yaml -A', "unknown option '-A'", 'leave it out: kpc reads all namespaces of the input'],
   ['compile -k overlay', "unknown option '-k'", 'pipe it in: kubectl kustomize FOLDER | kpc describe -'],
   ['describe --context prod', '--context: only with --cluster', ''],
-  ['diff main:svc.yaml svc.yaml', 'nor can a revision be read', 'run kpc in the working tree of the repository'],
+  ['diff main:svc.yaml svc.yaml', 'and kpc cannot read a revision', 'run kpc in the working tree of the repository'],
 ] as const)('kpc %s', async (words, wrong, help) => {
   const { status, stdout, stderr } = await runKpc(words.split(' '), { cwd });
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });

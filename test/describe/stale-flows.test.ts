@@ -163,7 +163,7 @@ test('a line that is cut off names no endpoint, and one of another listing does 
   expect(stdout).toContain('8 flows of UDP, 4 stale');
   const later = write('later.txt', listing.replaceAll('10.244.9.9', '10.244.9.8'));
   const both = await runKpc(['describe', write('node.txt', rules), write('first.txt', listing), later]);
-  expect(both.stderr).toContain('skipped conntrack -L of another node or another time');
+  expect(both.stderr).toContain('skipped conntrack -L from another node or time');
   expect(both.stdout).toContain('8 flows of UDP, 4 stale');
 });
 

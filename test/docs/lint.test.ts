@@ -51,14 +51,14 @@ test('docs/lint.md shows what kpc lint does, and explains every rule', async () 
   const page = `# kpc lint
 
 \`kpc lint\` checks manifests: what an API server or kube-proxy would refuse, and valid Services that do not do what they seem to.
-It compiles the Services for every Node of the input, as kube-proxy would. Where a finding speaks of packets, \`trace:\` is the command
-that shows one of them, and the finding is there only if that packet ends as it says.
+It compiles the Services for every Node of the input, as kube-proxy would. If a finding is about packets, \`trace:\` is a command
+that traces one. kpc only reports the finding if this packet confirms it.
 
 ${await shown('kpc lint fixtures/lint --proxy-mode iptables')}
 It reads what other commands read: files, folders, \`-\` for what \`helm template\` or \`kubectl kustomize\` prints, or a whole cluster. More input
-means more findings, since it says only what the input shows: without Nodes nothing about nodes, without EndpointSlices or Pods nothing about
-endpoints, without kube-proxy's configuration (or flags) nothing about settings. Where nothing names kube-proxy's mode, it says only what is true
-in IPVS, iptables and nftables mode alike: name yours with \`--proxy-mode\` or in kpc.yaml to see the rest.
+means more findings: without Nodes it reports nothing about nodes, without EndpointSlices or Pods nothing about endpoints, and without
+kube-proxy's configuration (or flags) nothing about settings. If nothing names kube-proxy's mode, it only reports what is true in IPVS, iptables
+and nftables mode alike: name your mode with \`--proxy-mode\` or in kpc.yaml to see the rest.
 
 \`\`\`text
 $ kubectl get services,endpointslices,nodes,pods -A -o yaml | kpc lint - --config kube-proxy.yaml
@@ -70,7 +70,7 @@ $ kubectl get services,endpointslices,nodes,pods -A -o yaml | kpc lint - --confi
 | 1           | errors; with \`--strict\` also warnings              |
 | 2           | the command line is wrong, or a file cannot be read |
 
-An error keeps the rules from looking at the Services, because what is wrong may be one of them. \`--skip-invalid\` leaves it out.
+After an error the rules do not run, because the faulty object may be a Service. \`--skip-invalid\` leaves it out.
 
 ## Output
 
@@ -102,7 +102,7 @@ Fingerprints depend on the code and on what it is about, not on lines: a finding
 
 ## Accepting a finding
 
-- For one object: the annotation \`kpc.dev/ignore: CODE\` of the object at whose lines the finding points, or of a Service that it names; several codes with commas.
+- For one object: the annotation \`kpc.dev/ignore: CODE\` on the object at the finding's lines, or on a Service that it names; separate several codes by commas.
 - For a repository: \`ignore\` in [kpc.yaml](kpc-yaml.md), for all Services or for one, with the reason.
 - For one run: \`--ignore CODE\`.
 
@@ -113,7 +113,7 @@ lint:
     - { code: external-ips, reason: gone before 1.40 }
 \`\`\`
 
-The last line of the text counts what is ignored, and JSON lists it. The other formats leave it out: GitHub's code scanning does not read
+The last line of the text counts ignored findings, and JSON lists them. The other formats leave them out: GitHub's code scanning does not read
 the \`suppressions\` of SARIF, and would open an alert for it. An ignore that matches nothing is a finding of its own.
 
 An error cannot be accepted: \`--skip-invalid\` leaves out its object, \`--exclude\` its file.

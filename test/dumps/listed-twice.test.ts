@@ -37,11 +37,11 @@ describe('a second listing of a tool, of another node or another time', () => {
   ] as const)('%s is left out, and said', async ([tool, first, second]) => {
     const twice = await runKpc(['describe', '-'], { stdin: first + second });
     const line = first.split('\n').length;
-    expect(twice.stderr).toContain(`-:${line}:1: warning: skipped ${tool} of another node or another time`);
+    expect(twice.stderr).toContain(`-:${line}:1: warning: skipped ${tool} from another node or time`);
     const { stdout } = await runKpc(['describe', '-'], { stdin: first });
     expect(twice.stdout).toContain(stdout);
     // Addresses alone show no Service: there is no answer.
-    expect(twice.stdout).toContain(stdout === '' ? '' : 'which is skipped: this answer is of the first');
+    expect(twice.stdout).toContain(stdout === '' ? '' : 'which is skipped: this answer is about the first listing');
     const alike = await runKpc(['describe', '-'], { stdin: first + first });
     expect(alike.stderr).not.toContain('another node');
   });
@@ -51,7 +51,7 @@ describe('a second listing of a tool, of another node or another time', () => {
       (reals, i) => `10.109.0.1${i} | CHANGED | rc=0 >>\n${titles}${server}${reals}\n`,
     );
     const run = await runKpc(['describe', '10.109.131.66', '-'], { stdin: paste.join('') });
-    expect(run.stderr).toContain('skipped ipvsadm -Ln of another node');
+    expect(run.stderr).toContain('skipped ipvsadm -Ln from another node');
     expect(run.stderr).not.toContain('stray');
   });
 
@@ -67,7 +67,7 @@ describe('a second listing of a tool, of another node or another time', () => {
   ])('of two hosts is never merged: %s', async ([first = '', second = '']) => {
     const stdin = `${first}\n${server}${real}${second}\n${server.replace('131.66', '131.67')}${real}`;
     const run = await runKpc(['describe', '-'], { stdin });
-    expect(run.stderr).toContain('-:5:1: warning: skipped ipvsadm -Ln of another node');
+    expect(run.stderr).toContain('-:5:1: warning: skipped ipvsadm -Ln from another node');
     expect(run.stdout).not.toContain('10.109.131.67');
     expect(run.stdout).toContain('10.109.131.66');
   });
@@ -76,7 +76,7 @@ describe('a second listing of a tool, of another node or another time', () => {
     const listing = 'create KUBE-CLUSTER-IP hash:ip,port family inet\nadd KUBE-CLUSTER-IP 10.109.131.67,tcp:80\n';
     const pasted = (prompt: string) => `root@node-a:~# ipvsadm -Ln\n${titles}${server}${real}${prompt}\n${listing}`;
     const run = await runKpc(['describe', '-'], { stdin: pasted('[root@node-b ~]# ipset save') });
-    expect(run.stderr).toMatch(/warning: skipped ipset save of another node or another time, .* the host: node-b/);
+    expect(run.stderr).toMatch(/warning: skipped ipset save from another node or time: .* the host: node-b/);
     expect(run.stdout).not.toContain('10.109.131.67');
     const remote = await runKpc(['describe', '-'], { stdin: pasted('me@pc:~$ ssh root@node-b ipset save') });
     expect(remote.stderr).toContain('the host: node-b');
@@ -98,14 +98,14 @@ describe('a second listing of a tool, of another node or another time', () => {
 
   test('without a single Service', async () => {
     const run = await runKpc(['describe', '-'], { stdin: titles + titles + server + real });
-    expect(run.stderr).toContain('skipped ipvsadm -Ln of another node');
+    expect(run.stderr).toContain('skipped ipvsadm -Ln from another node');
   });
 
   test('of sysctls', async () => {
     const run = await runKpc(['describe', '-'], {
       stdin: `${server}$ sysctl -a\nnet.ipv4.vs.conntrack = 1\n$ sysctl -a\nnet.ipv4.vs.conntrack = 0\n`,
     });
-    expect(run.stderr).toContain('skipped sysctl of another node');
+    expect(run.stderr).toContain('skipped sysctl from another node');
   });
 
   test('parts that complete each other are one', async () => {
@@ -162,7 +162,7 @@ describe('a second listing of a tool, of another node or another time', () => {
   test('the addresses of one family of two nodes are not one', async () => {
     const other = '1: lo: <UP>\n    inet6 ::1/128 scope host\n2: eth0: <UP>\n    inet6 fd00::2/64 scope global\n';
     const stdin = `$ ipvsadm -Ln\n${titles}${server}${real}${other}$ ip addr\n${other.replace('fd00::2', 'fd00::3')}`;
-    expect((await runKpc(['describe', '-'], { stdin })).stderr).toContain('skipped ip addr of another node');
+    expect((await runKpc(['describe', '-'], { stdin })).stderr).toContain('skipped ip addr from another node');
   });
 
   test('what Ansible prints of a host is as whole as the command above it says', async () => {
@@ -193,6 +193,6 @@ describe('a second listing of a tool, of another node or another time', () => {
     ] as const)
       writeFileSync(join(folder, name), text);
     const run = await runKpc(['describe', 'node-1.txt', 'node-2.txt'], { cwd: folder });
-    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: skipped ipvsadm -Ln of another node/);
+    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: skipped ipvsadm -Ln from another node/);
   });
 });

@@ -156,7 +156,7 @@ describe('a side of a git revision', () => {
 
 describe('what is no side', () => {
   test.each([
-    ['nowhere:deploy', 'there is no such file, nor is "nowhere" a revision of this repository'],
+    ['nowhere:deploy', 'there is no such file, and "nowhere" is not a revision of this repository'],
     ['main', 'name a file or folder in it, as main:PATH, or the folder that you are in, as main:.'],
     ['HEAD', 'there is no such file; "HEAD" is a revision without a path'],
     ['nowhere', 'there is no such file or folder'],
@@ -177,7 +177,7 @@ describe('what is no side', () => {
     const cwd = repository({ 'deploy/svc.yaml': svc });
     const { status, stderr } = await diff(cwd, '--', '--git-dir=x:deploy', 'deploy');
     expect({ status, stderr }).toMatchObject({ status: 2 });
-    expect(stderr).toContain('nor is "--git-dir=x" a revision of this repository');
+    expect(stderr).toContain('and "--git-dir=x" is not a revision of this repository');
   });
 
   test('a branch that only the remote has is proposed', async () => {
@@ -193,7 +193,7 @@ describe('what is no side', () => {
       const { status, stderr } = await diff(writeFolder(cwd, { 'svc.yaml': svc }), 'main:.', 'svc.yaml');
       expect(status).toBe(2);
       expect(stderr).toContain(
-        'main:.: error: there is no such file, nor can a revision be read: not a git repository',
+        'main:.: error: there is no such file, and kpc cannot read a revision: not a git repository',
       );
       const lacking = await runKpc(['diff', 'main:.', 'svc.yaml'], { cwd, env: { PATH: cwd } });
       expect(lacking.stderr).toContain('kpc needs git, which is not installed');
@@ -302,7 +302,7 @@ describe('a hostile repository', () => {
     mkdirSync(bare);
     git(bare, 'init', '--quiet', '--bare');
     const { stderr } = await diff(bare, 'HEAD:deploy', '../deploy');
-    expect(stderr).toContain('nor can a revision be read: ');
+    expect(stderr).toContain('and kpc cannot read a revision: ');
   });
 
   test('may hold submodules and odd names', async () => {

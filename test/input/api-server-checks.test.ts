@@ -156,7 +156,7 @@ suite('a Service', () => {
       ['clusterIP: 10.96.0.1', 'ports: [{port: 80}, {port: 81}, {port: 81, protocol: UDP}]'],
       [
         '6:11 warning: this port has no name: name each port if there are several [unnamed-port]',
-        '6:23 error: this port has no name, nor has ports[0]: give each port its own name [duplicate-port]',
+        '6:23 error: neither this port nor ports[0] has a name: give each port its own name [duplicate-port]',
         '6:35 warning: this port has no name: name each port if there are several [unnamed-port]',
       ],
     ],
@@ -250,7 +250,7 @@ suite('an EndpointSlice', () => {
     ],
     [
       'ports: [{port: 80}, {name: "", port: 81}]',
-      '5:21 warning: this port has no name, nor has ports[0]: give each port its own name [duplicate-port]',
+      '5:21 warning: neither this port nor ports[0] has a name: give each port its own name [duplicate-port]',
     ],
     [
       'ports: [{name: a, port: 80}, {name: a, port: 80, protocol: UDP}]',

@@ -221,7 +221,7 @@ describe('exit statuses', () => {
       return runKpc([command, 'nope:in.yaml'], { cwd });
     });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('nor is "nope" a revision of this repository');
+    expect(run.stderr).toContain('and "nope" is not a revision of this repository');
   });
 
   test('a bundle is not linted', async () => {

@@ -238,8 +238,9 @@ function withDraining(
 }
 
 /**
- * Reads back each changed part and every setting, because exit statuses prove too little: a new plan must be empty, except for settings
- * that came with a module, which it sets. Also finds what other programs changed there; "verify" reads the other parts too.
+ * Reads back each changed part and every setting, because exit statuses prove too little: a new plan must be empty.
+ * Only settings that came with a module may remain; this sets them. Also finds what other programs changed there;
+ * "verify" reads the other parts too.
  */
 async function readBack(
   session: Session,

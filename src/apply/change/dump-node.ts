@@ -111,7 +111,7 @@ function limitListings(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] 
   };
 }
 
-/** The mode whose bundles have files for all of this, including IPVS left beside rules. */
+/** The mode whose bundles have files for all these objects, including IPVS objects left beside rules. */
 function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode {
   // kube-proxy of the other modes deletes its table when it starts.
   if (nftables.length > 0) return 'nftables';

@@ -43,7 +43,7 @@ export interface Session {
   readonly host: Host;
   readonly folder: StateFolder;
   readonly onEvent: (event: ChangeEvent) => void;
-  /** Words a failure, for the note of it that is kept. */
+  /** Puts a failure into words, for the stored note. */
   readonly say: (failure: Failure) => string;
   /** Aborted when the operator asks to stop: the change is then put back. */
   readonly signal?: AbortSignal | undefined;

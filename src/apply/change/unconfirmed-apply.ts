@@ -108,8 +108,8 @@ export async function endUnconfirmed(session: Session): Promise<void> {
 }
 
 /**
- * Keeps a confirmed apply whose process died first, and forgets one of an earlier boot. Any other keeps its standby until this command
- * changes the node. Call it with the lock held. Test: apply/unconfirmed.test.ts.
+ * Keeps a confirmed apply whose process died first, and forgets one of an earlier boot. Any other apply keeps its
+ * standby until this command changes the node. Call it with the lock held. Test: apply/unconfirmed.test.ts.
  */
 export async function keepOrForgetUnconfirmed(session: Session): Promise<void> {
   const { host, folder } = session;

@@ -30,7 +30,7 @@ export function nodeCheck<Code extends CheckFault['code']>(
   return { severity, code, arguments: details } as NodeCheck;
 }
 
-/** The modes that the node is fit for; one mode's needs do not count against another. */
+/** The modes that the node is fit for. A fault of one mode does not affect the others. */
 export function fitModes(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly ProxyMode[] {
   const errors = checks.filter(({ severity }) => severity === 'error');
   return modes.filter((mode) => errors.every((each) => each.mode !== undefined && each.mode !== mode));
@@ -147,7 +147,7 @@ async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[
   const [first] = refusals;
   if (!first) return [nodeCheck('ok', 'nftables', { found: 'whole' })];
   const { reason } = first;
-  // The same refusal for all: nft could not even begin.
+  // If all features get the same refusal, nft could not even begin.
   if (refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason)) {
     return [nodeCheck('error', 'nftables', { found: isRefusal(reason) ? 'not-allowed' : 'broken', said: reason })];
   }

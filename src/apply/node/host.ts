@@ -39,7 +39,7 @@ export interface Host {
   uptime(): number;
 }
 
-/** What a path leads to, held by a descriptor, and who could change it. */
+/** The file that a path leads to, held by a descriptor, and who could change it. */
 export interface ExaminedPath {
   /** The target, its links, and all folders above; only folders if the path leads to no file or folder. */
   readonly levels: readonly PathLevel[];
@@ -50,7 +50,9 @@ export interface ExaminedPath {
   close(): void;
 }
 
-/** What to keep of a listing whose length others choose. A host may keep more, so the reader must ignore the rest. */
+/**
+ * The part to keep of a listing whose length others choose. A host may keep more, so the reader must ignore the rest.
+ */
 export interface Listing {
   /** Sees each line once, in order; undefined keeps all. */
   readonly keeps?: KeepsLine | undefined;

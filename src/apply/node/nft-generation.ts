@@ -3,7 +3,7 @@ import { mostSaid, Room } from './output.ts';
 
 /** The kernel counts each change of nftables rules in this network; the same count means the same tables, except for learned clients. */
 export interface NftGeneration {
-  /** The network's cookie, unique until reboot, and the loaded module nf_tables. Both start a new count. */
+  /** The network's cookie, unique until reboot, and the loaded module nf_tables. Both events start a new count. */
   readonly counter: string;
   readonly count: number;
 }
@@ -27,8 +27,8 @@ export function isLaterBy(transactions: number, before: NftGeneration, after: Nf
 
 /**
  * Sends NFT_MSG_GETGEN and reads NFTA_GEN_ID from the answer (linux/netfilter/nf_tables.h). Calls
- * getsockopt(SO_NETNS_COOKIE) by number: Perl's own asks for 256 bytes, but the kernel answers only to 8. Kernels
- * before 5.14 have no cookie, and other processors use other system call numbers: then there is no count.
+ * getsockopt(SO_NETNS_COOKIE) by number: Perl's built-in function passes 256 bytes, but the kernel only accepts 8.
+ * Kernels before 5.14 have no cookie, and other processors use other system call numbers: then there is no count.
  */
 const program = String.raw`
 use strict;

@@ -70,7 +70,7 @@ export interface ReadingScope {
   readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
 
-/** The parts where something is wanted or recorded. Others depend on the node's tools. */
+/** The parts where something is wanted or recorded. Other parts depend on the node's tools. */
 export function neededOf(
   { iptables, nftables, sets, virtualServers, links }: KernelState,
   owned: OwnedNames,
@@ -108,7 +108,7 @@ interface PartReader {
   /** Whether the kernel can hold any of this part. */
   isThere?(node: ReadNode): boolean | Promise<boolean>;
   findFault(text: string): OutputFault | undefined;
-  /** Returns how it differs from a second listing: one cut at a line end looks whole. */
+  /** Returns how it differs from a second listing, because a listing cut off at a line end looks complete. */
   compare?(text: string, node: ReadNode): Promise<OutputFault | undefined>;
 }
 
@@ -259,7 +259,10 @@ const tableLists: { readonly [F in Family]: string } = {
   ipv6: '/proc/net/ip6_tables_names',
 };
 
-/** Finds a table missing from the listing: one cut after a table looks whole. Other programs' tables count too, as kpc's could be next. */
+/**
+ * Finds a table missing from the listing, because a listing cut off after a table looks complete. Other programs'
+ * tables count too, as kpc's could be next.
+ */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,
@@ -341,7 +344,7 @@ export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
   const unreadHeads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];
   return tables.map((table) => {
-    // nft cannot change a table's comment. Old versions print none, nor does kube-proxy write one for them.
+    // nft cannot change a table's comment. Old versions of nft print none, and kube-proxy writes none for them.
     const isOther = table.comment !== undefined && table.comment !== nftTableComment;
     const heads = isOther ? [...unreadHeads, `comment ${JSON.stringify(table.comment)}`] : unreadHeads;
     return heads.length === 0 ? table : { ...table, strange: { heads, text } };

@@ -7,7 +7,7 @@ import type { KeepsLine } from './output.ts';
 
 export interface ConnectionCount {
   readonly active: number;
-  /** Beginning or just ended ones, and all of protocols without connections. */
+  /** Connections that are beginning or have just ended, and all flows of protocols without connections. */
   readonly inactive: number;
 }
 

@@ -133,8 +133,8 @@ export function isKeptWhole(table: TableName, chain: string): boolean {
 }
 
 /**
- * Keeps the rules of kube-proxy's chains and, because order counts, of built-in chains. Of other chains, maybe millions of rules, keeps
- * those that name kube-proxy's objects, and the rest while `room` has space.
+ * Keeps the rules of kube-proxy's chains and, because order counts, of built-in chains. Other chains may have millions
+ * of rules: keeps those that name kube-proxy's objects, and others while `room` has space.
  */
 export function keepsRuleLines(room: (bytes: number) => boolean = () => false): KeepsLine {
   // Inside a quoted comment of several lines anything may appear: keep all of it. Test: apply/bounded-listings.test.ts.

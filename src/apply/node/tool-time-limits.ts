@@ -78,7 +78,7 @@ export async function endOrphans(host: Host, changer: Changer | undefined): Prom
   return unseen;
 }
 
-/** As endOrphans; throws a Failure if some may be out of sight, unless `assumesAlone`. */
+/** Like endOrphans; throws a Failure if some processes may be out of sight, unless `assumesAlone`. */
 export async function assertNoOrphans(host: Host, changer: Changer | undefined, assumesAlone: boolean): Promise<void> {
   const unseen = await endOrphans(host, changer);
   if (!unseen || assumesAlone) return;
@@ -115,7 +115,10 @@ async function readEnvironment(host: Host, pid: number): Promise<string | undefi
   }
 }
 
-/** Whether an unreadable process can be a tool of one started then: root's, and younger. An LSM may hide older ones. */
+/**
+ * Whether an unreadable process can be a tool of one started then: root's, and younger. A security module may hide
+ * older processes.
+ */
 async function mayBeTool(host: Host, pid: number, started: string | undefined): Promise<boolean> {
   if (!(await isRoots(host, `${pid}`))) return false;
   const own = await readStartTime(host, pid);

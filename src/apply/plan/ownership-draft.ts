@@ -25,7 +25,7 @@ export interface Claims {
 export const conflictSchema = objectOf({
   kind: oneOf('virtual-server', 'set', 'chain', 'table', 'link', 'address', 'file'),
   name: text,
-  /** Not if a running program owns it: the kernel then refuses changes by others. */
+  /** Not possible if a running program owns the table: the kernel then refuses changes by others. */
   adoptable: about('--adopt takes it over', boolean),
 });
 
@@ -74,7 +74,8 @@ interface Division<T> {
   collide?(present: T, wanted: T, key: string): Conflict | undefined;
   leave(item: T, key: string): void;
   /**
-   * Names an object that cannot be removed, because a remaining one uses it. An owned one then stays owned if recorded.
+   * Names an object that cannot be removed, because a remaining one uses it. An owned object then stays owned if it is
+   * recorded.
    */
   nameUsed?(item: T, key: string): NamedObject | undefined;
   make?(item: T, key: string): void;

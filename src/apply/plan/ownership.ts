@@ -170,7 +170,7 @@ function divideLinks(draft: OwnershipDraft): void {
     if (twin.kind !== undefined && link.kind !== undefined && twin.kind !== link.kind) {
       conflicts.push({ kind: 'link', name: link.name, adoptable: false });
     }
-    // An address present and not owned is as wanted, and stays.
+    // An address that is present but not owned is already as wanted, and stays.
     const bound = new Set(keysOf(twin));
     for (const key of keysOf(link)) if (!bound.has(key) || draft.owns('addresses', key)) draft.have('addresses', key);
     beside.push({ ...link, kind: twin.kind });

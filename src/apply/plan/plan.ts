@@ -47,7 +47,7 @@ export interface RequiredChange {
 export interface Plan {
   readonly modules: readonly string[];
   readonly settings: readonly RequiredChange[];
-  /** Settings that another program changed after kpc-apply: left alone. */
+  /** Settings that another program changed after kpc-apply; they stay unchanged. */
   readonly leftSettings: readonly RequiredChange[];
   readonly delta: KernelDelta;
   /** Real servers that keep their connections until these end. */

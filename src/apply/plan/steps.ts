@@ -47,7 +47,10 @@ function feed(command: ToolCommand, phase: 'add' | 'remove', stdin: string): rea
     : [{ kind: 'run', command: { ...command, stdin }, what: phase === 'remove' ? ', removals' : '' }];
 }
 
-/** When a plan's rules change: before the virtual servers, after new ones are added, or after old ones are removed. */
+/**
+ * When a plan's rules change: before the virtual servers change, after new ones are added, or after old ones are
+ * removed.
+ */
 type RulesMoment = 'before IPVS' | 'between' | 'after IPVS';
 
 /**

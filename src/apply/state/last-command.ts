@@ -36,7 +36,7 @@ export async function noting(session: Session, command: string, work: Work): Pro
   }
 }
 
-/** As noting, for a round of watch: it counts as a command while it fails to apply a new bundle. */
+/** Like noting, for a round of watch: it counts as a command while it fails to apply a new bundle. */
 export async function notingRound(session: Session, bundle: BundleMark, work: Work): Promise<ChangeOutcome> {
   const { host, folder } = session;
   const command = `watch ${bundle.folder}`;

@@ -115,7 +115,7 @@ async function lookAtClaims(
     const claim = await readClaim(host, `${claims}/${name}`);
     if (!claim) continue;
     if (await isHeld(host, claim)) {
-      // One of an earlier version names no network.
+      // A claim of an earlier version names no network.
       if (claim.network === undefined || claim.network === network) return { holder: claim, abandoned };
     } else abandoned.push(`${claims}/${name}`);
   }

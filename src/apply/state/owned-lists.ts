@@ -4,7 +4,10 @@ export const ownedLists = [
   'sets',
   /** chainKey. */
   'chains',
-  /** By jumpKey: rules in chains not owned, such as jumps, or kube-proxy's rule in a kubelet's KUBE-FIREWALL. */
+  /**
+   * By jumpKey: owned rules in chains that are not owned, such as jumps, or kube-proxy's rule in a kubelet's
+   * KUBE-FIREWALL.
+   */
   'jumps',
   'links',
   /** By addressKey: addresses on another program's link. */

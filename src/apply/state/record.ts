@@ -33,8 +33,8 @@ export type OwnershipRecord = Shaped<typeof recordSchema>;
 export type SettingsMade = Readonly<Record<string, readonly string[]>>;
 
 /**
- * The files of one network, for all but the node's first in a folder of their own. A journal exists from before the first change until the
- * last check, then becomes an earlier state: see history.ts.
+ * The files of one network; they have their own folder, except those of the node's first network. A journal exists from
+ * before the first change until the last check, then becomes an earlier state: see history.ts.
  */
 export function stateFolder(base: string, network: NodeNetwork) {
   const path = network.mark === undefined ? base : `${base}/network-${network.inode}-${network.mark}`;
@@ -77,7 +77,7 @@ export function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, h
   return bootId === here.bootId && network?.inode === here.inode && network.mark === here.mark;
 }
 
-/** This network's record. One of another network or boot is about rules that are elsewhere or gone. */
+/** This network's record. A record of another network or boot describes rules that are elsewhere or gone. */
 export async function readRecord(host: Host, folder: StateFolder): Promise<OwnershipRecord> {
   const { bootId, ...network } = folder.network;
   const record = await readJsonFile(host, folder.record, recordCheck, 'record');

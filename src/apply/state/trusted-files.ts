@@ -56,7 +56,10 @@ export async function readTrusted<T>(
   }
 }
 
-/** How others could change a file, or a folder and its content. Does not list a folder that others can change. */
+/**
+ * The ways in which others could change a file, or a folder and its content. Does not list a folder that others can
+ * change.
+ */
 async function findExposure(
   host: Host,
   { levels, path, examine }: ExaminedPath,

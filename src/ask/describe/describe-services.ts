@@ -58,7 +58,7 @@ export function describeService(
     /** As written; undefined if the input lacks the Service, or the Service has none. */
     selector: view.written.get(name)?.spec.selector,
     clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
-    /** The values of these that kpc chose because the input lacks them. */
+    /** Those of its values that kpc chose because the input lacks them. */
     assumed: chosen && withoutName(chosen),
     place: service.place?.locate(),
     ports: [...groupBy(own, ({ label }) => label)]
@@ -213,7 +213,7 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
     const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
     // Drops the "+" of rules added to a chain that every node has: here they are present.
     const whole = describeKernelChange(change).replace(/: \+ (?=\d)/, ': ');
-    // An object that belongs to another Service port has different content.
+    // An object of the same name that belongs to another Service port has different content.
     const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
     return [{ kind, ...fields, text, rules: addedRules(change), takenBy, place: place?.locate() }];
   });

@@ -230,7 +230,8 @@ function* destinationsOf(
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
     // An address that rules match only with certain ports behaves on all other ports like its neighbours.
     const isWhole = own?.isWhole !== false;
-    // In kube-proxy's rules, a port on any address leads to the node's own addresses: elsewhere, one port of each chain is enough.
+    // In kube-proxy's rules, a match on ports without an address only concerns the node's own addresses: elsewhere, one
+    // port per chain is enough.
     if (isWhole && !isNode)
       for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as ProtocolPort);
     if (isNode || isWhole) for (const key of free) keys.add(key);

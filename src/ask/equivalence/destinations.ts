@@ -35,7 +35,7 @@ export function portText({ label, family }: ShownPort): string {
   return `${label} ${family}`;
 }
 
-/** Whether an endpoint that asks its own Service is one on both sides. */
+/** Whether a sender that is an endpoint of the Service is one on both sides. */
 type OwnEndpoint = 'kept' | 'removed' | 'added';
 
 /**

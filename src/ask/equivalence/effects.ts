@@ -105,7 +105,7 @@ const effectSchema = objectOf(effectFields);
 /** How packets of these senders end on both sides. */
 export type Effect = Shaped<typeof effectSchema>;
 
-/** A Divergence, with effects of this shape. */
+/** The schema of a Divergence, with effects of this shape. */
 export function findingWith<E>(effect: Schema<E>) {
   return objectOf({
     cause: oneOf(...causeIds),

@@ -170,7 +170,7 @@ export class Questions {
   }
 }
 
-/** The address of a place that holds only one. */
+/** The address of a range that holds only one. */
 function addressIfSingle(place: AddressRange | AddressSpan): Address | undefined {
   if (!('first' in place)) return singleAddress(place);
   return isSingle(place) ? addressAt(place.family, place.first) : undefined;

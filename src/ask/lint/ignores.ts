@@ -8,7 +8,7 @@ import { listObjects, titleOfObject, type Subjects } from './subjects.ts';
 
 const { ignore: ignoreAnnotation } = ownAnnotations;
 
-/** A code that is accepted: of one Service, or of all. */
+/** An accepted code: for one Service, or for all. */
 export interface Ignore {
   readonly code: string;
   /** "namespace/name", or a name alone, which matches in any namespace; undefined for all Services. */

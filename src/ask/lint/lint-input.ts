@@ -27,7 +27,7 @@ import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 
-/** All that the rules look at. */
+/** The input of the rules. */
 export interface LintInput {
   readonly loaded: LoadedInputs;
   readonly settings: ProxySettings;
@@ -56,13 +56,13 @@ export interface LintedService extends Sourced<Service> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   /** Whether the input gives it endpoints, or kpc assumes them, even if there are none. */
   readonly isGiven: boolean;
-  /** Whether the input shows all its endpoints: it has slices or Endpoints of it, or the Pods of a cluster. */
+  /** Whether the input shows all endpoints of the Service: it has its slices or Endpoints, or the Pods of a cluster. */
   readonly knowsEndpoints: boolean;
   /** The Pods that it selects: those in the input, and those that its workloads would have. */
   readonly selected: readonly Sourced<Pod>[];
   /** The number of these Pods when all replicas run; Infinity for a DaemonSet. */
   readonly selectedCount: number;
-  /** Whether all that it selects belongs to workloads with no replicas. */
+  /** Whether it only selects workloads without replicas. */
   readonly isScaledToZero: boolean;
 }
 

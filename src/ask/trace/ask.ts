@@ -37,7 +37,9 @@ export function packetOf(sender: Sender, target: Destination): Packet {
   };
 }
 
-/** Whether an address is of no pod and no node of the manifests: such a client asks a Service at an address for outside. */
+/**
+ * Whether an address belongs to no pod and no node of the manifests: such a client uses a Service's external addresses.
+ */
 function isClientOutside(address: Address | undefined, { side, links }: Scene): boolean {
   if (!address || side.kind === 'dump') return false;
   const networks = side.settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []);

@@ -26,8 +26,8 @@ export interface WrittenExpectation {
 }
 
 /**
- * Expectations other than endpoints. An arriving packet is expected to begin a working connection. `fails`: the connection does
- * not work, however its first packet ends.
+ * Expectations other than endpoints. If a packet is expected to arrive, its connection is expected to work. `fails`:
+ * the connection does not work, however its first packet ends.
  */
 const expectedEnds = [...verdicts, 'fails'] as const;
 
@@ -139,7 +139,7 @@ export function compareFate({ fate, sender }: Trace, expected: Expectation): rea
     return fate.verdict !== 'unknown' && fate.connection().kind === 'fails' ? [] : [{ kind: 'works' }];
   if (fate.verdict !== verdict)
     return [{ kind: 'verdict', expected: endpoints?.map(({ words }) => words).join(', ') ?? verdict }];
-  // Nothing more is known of it.
+  // Nothing else is known about the packet.
   if (verdict === 'unknown') return [];
   const failing = isArrival(verdict) ? failingShare(fate) : 0;
   if (failing > 1 - tolerance) return [{ kind: 'fails' }];

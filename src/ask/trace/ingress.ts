@@ -76,7 +76,9 @@ function isNoService({ to, namespace }: Question, scene: Scene): boolean {
   return found.kind === 'wrong' && found.diagnostic.code === 'not-found';
 }
 
-/** Kinds of objects that a way from outside depends on. One that could not be read may be the first part of the way, or forbid it. */
+/**
+ * Kinds of objects that a way from outside depends on. An unread object may be the first part of the way, or forbid it.
+ */
 const waysIn = [
   ['ingresses', 'Ingresses or routes'],
   ['gateways', 'Gateways'],

@@ -186,7 +186,7 @@ function unshownMasquerading({ state, coverage }: Snapshot, mode: ProxyMode, fam
   };
 }
 
-/** The listings that the dump lacks of everything a packet of a family may meet. */
+/** The listings that the dump lacks, of all that a packet of a family may meet. */
 function gapsOfFamily(
   { state, coverage, doubts }: Snapshot,
   mode: ProxyMode | undefined,

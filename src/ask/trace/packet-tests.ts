@@ -109,7 +109,7 @@ function readTestDocument(
   const always = {
     file,
     ...(raw.hostAddresses ? { hostAddresses: locate(raw.hostAddresses) } : {}),
-    // Also of objects that name none, as with -n.
+    // Also the namespace of objects without one, like -n.
     ...(namespace === undefined ? {} : { namespace }),
   };
   const isNodeGiven = given.node !== undefined || given.allNodes !== undefined;

@@ -98,8 +98,8 @@ function isOfNode({ text }: Address, { side, links }: Scene): boolean {
 }
 
 /**
- * The scene where a named Pod's packets meet kube-proxy: its own node's, if the input has that Node and nothing names another. Any
- * other sender asks in the scene at hand.
+ * The scene where a named Pod's packets meet kube-proxy: its own node's, if the input has that Node and nothing names
+ * another. Any other sender uses the present scene.
  */
 export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'namespace'>, scene: Scene): Scene {
   const { side } = scene;

@@ -117,7 +117,7 @@ export function localhostListeners(side: Snapshot): readonly ProxyListener[] {
     if (protocol !== 'TCP' || port === undefined) return [];
     return handlingOf({ family, protocol, port }) === 'kube-proxy itself listens' ? [{ shown, protocol, port }] : [];
   });
-  // Few nodes have any, and few commands ask.
+  // Computed on demand: few nodes have any, and few commands need them.
   if (taken.length === 0) return [];
   const endpointsOf = side.kind === 'dump' ? shownEndpoints : chosenEndpoints(side);
   return taken.flatMap(({ shown, protocol, port }): readonly ProxyListener[] => {

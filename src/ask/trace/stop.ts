@@ -39,7 +39,7 @@ export const stopKinds = [
   'stranger',
 ] as const satisfies readonly Stop['kind'][];
 
-/** What stops a packet; undefined if nothing does or it is unknown. */
+/** The obstacle that stops a packet; undefined if there is none or it is unknown. */
 export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Stop | undefined {
   const last = steps.at(-1);
   if (!last || (verdict !== 'dropped' && verdict !== 'refused')) return undefined;

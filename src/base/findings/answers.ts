@@ -23,7 +23,7 @@ export const answerFindings = {
   'answer-lacks': row<
     Lists<'notCompared' | 'reasons'> & Numbers<'unknown'> & { readonly beside?: readonly string[] | undefined }
   >('note'),
-  /** `golden` is undefined when comparing two sides, neither of which is the reference. */
+  /** `golden` is undefined when comparing two sides without a reference. */
   'service-differs': row<Strings<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
     byGolden,
   ),

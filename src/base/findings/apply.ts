@@ -115,7 +115,7 @@ export type LongListing = By<
   { file: Strings<'path'>; output: Strings<'command'> & { readonly tool?: string } }
 >;
 
-/** How many bytes of it are read at most, and whether these are for all of a node. */
+/** The most bytes to read, and whether the limit is for the whole node. */
 interface Limit extends Numbers<'most'> {
   readonly of: 'node' | 'listing';
 }

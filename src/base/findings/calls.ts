@@ -107,7 +107,7 @@ export const callFindings = {
       readonly limit: number;
     };
   }>('error'),
-  /** `lists`: the lists that the cluster was asked for. If a needed one is missing, nothing is done. */
+  /** `lists`: the lists that the cluster was asked for. If a required option is missing, nothing is done. */
   'unread-cluster': row<Lists<'kinds' | 'lists'> & { readonly isNeeded: boolean }>(
     warningIf(({ isNeeded }) => !isNeeded),
   ),

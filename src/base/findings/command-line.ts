@@ -23,7 +23,7 @@ export interface NotShown {
   /** The severity of the omitted messages. */
   readonly severity: Severity;
   readonly count: number;
-  /** Their code, if all are of one code and file. */
+  /** Their code, if all have one code and are in one file. */
   readonly of?: string | undefined;
 }
 

@@ -38,7 +38,7 @@ export type PreparationArguments = By<
   }
 >;
 
-/** Steps that the input shows to be needed. Only the nodes can tell about others. */
+/** Steps that the input shows to be needed. Other nodes are unknown. */
 const required: ReadonlySet<string> = new Set([
   'gate',
   'leave-mode',

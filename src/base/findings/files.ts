@@ -51,7 +51,7 @@ export interface UnrenderedTemplate {
 
 export type FileNames = Lists<'files'>;
 
-/** `words`: of YAML that only the full parser reads. */
+/** `words`: the limit for YAML that only the full parser reads. */
 export type TooLong = Numbers<'most'> & { readonly of: Bounded };
 
 /** `more` other kustomizations lack something too; `folderWord` is the folder to build, as input of `into`. */

@@ -4,7 +4,7 @@ import { row, byProblem, severityBy, type By, type None, type Strings, type Numb
 
 /** The nodes where a condition holds, out of `of` nodes in the input. */
 export interface OnNodes extends Lists<'nodes'>, Numbers<'of'> {
-  /** Of a Service with two, if it is not both. */
+  /** The family, if the Service has two and the finding is about one. */
   readonly family?: Family | undefined;
 }
 

@@ -13,7 +13,7 @@ export interface Check<T = unknown> {
   /** Made by ajv. */
   readonly accepts: (value: unknown) => boolean;
   readonly expected: string;
-  /** As `expected`, for a value of the right type that its own predicate refuses. */
+  /** Like `expected`, for a value of the right type that its predicate refuses. */
   readonly toPass?: string;
   readonly types: readonly JsonType[];
   /** The strings, numbers or booleans allowed, if few. */
@@ -170,7 +170,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Most faults reported for one file. */
+/** The most faults to report for one file. */
 const mostFaults = 50;
 
 /** `problems`: "manifest.json:3:14: node must be an object"; quotes no text that is not JSON. */

@@ -90,7 +90,7 @@ export function nullable<T>(inner: Schema<T>): Schema<T | null> {
   };
 }
 
-/** Of a field's schema: the object may lack it. */
+/** Marks a field's schema: the object may lack the field. */
 const mayLack = Symbol('may lack');
 
 export function optional<T>(inner: Schema<T>): Schema<T | undefined> {

@@ -53,12 +53,12 @@ export class FleetFolder {
     return this.#paths;
   }
 
-  /** With `inputs`, their SHA-256, writes only if they or the folder changed. */
+  /** With `inputs` (their SHA-256), writes only if they or the folder changed. */
   async write(node: string, make: () => NodeFiles, inputs?: string): Promise<WrittenNode | FolderProblem> {
     try {
       const { isBundle, hidden } = await (this.#found ??= this.#look());
       if (isBundle) return { kind: 'is-a-bundle', folder: this.folder };
-      // Only of this node: another run may be writing other nodes.
+      // Removes only files of this node, because another run may be writing other nodes.
       for (const entry of hidden.filter((name) => isRemainOf(node, name))) {
         removeTree(join(this.folder, entry));
       }
@@ -179,7 +179,7 @@ export class FleetFolder {
       try {
         return await link(known, path);
       } catch {
-        // Gone, too many links, or no links here: the next one may link to the new file.
+        // The file is gone, has too many links, or cannot be linked: later files may link to the new one.
         this.#paths.delete(digest);
       }
     }
@@ -208,7 +208,7 @@ export class FleetFolder {
     const own: string[] = [];
     for (const { name } of folders.filter((entry) => isMeant(entry.name))) {
       const path = join(this.folder, name);
-      // An unreadable one is another program's, such as lost+found.
+      // An unreadable folder belongs to another program, such as lost+found.
       const files = await readdir(path).catch((): string[] => []);
       if (files.some((file) => heads.has(file)) && (await listStrangers(path)).length === 0) own.push(name);
     }

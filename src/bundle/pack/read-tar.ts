@@ -12,7 +12,7 @@ const mostEntries = 200_000;
 /** Bytes of a name that does not fit into a header. */
 const longestName = 2 ** 14;
 
-/** Line ends in kept files, with empty lines, which take a byte each. */
+/** The number of line ends in kept files. Empty lines count, because each takes a byte. */
 const mostLineEnds = 10 * mostLines;
 
 export interface TarFile {

@@ -84,7 +84,7 @@ export function readPrivateKey(pem: string): KeyObject | string {
 
 /** A string says what is wrong. */
 export function readPublicKeys(pem: string): readonly TrustedKey[] | string {
-  // Each PEM reader derives public keys from private ones. Those must not be on a node.
+  // Each PEM reader derives public keys from private ones. Private keys must not be on a node.
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem))
     return 'it holds a private key, which belongs to the signer alone';
   const blocks = pem.match(/-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g) ?? [];

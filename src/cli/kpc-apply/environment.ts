@@ -72,7 +72,7 @@ export async function openSession(
 /** Events that logs must show. */
 const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'waiting']);
 
-/** Shows progress in one changing line, on a terminal only; some events are printed to stay. */
+/** Shows progress in one changing line, only on a terminal; some events are printed on their own lines. */
 function showEvent(event: ChangeEvent, terminal: ApplyTerminal): void {
   if (event.kind === 'warning') {
     void reportWarning(event.remark, terminal);

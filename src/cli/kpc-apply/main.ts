@@ -14,7 +14,7 @@ export async function main(
     await environment.terminal.out(`${version}\n`);
     return exitStatus.ok;
   }
-  // SIGHUP asks a watch for a sync. One that is still starting syncs anyway, and must not end.
+  // SIGHUP asks a watch for a sync. A watch that is still starting syncs anyway, and must not be ended.
   const ignore = () => undefined;
   if (argv[0] === 'watch') process.on('SIGHUP', ignore);
   try {

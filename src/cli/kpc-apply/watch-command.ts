@@ -36,7 +36,7 @@ export const watch = defineApplyCommand({
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
     const monitor = createWatchMonitor(options, {
       host,
-      // Once each: every round tries a taken port again.
+      // Warns once per port: every round tries a taken port again.
       warn: async (problem) => {
         if (said.size !== said.add(JSON.stringify(problem)).size) await reportWarning(problem, terminal);
       },

@@ -165,7 +165,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     } else if (!(error instanceof Ended)) throw error;
   }
 
-  /** Prints text for people beside the result; nothing with --quiet. */
+  /** Prints text for people besides the result; nothing with --quiet. */
   async say(text: string): Promise<void> {
     await say(this.terminal, text);
   }
@@ -183,7 +183,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     if (text !== '') await this.out(text);
   }
 
-  /** `said`: for people, beside the result. */
+  /** `said`: text for people, besides the result. */
   async answer({ printed, said }: { readonly printed: string; readonly said: string }): Promise<void> {
     if (printed !== '') await this.out(printed);
     if (said !== '') await this.say(said);

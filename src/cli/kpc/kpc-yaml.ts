@@ -57,7 +57,7 @@ function optionsInTree(command: Command, program: Command, tree: FileTree) {
 }
 
 /**
- * How the sides of a call are read that are revisions: as the kpc.yaml of each says. Notes the flags taken from these.
+ * How to read sides that are revisions: with the flags of each revision's kpc.yaml. Notes the flags taken from these.
  */
 export function readRevisions(call: Pick<Call<object>, 'command' | 'program' | 'sayTaken'>) {
   const { command, program } = call;

@@ -81,7 +81,7 @@ export async function openInput(
   return opened;
 }
 
-/** Of one node, or all Nodes of the input. */
+/** Opens one node, or all Nodes of the input. */
 export async function openScenes(call: Call<InputFlags>, given: readonly Flag[]): Promise<readonly Scene[]> {
   const { file = [], hostAddresses, allNodes } = call.options;
   const packets = { traffic: true, addsFlows: true };

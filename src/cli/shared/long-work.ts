@@ -37,7 +37,7 @@ export async function showTimeTaken<Result>(
   const shared = new Int32Array(new SharedArrayBuffer(8));
   const worker = new Worker(ticking, { workerData: { shared, name } });
   worker.unref();
-  // Without the line, the work goes on.
+  // The work continues even without the line.
   worker.on('error', () => {});
   const takeLine = async (): Promise<void> => {
     while (Atomics.compareExchange(shared, 0, free, taken) === writing) Atomics.wait(shared, 0, writing, 10);
@@ -47,7 +47,7 @@ export async function showTimeTaken<Result>(
   const giveBack = (): void => {
     if (!isOver) Atomics.store(shared, 0, free);
   };
-  /** Hides the line while text is written. It returns only until a part of the result is shown. */
+  /** Hides the line while text is written. The progress line no longer returns once a part of the result is shown. */
   const around = (write: (text: string) => Promise<void>, isResult: boolean) => async (text: string) => {
     isOver ||= isResult;
     await takeLine();
@@ -61,7 +61,7 @@ export async function showTimeTaken<Result>(
       status: around(terminal.status, true),
       err: around(terminal.err, false),
       readStdin: async () => {
-        // A user who types the input needs the line.
+        // Do not use the line while a user types the input there.
         await takeLine();
         const input = await terminal.readStdin();
         giveBack();

@@ -44,7 +44,10 @@ export async function say(terminal: Terminal, text: string): Promise<void> {
   if (!terminal.quiet) await terminal.err(text);
 }
 
-/** At exit Node restores each terminal, and aborts if it has hung up. It leaves a descriptor alone that has become another file. */
+/**
+ * At exit Node restores each terminal, and aborts if it has hung up. Leaves a descriptor alone if it now belongs to
+ * another file.
+ */
 function leaveHungUp(): void {
   for (const fd of [0, 1, 2]) {
     try {

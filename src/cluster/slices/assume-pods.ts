@@ -159,7 +159,7 @@ function findUncontrolled(
 /** The label shared by the Pods and the ReplicaSet of one Deployment template. */
 const templateHashLabel = 'pod-template-hash';
 
-/** The Pod's controller, and that one's controller: an absent ReplicaSet's name shows its Deployment. */
+/** The Pod's controller, and the controller of that: the name of an absent ReplicaSet shows its Deployment. */
 function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>): readonly string[] {
   if (!owner) return [];
   const { namespace, labels } = metadata;

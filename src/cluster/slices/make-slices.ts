@@ -39,9 +39,9 @@ interface PodEndpoint {
 }
 
 /**
- * As the endpointslice controller (Reconcile in k8s.io/endpointslice): per family one slice per set of port numbers, or an empty one. The
- * controller fills slices in map order, 100 endpoints each; here they are sorted by Pod name and unlimited. That order also decides which
- * endpoints serve another zone.
+ * Like the endpointslice controller (Reconcile in k8s.io/endpointslice): per family one slice per set of port numbers,
+ * or an empty one. The controller fills slices in map order, 100 endpoints each; here they are sorted by Pod name and
+ * unlimited. That order also decides which endpoints serve another zone.
  */
 export function makeSlices(
   service: Sourced<Service>,

@@ -120,11 +120,11 @@ export interface ResolvedSettings {
 type Config = Sourced<KubeProxyConfig> | undefined;
 
 export interface GateOptions {
-  /** What to do with gates that keep kube-proxy from starting. */
+  /** The treatment of gates that keep kube-proxy from starting. */
   readonly refusedGates?: 'reported' | 'left-out' | undefined;
   /** Whether the mode flag was not given by the user. */
   readonly isModeUnnamed?: boolean | undefined;
-  /** Set if a side of a comparison consists of this flag alone. */
+  /** Set if a side of a comparison consists only of this flag. */
   readonly sideOf?: ModeOfRelease['side'];
 }
 

@@ -48,7 +48,7 @@ const room = Math.max(0, heapLimit() - bytesOfProgram) / 2;
 
 /** Upper bound for one JSON or YAML value: a key of a long mapping, with its value. */
 const bytesOfValue = 150;
-/** The same with its position. */
+/** The same as a YAML node with its position. */
 const bytesOfPlacedValue = 300;
 /** One YAML word in the yaml package: nodes and tokens. */
 const bytesOfWord = 150;

@@ -8,7 +8,7 @@ export interface Span {
   readonly end: number;
 }
 
-/** How a file was found that was not named itself. */
+/** How a file was found if the user did not name it. */
 export interface FolderOrigin {
   readonly folder: string;
   /** The folder of the Helm chart that has this file as a template. */

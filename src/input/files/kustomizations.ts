@@ -62,9 +62,9 @@ interface ReadTree {
 }
 
 /**
- * Reports the kustomizations that must be built: those that use something missing from the input, or change Services (names, or the Pods
- * behind them). One that only lists files or chooses images makes no difference. A component's changes count as those of the kustomization
- * that names it.
+ * Reports the kustomizations that must be built: those that use something missing from the input, or change Services
+ * (names, or the Pods behind them). A kustomization that only lists files or chooses images does not need building. A
+ * component's changes count as those of the kustomization that names it.
  */
 export function describeKustomizations(
   kustomizations: readonly InputDocument[],

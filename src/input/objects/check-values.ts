@@ -19,7 +19,7 @@ import type { RawMetadata } from './shapes/shared.ts';
 
 const maxRemembered = 100_000;
 
-/** Names of few nodes, zones and namespaces come with many objects: checks each once, and keeps one copy. */
+/** Many objects repeat the names of a few nodes, zones and namespaces: checks each name once, and keeps one copy. */
 class CheckedTexts {
   readonly #known = new Map<string, string>();
   readonly #isRight: (text: string) => boolean;

@@ -70,7 +70,7 @@ export function findDuplicates(
   ];
 }
 
-/** The two places with the same objects: two folders, or two files of one. */
+/** The two places with the same objects: two folders, or two files in one folder. */
 function pairOf({ first, place }: Duplicate): readonly [first: string, second: string] {
   const folders = [folderOf(first.file), folderOf(place.file)] as const;
   return folders[0] === folders[1] ? [first.file, place.file] : folders;

@@ -219,7 +219,7 @@ function isAsked({ group }: Kind, asked: AskedKinds): boolean {
   return group === 'always' || asked[group];
 }
 
-/** Whether kpc reads a kind of this name, but not in this version. */
+/** Whether kpc reads a kind of this name, only in other versions. */
 export function isOfOtherVersion(apiVersion: string, kind: string): boolean {
   const known = kindNamed(kind);
   return known !== undefined && known.group !== 'traffic' && !known.versions.includes(apiVersion);

@@ -78,8 +78,8 @@ const forbidden = /[^\t\n\r\u0020-\u007e\u0085\u00a0-\ufffd\u{10000}-\u{10ffff}]
 const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
 
 /**
- * A line that looks like a document marker but is none, which kubectl's line reader rejects anywhere; or a marker line with a YAML line
- * break in it, the rest of which only some readers see.
+ * A line that looks like a document marker but is not one: kubectl's line reader rejects it anywhere. Or a marker line
+ * that contains a YAML line break: only some readers see the rest of it.
  */
 const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u2028\u2029]))/;
 

@@ -51,7 +51,10 @@ export function readYamlFast(
   }
 }
 
-/** Locates fields in a YAML document in one pass. Undefined if the text cannot be read alone or is too long for the parser it needs. */
+/**
+ * Locates fields in a YAML document in one pass. Undefined if the text cannot be read by itself, or is too long for the
+ * parser that it needs.
+ */
 export function locateInYaml(text: string): FieldLocator | undefined {
   const { value, start, places } = placePlain(text) ?? parseWithPlaces(text) ?? {};
   return start === undefined || places === undefined ? undefined : locatorOf(value, start, places);

@@ -284,7 +284,7 @@ const typeTags: ReadonlyMap<string, (value: unknown, text: string) => boolean> =
   [`${tagPrefix}bool`, (value) => typeof value === 'boolean'],
   [`${tagPrefix}null`, (value) => value === null],
   [`${tagPrefix}int`, (value, text) => typeof value === 'number' && resolveInteger(text) !== undefined],
-  // Of whole numbers, only signed 64-bit ones.
+  // Accepts only whole numbers that fit into signed 64 bits.
   [`${tagPrefix}float`, (value, text) => typeof value === 'number' && (resolveInteger(text) ?? 0) < 2n ** 63n],
 ]);
 
@@ -302,7 +302,10 @@ function makeEntry(key: number, value: Node | null): JsonEntry {
   return { key, value: value === null || isEmpty(value) ? key : offsetOf(value) };
 }
 
-/** The document's value, its start, and the places of its fields; undefined if it cannot be read alone or is too long. */
+/**
+ * The document's value, its start, and the places of its fields; undefined if it cannot be read by itself or is too
+ * long.
+ */
 export function parseWithPlaces(
   text: string,
 ): { readonly value: unknown; readonly start: number; readonly places: YamlPlaces } | undefined {

@@ -16,8 +16,8 @@ const closers: ReadonlyMap<string, string> = new Map([
 const mostBrackets = 3;
 
 /**
- * Finds unclosed brackets or quotes in a broken YAML or JSON text, which parsers notice much later. A quote is returned alone, because it
- * hides or fakes brackets.
+ * Finds unclosed brackets or quotes in a broken YAML or JSON text, which parsers notice much later. If a quote is
+ * unclosed, only the quote is returned, because it hides or fakes brackets.
  */
 export function findUnclosed(text: string): readonly Unclosed[] {
   if (text.length > longestText) return [];

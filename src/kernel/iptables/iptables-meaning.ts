@@ -3,7 +3,10 @@ import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
-/** One text, itself a rule, for all spellings by kube-proxy and iptables-save. Equal ones do the same to every packet. */
+/**
+ * One text, itself a rule, for all spellings by kube-proxy and iptables-save. Rules with equal texts treat every packet
+ * alike.
+ */
 export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }

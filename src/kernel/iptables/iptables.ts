@@ -6,7 +6,10 @@ export type { RuleArg, Target } from './rule-args.ts';
 
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 
-/** Two programs are called iptables. Packets meet the rules of both, and neither program shows the other's. */
+/**
+ * Two programs are called iptables. Packets meet the rules of both variants, but neither program shows the other's
+ * rules.
+ */
 export type IptablesVariant = 'legacy' | 'nft';
 
 /** One family's: table → chain name → chain, in declaration order. */

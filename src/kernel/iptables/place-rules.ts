@@ -17,10 +17,10 @@ interface Keyed {
 }
 
 /**
- * Turns a chain's owned rules into the wanted ones. Leaves other programs' rules, and owned rules already in the wanted order. Inserts any
- * other rule right before the rule that follows it in the wanted chain, owned or not, else right after the one before it, else at the head,
- * as kube-proxy does (iptables.Prepend). `isLast` rules are placed by each other alone, the first after all existing rules
- * (iptables.Append).
+ * Turns a chain's owned rules into the wanted ones. Leaves other programs' rules, and owned rules already in the wanted
+ * order. Inserts any other rule right before the rule that follows it in the wanted chain, owned or not, else right
+ * after the one before it, else at the head, as kube-proxy does (iptables.Prepend). `isLast` rules are only placed
+ * relative to each other, the first after all existing rules (iptables.Append).
  */
 export function placeRules(from: Chain | undefined, to: Chain | undefined): Placement {
   const owned = new Set(from?.rules.map(ruleMeaning));
@@ -114,8 +114,9 @@ function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolea
 }
 
 /**
- * The keys of rules that stay and place others: as many owned rules as are in the wanted order, then as many foreign ones as keep that
- * order. An owned rule must go too if deleting an equal one would hit it. Test: kernel/place-rules.test.ts.
+ * The keys of rules that stay and determine the place of others: the most owned rules in the wanted order, then the
+ * most foreign rules that keep this order. An owned rule must go too if deleting an equal one would hit it. Test:
+ * kernel/place-rules.test.ts.
  */
 function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: ReadonlySet<string>): ReadonlySet<string> {
   const indices = new Map(asked.map(({ key }, i) => [key, i]));

@@ -16,7 +16,7 @@ export type VirtualServerChange =
   /** `service`: the virtual server after the change. */
   | ({ readonly kind: 'real-server'; readonly service: VirtualServer } & Pair<RealServer>);
 
-/** Leaves unchanged servers alone, so that their connections stay. */
+/** Does not touch unchanged servers, so that their connections stay. */
 export function diffVirtualServers(
   from: readonly VirtualServer[],
   to: readonly VirtualServer[],

@@ -44,7 +44,7 @@ export interface Link {
   readonly addresses: readonly LinkAddress[];
 }
 
-/** Of a bridge port, of a bridge, and flags of any link, under the names that ip prints. */
+/** Options of a bridge port or a bridge, and flags of any link, under the names that ip prints. */
 const traitPlaces = {
   hairpin: 'info_slave_data',
   isolated: 'info_slave_data',

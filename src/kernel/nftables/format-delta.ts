@@ -91,7 +91,7 @@ function formatChanges(table: string, changes: readonly NftChange[]): string {
         if (change.to) addSet(change.to);
         return;
       case 'elements':
-        // An element is deleted by key alone.
+        // Deleting an element needs only its key.
         for (const { key } of change.removed) put('delete element', `${change.set.name} { ${formatKey(key)} }`);
         return addElements(change.set.name, change.added);
       default:
@@ -126,8 +126,8 @@ const usualLimits: StageLimits = { chains: 1000, characters: 1 << 19 };
 
 /**
  * The inputs of `nft -f` that make the changes, one transaction each. Only the last changes what packets see. If much
- * is new, earlier ones make chains that nothing leads to yet, and their sets: stopping there has no effect. Empty if
- * nothing changes.
+ * is new, earlier transactions make chains that nothing leads to yet, and their sets: stopping there has no effect.
+ * Empty if nothing changes.
  */
 export function formatNftStages(
   deltas: readonly NftTableDelta[],

@@ -21,7 +21,10 @@ import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatN
 import { diffByKey, isSameList, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
 import type { Family } from '../family.ts';
 
-/** One text for all spellings of a rule, by kube-proxy and nft. Equal ones act alike and have the same comment. */
+/**
+ * One text for all spellings of a rule, by kube-proxy and nft. Rules with equal texts act alike and have the same
+ * comment.
+ */
 export function nftRuleMeaning(rule: NftRule): string {
   return formatNftRule(canonicalNftRule(rule));
 }

@@ -184,7 +184,7 @@ function changesNothing(words: Words): boolean {
 
 const flagWord = /^[!=&|,/()]|^(?:fin|syn|rst|psh|ack|urg|ecn|cwr)\b|^0x0$/;
 
-/** `syn / fin,syn,rst,ack`, `& (fin | syn) == syn`, `! syn`, `syn`: a connection's first packet has SYN alone. */
+/** `syn / fin,syn,rst,ack`, `& (fin | syn) == syn`, `! syn`, `syn`: a connection's first packet has only SYN. */
 function readTcpFlags(words: Words): OtherExpression | undefined {
   const kind = 'tcp-flags';
   let text = '';

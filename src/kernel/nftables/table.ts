@@ -71,7 +71,7 @@ export interface SetWrite {
   readonly key: Selector | undefined;
 }
 
-/** One part of a rule. A rule runs its expressions from left to right until a match fails or a verdict is reached. */
+/** A part of a rule. A rule runs its expressions from left to right until a match fails or a verdict is reached. */
 export type Expression =
   | Look
   | PlainAction
@@ -104,7 +104,7 @@ export interface TcpFlags {
   readonly kind: 'tcp-flags';
   /** The flags that count; undefined for all. */
   readonly mask: readonly string[] | undefined;
-  /** `any`, `none`: of these flags. */
+  /** `any`, `none`: any or none of these flags. */
   readonly operator: '==' | '!=' | 'any' | 'none';
   readonly flags: readonly string[];
 }
@@ -226,7 +226,10 @@ export function findTable(tables: readonly NftTable[], family: Family, name: str
   return tables.find((table) => table.family === family && table.name === name);
 }
 
-/** Whether a running program owns the table (flag owner): it alone can change it, and the table ends with it. */
+/**
+ * Whether a running program owns the table (flag owner): only that program can change the table, and the table ends
+ * with the program.
+ */
 export function isOwnedByProgram({ strange }: NftTable): boolean {
   return strange?.heads.some((head) => /^flags\b.*\bowner\b/.test(head)) === true;
 }

@@ -2,7 +2,7 @@ import { contains, type Address, type Network } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { PortRange } from '../ports-and-marks.ts';
 
-/** Types that decide. No packet of a connection meets the kernel's others. */
+/** Types that decide. The kernel's other routes affect no packet of a connection. */
 export const routeTypes = [
   'unicast',
   'local',
@@ -33,7 +33,7 @@ export interface Route {
   readonly destination: Network;
   /** The sources it applies to; only IPv6 has such routes. */
   readonly from?: Network | undefined;
-  /** Of two routes to one network, the lower metric wins. */
+  /** If two routes lead to one network, the lower metric wins. */
   readonly metric: number;
   /** The source address of the node's own packets. */
   readonly source?: Address | undefined;
@@ -151,8 +151,8 @@ export type RouteResult =
   | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: RouteResult; readonly passed: RouteResult };
 
 /**
- * As the kernel (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in each table the longest prefix, then the
- * lowest metric. A throw route, or one too short for the rule, passes to the next rule.
+ * As the kernel (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in each table the longest
+ * prefix, then the lowest metric. A throw route, or one with too short a prefix for the rule, passes to the next rule.
  */
 export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): RouteResult {
   const found = followRules(family, known, question);

@@ -7,7 +7,7 @@ import { Refusal, refuse } from '../refusal.ts';
 
 /**
  * Returns kubectl's output, the lists that could not be read and that no option gives, and a warning about them.
- * Refuses if needed objects cannot be read. `context`: of the kubeconfig.
+ * Refuses if needed objects cannot be read. `context`: the context of the kubeconfig.
  */
 export async function readCluster(
   context: string | undefined,

@@ -27,7 +27,7 @@ export type FromTo<T> = readonly [from: T, to: T];
 /** A path, or manifests with options of their own. */
 export interface NamedSide {
   readonly name: string;
-  /** Options for this side alone, such as a mode; undefined for a path. */
+  /** Options only for this side, such as a mode; undefined for a path. */
   readonly adds:
     | Partial<
         Pick<SideOptions, 'proxyMode' | 'kubernetesVersion' | 'config' | 'featureGates' | 'isModeUnnamed' | 'sideOf'>

@@ -23,7 +23,10 @@ import {
 } from './plan-service-port.ts';
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
-/** Of Service ports that claim one address, port and protocol, the first gets the virtual server. `memo`: for many nodes of one cluster. */
+/**
+ * If several Service ports claim one address, port and protocol, the first gets the virtual server. `memo`: for many
+ * nodes of one cluster.
+ */
 export function compileIpvs(
   cluster: Cluster,
   node: NodeContext,

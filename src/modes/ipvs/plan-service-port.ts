@@ -29,7 +29,7 @@ export interface FamilyNode {
 
 /** Before ports are merged. */
 export interface ServicePortPlan {
-  /** In kube-proxy's order: of two with the same address and port, the later wins. */
+  /** In kube-proxy's order: if two have the same address and port, the later wins. */
   readonly virtualServers: readonly VirtualServer[];
   readonly members: readonly SetMember[];
   /** Load balancer addresses that the node itself may not use, because its own address is in no source range. */

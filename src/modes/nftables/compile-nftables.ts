@@ -95,7 +95,7 @@ function collectByName<T extends { readonly name: string }>(
   return all;
 }
 
-/** All elements by set, sorted. Of ports with one key, the first wins; within a port, the last. */
+/** All elements by set, sorted. If several ports have one key, the first wins; within a port, the last. */
 function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
   const bySet = new Map<string, Element[]>();
   const add = ({ set, element }: PlacedElement): void => {

@@ -87,7 +87,7 @@ function outcomeWords(outcome: Outcome, family: Family, scene: Scene): readonly 
 const stoppedTurns = {
   answer: 'the answer does not come back',
   later: "it stalls, as the client's next packet is lost",
-  data: 'it stalls, as what follows the handshake is lost',
+  data: 'it stalls, as packets after the handshake are lost',
 } as const;
 
 function lossWords(loss: Loss, family: Family, isSure: boolean): string {
@@ -226,7 +226,7 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'blackhole':
     case 'unreachable':
     case 'prohibit':
-      return `a route of type ${decision.kind} takes what goes to ${to}`;
+      return `a route of type ${decision.kind} takes packets to ${to}`;
     case 'martian':
       return 'its source is an address of the node itself, but the kernel drops such packets from others';
     case 'reverse-path': {
@@ -237,7 +237,7 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'isolated':
       return `the ports of bridge ${decision.bridge} are isolated, and it carries nothing between them`;
     case 'no-carrier':
-      return `${decision.interface} has no carrier: what leaves by it is lost`;
+      return `${decision.interface} has no carrier: packets that leave by it are lost`;
     case 'no-hairpin':
       return `bridge ${decision.bridge} sends nothing back by the port that it came by (hairpin is off)`;
   }

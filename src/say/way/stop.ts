@@ -55,7 +55,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
     case 'unserved-port':
       return port ? undefined : unservedPortWords(trace, scene);
     case 'unserved-address':
-      return `no Service has ${trace.target.address.text}, and ${titleOfMode(scene.side.mode)} drops what goes to unused cluster IPs`;
+      return `no Service has ${trace.target.address.text}, and ${titleOfMode(scene.side.mode)} drops packets to unused cluster IPs`;
     case 'kernel':
       return stop.decision.kind === 'own-address'
         ? 'the endpoint is the sender itself, which cannot answer a packet from its own address'

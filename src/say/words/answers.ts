@@ -3,7 +3,7 @@ import type { answerFindings } from '../../base/findings/answers.ts';
 import { count, formatCount, nameSome } from '../../base/printable.ts';
 import type { WordsOf } from './rows.ts';
 
-/** How many parts of a difference its one line has. */
+/** The most parts of a difference in its line. */
 const mostParts = 5;
 
 function parts(what: readonly string[], more = 0): string {

@@ -67,12 +67,12 @@ export function nameObject({ kind, name }: Pick<Obstacle, 'kind' | 'name'>): str
   return `${kind === 'virtual-server' ? 'virtual server' : kind} ${name}`;
 }
 
-/** The fault of output that is not whole. */
+/** The fault of incomplete output. */
 export function describeOutputFault(fault: OutputFault): string {
   switch (fault.kind) {
     case 'no-begin':
       return fault.expected === undefined
-        ? 'it does not begin as the kernel begins it'
+        ? "its first line is not the kernel's"
         : `it does not begin with "${fault.expected}"`;
     case 'no-end':
       return 'its last line has no end';
@@ -81,9 +81,9 @@ export function describeOutputFault(fault: OutputFault): string {
     case 'strange-line':
       return `line ${fault.line} is not what it prints`;
     case 'stray-line':
-      return `"${fault.line}" is not in its place`;
+      return `"${fault.line}" is out of place`;
     case 'other-tool':
-      return `it is of ${fault.of}`;
+      return `it belongs to ${fault.of}`;
     case 'no-table':
       return `it lacks the table ${fault.table}, which the kernel has`;
     case 'no-set':
@@ -101,7 +101,7 @@ export function describeOutputFault(fault: OutputFault): string {
     case 'no-link':
       return 'it has no link';
     case 'no-json':
-      return 'it is not whole JSON';
+      return 'it is not complete JSON';
     case 'long-json':
       return `it is ${fault.reason}`;
     default:
@@ -139,7 +139,7 @@ export function describeNetwork({ of, path, network, here, mark }: OtherNetwork)
   const where = nameNetwork({ network, here, mark });
   return of === 'journal'
     ? `${path} is of an apply that runs, or did not finish, ${where}; it waits for "kpc-apply rollback" there`
-    : `${path} is of what was made ${where}: here, it owns nothing`;
+    : `${path} records objects made ${where}: it owns nothing here`;
 }
 
 /** "in network 4026531840 (this is 4026532281)". */

@@ -37,7 +37,7 @@ const repairs = {
 
 const lacking = { rights: 'run it as root', space: 'free some space there, and try again' } as const;
 
-/** What to do where the lock cannot be taken. */
+/** Advice if the lock cannot be taken. */
 const lockAdvice = {
   run: () => 'run it as root, and make sure that /run is writable',
   'state-folder': () => 'free some space and make the folder writable, or choose another with --state-dir',
@@ -230,13 +230,13 @@ export const applyWords: WordsOf<typeof applyFindings> = {
       isRefused ? rightsAdvice : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
     ],
     'bad-output': ({ command, tool, fault }) => [
-      `"${command}" exited with status 0, but its output is not whole: ${describeOutputFault(fault)}`,
+      `"${command}" exited with status 0, but its output is incomplete: ${describeOutputFault(fault)}`,
       `run it by hand to see what it prints; check that ${tool} is the real program`,
     ],
-    'bad-file': ({ path, fault }) => [`${path} is not whole: ${describeOutputFault(fault)}`, lookAt(path)],
+    'bad-file': ({ path, fault }) => [`${path} is incomplete: ${describeOutputFault(fault)}`, lookAt(path)],
     'no-number': ({ path }) => [`${path} does not hold a number`, lookAt(path)],
     'hidden-table': ({ command, table, family }) => [
-      `${command} cannot show the table ${table}: it holds what only nft reads`,
+      `${command} cannot show the table ${table}: it holds rules that only nft can read`,
       `see "nft list table ${family} ${table}": move what another program put there with nft to a table of its own; mode nftables does not need that table`,
     ],
     'no-network': [

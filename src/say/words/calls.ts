@@ -19,7 +19,7 @@ const missingOfPacket = {
   packet: 'write --from SOURCE --to DESTINATION, or --all SERVICE',
 } as const;
 
-/** What needs manifests, and what to do with another input. */
+/** Commands that need manifests, and advice for other inputs. */
 const askers = {
   lint: (path: string) => ['kpc lint needs manifests', `look at it with kpc describe -f ${shellWord(path)}`],
   migrate: () => [
@@ -33,7 +33,7 @@ const leaveOut = 'leave it out';
 const oneOfTwo = 'leave out one of the two';
 const asTable = 'write --from and --to instead of --all';
 
-/** What the other flag does, and what to write. */
+/** The effect of the other flag, and advice. */
 const idleBeside: Readonly<Record<IdleBeside, readonly [does: string, ...ways: readonly string[]]>> = {
   'whole-lists': ['prints whole lists', leaveOut],
   'always-rules': ['always shows them', leaveOut],
@@ -57,7 +57,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
       return `${names}: two manifest sides are compared on one node; name it with --node, or give the manifests once with -f and two modes or releases as sides`;
     case 'one-node': {
       const { path, of } = because;
-      if (path === undefined) return `${names}: only for manifests, but a bundle or dump is of one node`;
+      if (path === undefined) return `${names}: only for manifests, but a bundle or dump belongs to one node`;
       return `${names}: only for manifests, but ${path} is a ${of} of one node`;
     }
     case 'own-node':
@@ -95,7 +95,7 @@ const notToVerify = {
   other: 'it is neither a folder nor a pack that "kpc bundle pack" wrote',
 } as const;
 
-/** What replaces the objects of a cluster that kpc may not read. */
+/** Flags that replace cluster objects that kpc may not read. */
 const standIns: ReadonlyMap<string, string> = new Map([
   ['kube-proxy', "name kube-proxy's mode with --proxy-mode, or give its configuration with --config"],
   ['serviceCidrs', 'name the networks of cluster IPs with --service-cluster-ip-range'],

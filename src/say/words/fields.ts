@@ -25,7 +25,7 @@ function describeWrong({ field, found, types = ['string'], expected, because, ig
   const ending = ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`;
   const wrong = `${field} cannot be ${foundWords(found)}${why}${ending}`;
   if (types.includes('string') && (found.type === 'number' || found.type === 'boolean')) {
-    // A duration has a unit, which quotes alone do not give it.
+    // A duration needs a unit, so quotes alone do not help.
     const isAnyString = expected === undefined || expected === 'a string' || found.type === 'boolean';
     return [
       `${field} is ${found.type === 'number' ? 'the number ' : ''}${foundWords(found)}, not a string`,

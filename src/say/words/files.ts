@@ -38,7 +38,7 @@ const dumpNote = byCase<'note', DumpNote>('note', {
     `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
   'unshown-jump': ({ command, ...jump }) => [unshownJumpWords(jump), `add all of the output of ${command}`],
   'two-modes': ({ logged, shown }) =>
-    `the log is of kube-proxy in ${modeFacts[logged].title}, and the dump shows ${modeFacts[shown].title}: they are of two nodes or times`,
+    `the log is of kube-proxy in ${modeFacts[logged].title}, and the dump shows ${modeFacts[shown].title}: they come from different nodes or times`,
   nameless: ({ mode, isNamed }) => [
     `${isNamed ? 'Services that no manifest names are' : 'Services are'} shown by address, because the state of a node in ${modeFacts[mode].title} holds no names`,
     isNamed ? undefined : 'add manifests with -f to name them',
@@ -133,11 +133,11 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     ],
 
     'no-repository': ({ said }) => [
-      `there is no such file, nor can a revision be read: ${said}`,
+      `there is no such file, and kpc cannot read a revision: ${said}`,
       'run kpc in the working tree of the repository',
     ],
     'no-revision': ({ revision, near }) => [
-      `there is no such file, nor is ${quote(revision)} a revision of this repository`,
+      `there is no such file, and ${quote(revision)} is not a revision of this repository`,
       didYouMean(
         near,
         'name a branch, a tag or a commit; in a shallow clone, fetch it first with "git fetch --unshallow"',
@@ -275,7 +275,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     ],
   }),
   'second-listing': ({ output, differences }) => [
-    `skipped ${output} of another node or another time, which differs in ${nameSome(differences)}`,
+    `skipped ${output} from another node or time: it differs in ${nameSome(differences)}`,
     'use one file for each node',
   ],
   unreadable: ({ path, reason }) => `${path} cannot be read: ${reason}`,

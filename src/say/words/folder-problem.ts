@@ -1,7 +1,7 @@
 import { printable } from '../../base/printable.ts';
 import type { FolderProblem } from '../../base/findings/calls.ts';
 
-/** Why a folder was left alone, and what to do about it. */
+/** Why a folder was not replaced, and advice. */
 export function describeFolderProblem(problem: FolderProblem): readonly [wrong: string, help?: string] {
   switch (problem.kind) {
     case 'io':

@@ -149,7 +149,7 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
         : 'take them over with apply --adopt, or remove them with cleanup --adopt',
     ],
     unknown: ({ variant, other, failure }, say) => [
-      `iptables is the ${variant} variant; what the ${other} variant holds is unknown: ${firstLine(say(failure).text)}`,
+      `iptables is the ${variant} variant; the content of the ${other} variant is unknown: ${firstLine(say(failure).text)}`,
       `install the ${other} variant's tools to see it`,
     ],
     'no-tool': 'the variant of iptables is not checked: iptables-save is missing',
@@ -215,11 +215,11 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
   'one-standby': ({ lacks, cause }, say) =>
     `${lacks === 'process' ? 'only a' : 'no'} systemd timer can put everything back if this process is killed: ${describeCause(cause, say)}`,
   'balancer-not-reloaded': ({ path }) =>
-    `the balancer serves what is in ${path} only once it has read it: reload it, or name the command with --balancer-reload`,
+    `the balancer uses ${path} only after reading it: reload it, or name the command with --balancer-reload`,
   'open-journal': ({ path, cause }, say) =>
     `everything is put back, but ${path} cannot be closed: ${describeCause(cause, say)}; the next apply or rollback closes it`,
   'rules-unseen': ({ failure }, say) =>
-    `${firstLine(whyUnread(failure, say))}: it is unknown whether a kube-proxy left rules that it would show, which take connections too`,
+    `${firstLine(whyUnread(failure, say))}: it is unknown whether rules that a kube-proxy left still take connections`,
   'rules-left': ({ objects }) =>
     `these still take connections: ${nameSome(objects.map(nameObject))}; apply --adopt takes them over`,
   'dump-lacks': ({ failure, part }, say) =>
@@ -227,7 +227,7 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
       ? `${whyUnread(failure, say)}, so the dump lacks what it lists`
       : `${say(failure).text}, so the dump lacks the ${part}`,
   'flows-of-gone-services':
-    'UDP clients may keep sending to Services that are gone: no record says which there were before this apply',
+    'UDP clients may keep sending to Services that are gone: no record names the Services before this apply',
   'flows-of-gone-endpoints': ({ cause }, say) =>
     `UDP clients may keep sending to removed endpoints for now: ${describeCause(cause, say)}`,
   'lower-limit': ({ name, from, to, why }) =>

@@ -119,7 +119,7 @@ export function helpWithTrace({ help, trace }: Pick<SaidFinding, 'help' | 'trace
   return `${help === undefined ? '' : `${help}\n`}trace: ${trace.command}`;
 }
 
-/** A packet in the words of kpc trace. */
+/** A packet as arguments of kpc trace. */
 export interface TracedPacket {
   readonly from: string;
   readonly to: string;

@@ -71,7 +71,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   },
   'duplicate-port': (details) => [
     details.value === ''
-      ? `this port has no name, nor has ports[${details.first}]`
+      ? `neither this port nor ports[${details.first}] has a name`
       : `${details.field} ${details.value} is already used by ports[${details.first}]`,
     `give each port its own ${details.field}`,
   ],

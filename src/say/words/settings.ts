@@ -136,7 +136,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   }),
   'covered-addresses': ({ network, socket }) => [
     `nodePortAddresses ${network} covers addresses of Services: kube-proxy also serves node ports there (${socket}) from its second sync on; kpc compiles the first`,
-    "name the node's own network alone",
+    "name only the node's own network",
   ],
   'default-mode': ({ named }) => defaultModes[named],
   'ipvs-ends': () => [
@@ -195,7 +195,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   ],
   'no-node': byCase('problem', {
     'none-chosen': [
-      'no node to compile for: none is named, nor is one in the input',
+      'no node to compile for: none is named, and the input has none',
       'add the output of kubectl get nodes -o yaml, and --all-nodes or --node NAME',
     ],
     'compiled-for-any': describeAnyNode,

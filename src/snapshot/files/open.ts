@@ -9,7 +9,7 @@ import { loadInputs, readHostText } from './read-texts.ts';
 
 interface OpenPathsOptions extends SideOptions {
   readonly allNodes?: boolean | undefined;
-  /** Adds flows listed beside manifests: they say what exists, the manifests where the next packet goes. */
+  /** Adds flows listed beside manifests. The flows show present connections, the manifests where new packets go. */
   readonly addsFlows?: boolean;
   /** The manifests' name as a whole. */
   readonly name?: string;
@@ -45,7 +45,7 @@ async function openFiles(options: OpenPathsOptions): Promise<OpenedPaths> {
   return { ...opened, kind: 'manifests', path: undefined, leftOut: undefined };
 }
 
-/** With the addresses in the options, and objects from manifests beside it or in its support bundle. */
+/** Adds the addresses from the options, and objects from manifests beside the dump or in its support bundle. */
 async function openDump(
   { beside, manifests: texts, ...input }: Recognised & { readonly kind: 'dump' },
   options: OpenPathsOptions,

@@ -33,9 +33,9 @@ export interface Assumptions {
   /** Pod networks for Nodes that do not state theirs. */
   readonly podNetworks: readonly Network[];
   readonly families: readonly Family[];
-  /** Why it has both, if no flag and no network says so. */
+  /** Why the cluster has both families, if no flag or network gives both. */
   readonly dualStack: DualStack | undefined;
-  /** Whether kpc chose the families: no flag and no network says so. */
+  /** Whether kpc chose the families, because no flag or network gives them. */
   readonly choosesFamilies: boolean;
   /** Empty if the input shows which nodes exist. */
   readonly nodes: readonly Sourced<Node>[];

@@ -58,7 +58,7 @@ export interface Prepared {
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly assumedPods: readonly Sourced<Pod>[];
-  /** Workloads whose demands no Node meets: their Pods are assumed on any. */
+  /** Workloads whose requirements no Node meets: their Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
   /** See `Assumptions`. */
   readonly assumedClusterCIDRs: readonly string[];
@@ -68,7 +68,7 @@ export interface Prepared {
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
   /** Computed on first use. */
   readonly portFaults: () => readonly PortFault[];
-  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if unknown. */
+  /** The node's `ip -j addr` output without kube-ipvs0; undefined if unknown. */
   readonly hostAddresses: readonly Address[] | undefined;
   /** The objects other than Services. */
   readonly inputs: SnapshotObjects;
