@@ -86,7 +86,9 @@ test.each([
 ])('kpc %s takes IPVS where nothing names a mode, and says so', async (command, words) => {
   const { stdout, stderr } = await runKpc([command, ...words, ...none], { cwd });
   expect(stdout + stderr).toMatch(/ipvs|IPVS/);
-  expect((stdout + stderr).match(/nothing names a mode/g)).toHaveLength(1);
+  // Where a verdict stands, and beside it: who keeps one of the two has it once.
+  const times = [stdout, stderr].map((text) => text.split('nothing names a mode').length - 1);
+  expect(Math.max(...times)).toBe(1);
 });
 
 test.each([

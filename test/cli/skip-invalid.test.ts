@@ -71,7 +71,9 @@ test('a tree with broken files is compiled, described and compared without them,
   const compared = await run(cwd, 'diff', 'in', 'good', '--skip-invalid');
   expect(compared).toMatchObject({
     status: 0,
-    stdout: 'No difference in what could be compared; not compared: objects with errors, which are left out.\n',
+    stdout: expect.stringMatching(
+      /^No difference in what could be compared; not compared: objects with errors/,
+    ) as string,
   });
   // Of one side alone.
   expect(leftOutOf(compared)).toEqual([`in: ${shown[0]}`, ...shown.slice(1)]);
