@@ -11,7 +11,7 @@ import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import { snapshotWriter } from '../say/snapshots.ts';
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { refuseNoServices } from './refusal.ts';
+import { refuse, refuseNoServices } from './refusal.ts';
 import { ofSides, type CalledSide } from './sides.ts';
 import { describeUnshown, onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/scene.ts';
 
@@ -99,6 +99,9 @@ export class NodeComparison {
     const { side: from } = scenes[0];
     const { side: to } = scenes[1];
     if (compared.findings.length === 0) refuseNoServices(from, to, 'packets');
+    const { classes, unknown, reasons } = compared;
+    if (compared.findings.length === 0 && unknown === classes)
+      refuse({ problem: 'nothing-known', classes, reasons: [...reasons] });
     const report = {
       ...names,
       preparations: this.#preparations,

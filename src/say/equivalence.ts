@@ -182,7 +182,7 @@ function summarizeEquivalence(report: EquivalenceReport): string {
     return causes === 0 ? [] : [{ severity, causes }];
   });
   const telling = counts.filter(({ severity }) => severity !== 'unknown' && severity !== 'fails-otherwise');
-  const changes = counts.some(({ severity }) => severity === 'unknown') ? 'is known to change' : 'changes';
+  const isKnown = report.unknown === 0 && counts.every(({ severity }) => severity !== 'unknown');
   const all = count(classes, 'class of packets', 'classes of packets');
   const open = report.unknown > 0 ? `; ${formatCount(report.unknown)} not known on either side` : '';
   const result =
@@ -191,7 +191,7 @@ function summarizeEquivalence(report: EquivalenceReport): string {
       : [
           ...(telling.length === 0 ? [] : [telling.map(countWords).join('; ')]),
           ...counts.filter(({ severity }) => severity === 'unknown').map(countWords),
-          `nothing ${telling.length === 0 ? '' : 'else '}that works ${changes} (${all})`,
+          `nothing ${telling.length === 0 ? '' : 'else '}that works ${isKnown ? 'changes' : 'is known to change'} (${all})`,
         ].join('; ');
   const required = preparations.filter(isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;

@@ -15,7 +15,24 @@ const unknown = service('web', 'clusterIP: 10.96.0.10, selector: { app: web }');
 const known = `${service('api', 'clusterIP: 10.96.0.11')}apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: { name: api-1, labels: { kubernetes.io/service-name: api } }\naddressType: IPv4\nports: []\nendpoints: []\n---\n`;
 const node = 'apiVersion: v1\nkind: Node\nmetadata: { name: n1 }\n';
 
+const natOf = (endpoint: string): string => `*nat
+:PREROUTING ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+:POSTROUTING ACCEPT [0:0]
+:KUBE-SERVICES - [0:0]
+:KUBE-SVC-2CMXP7HKUVJN7L6M - [0:0]
+:KUBE-SEP-YVT6EXXEKT4LDXBC - [0:0]
+-A PREROUTING -j KUBE-SERVICES
+-A OUTPUT -j KUBE-SERVICES
+-A KUBE-SERVICES -d 10.43.0.2/32 -p tcp -m tcp --dport 80 -m comment --comment "default/web cluster IP" -j KUBE-SVC-2CMXP7HKUVJN7L6M
+-A KUBE-SVC-2CMXP7HKUVJN7L6M -m comment --comment "default/web -> ${endpoint}:80" -j KUBE-SEP-YVT6EXXEKT4LDXBC
+-A KUBE-SEP-YVT6EXXEKT4LDXBC -p tcp -m comment --comment "default/web" -m tcp -j DNAT --to-destination ${endpoint}:80
+COMMIT
+`;
+
 writeFolder(cwd, {
+  'a.txt': natOf('10.64.2.4'),
+  'b.txt': natOf('10.64.2.9'),
   'settings.yaml': 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\n',
   'name.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\n',
   'headless.yaml': service('h', 'clusterIP: None, selector: { app: h }'),
@@ -54,6 +71,12 @@ describe('a comparison', () => {
       expect({ status, stdout, last: codes.at(-1) }).toEqual({ status: 2, stdout: '', last: 'bad-call' });
     },
   );
+
+  test('kpc equivalence of two dumps that show of no packet what becomes of it', async () => {
+    const { status, codes } = await run('equivalence a.txt b.txt');
+    expect({ status, last: codes.at(-1) }).toEqual({ status: 2, last: 'bad-call' });
+    expect((await run('equivalence a.txt a.txt')).status).toBe(2);
+  });
 
   test.each([
     'equivalence ipvs nftables -f headless.yaml',

@@ -1,4 +1,4 @@
-import { byProblem, row, warningIf, type Lists, type None, type Strings } from './rows.ts';
+import { byProblem, row, warningIf, type Lists, type None, type Numbers, type Strings } from './rows.ts';
 
 /** Why nothing is written into a folder. */
 export type FolderFault =
@@ -66,6 +66,8 @@ export const callFindings = {
     'no-dump': Strings<'path'>;
     'second-input': Strings<'path'>;
     'nothing-in-common': Strings<'from' | 'to'>;
+    /** Why no packet's end is known, as sentences. */
+    'nothing-known': Numbers<'classes'> & Lists<'reasons'>;
     'no-services': Strings<'from' | 'to'> & { readonly compared: 'services' | 'packets' };
     'empty-shard': Strings<'shard'>;
     'stdin-of-two-sides': None;

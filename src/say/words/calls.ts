@@ -1,5 +1,5 @@
 import { proxyModeNames } from '../../kube-proxy/modes.ts';
-import { joinWords, printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
+import { count, joinWords, printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { firstRelease, releases } from '../../kube-proxy/releases.ts';
@@ -148,6 +148,10 @@ export const callWords: WordsOf<typeof callFindings> = {
       `leave out ${path}`,
     ],
     'nothing-in-common': ({ from, to }) => `${from} and ${to} have nothing in common that could be compared`,
+    'nothing-known': ({ classes, reasons }) => [
+      `no packet could be compared: of ${count(classes, 'class', 'classes')} none is known on either side`,
+      reasons.length > 1 ? `for one, ${reasons[0]}` : reasons[0],
+    ],
     'no-services': ({ from, to, compared }) => [
       compared === 'packets'
         ? 'no packet could be compared: the input holds no Service that kube-proxy programs'
