@@ -206,7 +206,8 @@ describe('kpc migrate', () => {
   });
 
   test('external IPs that every node answers ARP for come first, and are to be announced', async () => {
-    const external = service('externalIPs: [192.168.50.201, "2001:db8::5"], ports: [{ port: 80 }]');
+    // The second is a Node's own.
+    const external = service('externalIPs: [192.168.50.201, 192.168.50.12, "2001:db8::5"], ports: [{ port: 80 }]');
     const { status, migration } = await migrate([external, endpoints(one, other), ...nodes], ...withPods);
     expect(status).toBe(1);
     const [first] = migration.preparations;

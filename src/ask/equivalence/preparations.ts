@@ -4,6 +4,7 @@ import { addressesOn } from '../../kernel/link/link.ts';
 import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
+import { nodeAddresses } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
 import type { Scene } from '../trace/scene.ts';
 
@@ -55,12 +56,13 @@ const leftBehindBy: { readonly [M in ProxyMode]?: (from: Scene, to: Scene) => St
 
 /**
  * Addresses for which nodes answer ARP requests only in IPVS mode, because kube-ipvs0 has them: Linux answers on any link for the
- * address of any other, unless strictARP forbids it. For IPv6, a link only answers for its own addresses.
+ * address of any other, unless strictARP forbids it. For IPv6, a link only answers for its own addresses. An address of a Node stays there.
  */
 function answersLost(from: Scene, { side: { mode: to } }: Scene): Steps {
   const { side } = from;
   if (side.kind === 'dump' || side.settings.ipvs.strictARP) return [];
-  const own = addressesOn(from.links);
+  const ofNodes = side.objects.nodes.flatMap(({ object }) => nodeAddresses(object).map(({ text }) => text));
+  const own = new Set([...addressesOn(from.links), ...ofNodes]);
   const listAddresses = (kind: 'externalIPs' | 'loadBalancerIPs'): readonly string[] => {
     const all = side.cluster.servicePorts.flatMap((port) => port[kind]);
     return [...new Set(all.filter(({ family, text }) => family === 'ipv4' && !own.has(text)).map(({ text }) => text))];
