@@ -158,6 +158,7 @@ export class DumpDraft {
   readonly #otherTables = new Map<string, OtherTable>();
   #isRuleset = false;
   readonly #listed = new Map<string, TableListing>();
+  readonly #namesIn = new Map<string, Set<string>>();
   readonly #files: Dump['files'][number][] = [];
   /** By text, so that the same fault in a file is reported once. */
   readonly #faults = new Map<string, DumpFault>();
@@ -314,6 +315,13 @@ export class DumpDraft {
       const key = `${family} ${name}`;
       if (!this.#listed.has(key)) this.#listed.set(key, { listing, place: this.#listed.size });
     }
+  }
+
+  /** Whether a listing of nft has tables of other names, too; notes the name. */
+  hasOther(listing: string, name: string): boolean {
+    const names = this.#namesIn.get(listing) ?? new Set<string>();
+    this.#namesIn.set(listing, names.add(name));
+    return names.size > 1;
   }
 
   /** Or parts of them. `isRuleset`: nft was asked for all tables. */

@@ -25,15 +25,12 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   }
   const [, family = '', name = ''] = /^\s*table (\S+) (\S+)/.exec(text) ?? [];
   const table = `${family} ${name}`;
-  // Only the whole ruleset contains tables of other names.
-  const isRuleset = command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(file) || !isKubeProxyTable(name);
   draft.isNftPart ||= command?.tool === 'nft' && command.isPart;
   // For tables that were printed one by one, the order of creation is unknown.
-  draft.place(
-    familiesOfTable(family),
-    qualifyTableName(family, name),
-    command?.tool === 'nft' && command.isPart ? `${file} ${firstLine}` : file,
-  );
+  const listing = command?.tool === 'nft' && command.isPart ? `${file} ${firstLine}` : file;
+  draft.place(familiesOfTable(family), qualifyTableName(family, name), listing);
+  // Only the whole ruleset contains tables of several names.
+  const isRuleset = command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(file) || draft.hasOther(listing, name);
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
     const { tables, unread } = readOtherTable(family, text);
     const [lost, ...others] = unread;

@@ -333,7 +333,7 @@ function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, cho
   const isClientHere = places.isHere(backHop);
   const isOnBridge = isHere && isClientHere && backHop?.link === output && output !== undefined;
   if (isOnBridge && client.text !== endpoint.text && places.isBridge(output) !== false) {
-    const shows = decide(flow, () => routing.showsBridged(output));
+    const shows = decide(flow, () => routing.showsBridged(output, 'answer'));
     flow.input = output;
     if (shows) return { kind: 'passes', flow, run: () => cross(flow, visitors) };
     return { kind: 'unseen', flow, loss: untranslated(first, 'bridge', output) };

@@ -6,7 +6,7 @@ import type { Transport, NextHop } from '../kernel/route/route.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { PortRange, SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Choices } from './explore.ts';
-import { negateIf, circumstance, lacks, unreadValue, type Answer, type Reason } from './reason.ts';
+import { negateIf, circumstance, lacks, unreadValue, type Answer, type LostByBridge, type Reason } from './reason.ts';
 import { isUnknownOwn, type PacketProtocol } from './packet.ts';
 import type { AskedSource, Hook, RuleStep, Step } from './step.ts';
 import { loopbackInterface, type OwnSource, type Routing } from './routing/routing.ts';
@@ -378,14 +378,14 @@ export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dro
   if (protocol === 'udp' && softAnswers.test(answer ?? '')) return 'dropped';
   const isChanged = destination.text !== asked.address.text || port !== asked.port;
   if (!isChanged || !isTcpReset(answer)) return 'refused';
-  return decide(flow, () => cameByBridge(flow)) ? 'dropped' : 'refused';
+  return decide(flow, () => cameByBridge(flow, 'reset')) ? 'dropped' : 'refused';
 }
 
 /** Whether the packet came in by a bridge port that rules can match (br_netfilter). */
-export function cameByBridge(flow: Flow): Answer {
+export function cameByBridge(flow: Flow, lost?: LostByBridge): Answer {
   const { input, routing } = flow;
   if (input === '' || input === loopbackInterface) return false;
-  return recallFact(flow, routing.showsBridged(input));
+  return recallFact(flow, routing.showsBridged(input, lost));
 }
 
 /** Repeats or, for an answer, undoes the first packet's translation. Returns whether the destination changed. */

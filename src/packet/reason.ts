@@ -70,8 +70,15 @@ export type Missing =
       readonly isRules?: boolean;
     }
   | { readonly kind: 'sysctl'; readonly name: string }
-  /** Whether an interface is a bridge whose ports rules see. */
-  | { readonly kind: 'bridge'; readonly sysctl: string };
+  /** Whether an interface is a bridge whose ports rules see; `lost`: what does not come back if so (a reset) or if not (an answer). */
+  | {
+      readonly kind: 'bridge';
+      readonly sysctl: string;
+      readonly link: string | undefined;
+      readonly lost: LostByBridge | undefined;
+    };
+
+export type LostByBridge = 'answer' | 'reset';
 
 /** Something that varies from packet to packet, whatever the rules are. */
 export type Circumstance =

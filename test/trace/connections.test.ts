@@ -839,3 +839,9 @@ test('without routes, nothing newly fails', () => {
     'unknown',
   ]);
 });
+
+test('an answer over a bridge of which nothing shows whether rules see it', () => {
+  const { fate } = trace([['net.bridge.bridge-nf-call-iptables = 1\n', '']], pod, local, 'tcp');
+  const reasons = fate.connection().ways.flatMap(({ outcome }) => ('reasons' in outcome ? outcome.reasons : []));
+  expect(reasons).toMatchObject([{ missing: { kind: 'bridge', link: 'cni0', lost: 'answer' } }]);
+});

@@ -120,3 +120,23 @@ describe('of a dump', () => {
     );
   });
 });
+
+const stopped = async (...args: readonly string[]): Promise<unknown> => {
+  const { stdout } = await runKpc(['trace', '-q', ...args, '--output', 'json']);
+  return (JSON.parse(stdout) as { result: { traces: readonly { cause: unknown }[] } }).result.traces[0]?.cause;
+};
+
+test('IPVS mode: source ranges that leave the node out', async () => {
+  const flags = ['--node', 'a', '--proxy-mode', 'ipvs', '--from', 'node', '--to', '203.0.113.9:443'];
+  expect(await stopped(manifests, ...flags)).toMatchObject({ kind: 'source-ranges' });
+});
+
+test.each([
+  ['KUBE-SERVICES', 'no-endpoints'],
+  ['GUARD', 'stranger'],
+])("iptables' chain %s, as nft lists it", async (chain, kind) => {
+  const hook = `\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\tcounter packets 0 bytes 0 jump ${chain}\n\t}\n`;
+  const rule = `\tchain ${chain} {\n\t\tmeta l4proto tcp ip daddr 10.96.0.80 tcp dport 80 counter packets 0 bytes 0 reject\n\t}\n`;
+  const ruleset = write('ruleset.txt', `table ip filter {\n${rule}${hook}}\n`);
+  expect(await stopped(ruleset, '--from', '10.244.1.250', '--to', '10.96.0.80:80')).toMatchObject({ kind });
+});

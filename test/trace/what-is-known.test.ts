@@ -316,7 +316,7 @@ test('a pod is of the network that the rules name, and the node of none of it', 
 });
 
 test('a node port and pods, over iptables mode as nft lists it', () => {
-  const text = readFileSync('test/trace/node-of-iptables-nft.txt', 'utf8');
+  const text = `${readFileSync('test/trace/node-of-iptables-nft.txt', 'utf8')}table ip filter {\n}\n`;
   expect(trace(text, '192.168.50.99', '192.168.50.11:31674')).toContain(
     'if 192.168.50.11 is an address of this node and 10.244.1.63 is no address of this node: delivered',
   );

@@ -1,4 +1,5 @@
 import type { Address } from '../../kernel/address.ts';
+import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from '../../kube-proxy/chain-names.ts';
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
 import { isKubeProxyTable, nftChains, parseNftName } from '../../kube-proxy/nft-table.ts';
@@ -53,7 +54,7 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
       return { kind: 'stranger', step: last };
     case 'rule': {
       const rules = steps.filter((step) => step.kind === 'rule');
-      const kind = last.tool === 'nftables' ? nftStop(last) : iptablesStop(markerOf(last, rules), rules);
+      const kind = isOfIptables(last) ? iptablesStop(markerOf(last, rules), rules) : nftStop(last);
       if (kind === 'stranger') return { kind, step: last };
       if (kind !== 'no-endpoints' && kind !== 'no-local-endpoints') return { kind };
       // In a chain shared by all Services, the rule before this one names the Service port.
@@ -83,6 +84,8 @@ function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleSt
       if (!rules.some((rule) => jumpsToKind(rule, 'firewall'))) return 'kube-proxy';
       return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
     case baseChains.sourceRangesFirewall:
+    // A node that the ranges do not admit takes a load balancer's address for its own.
+    case baseChains.accessOutFilter:
       return 'source-ranges';
     case baseChains.accessFilter:
       return 'unserved-port';
@@ -106,8 +109,13 @@ function admits(rule: RuleStep): boolean {
 }
 
 /** Whether a rule is not kube-proxy's, by the names of its table and chain. */
-export function isStrange({ tool, table, chain }: RuleStep): boolean {
-  return tool === 'nftables' ? !isKubeProxyTable(table) : !isNamedByKubeProxy(chain);
+export function isStrange(rule: RuleStep): boolean {
+  return isOfIptables(rule) ? !isNamedByKubeProxy(rule.chain) : !isKubeProxyTable(rule.table);
+}
+
+/** Whether iptables made the rule's table, whichever tool lists it. */
+function isOfIptables({ tool, table }: RuleStep): boolean {
+  return tool === 'iptables' || tableNames.some((name) => name === table);
 }
 
 function nftStop({ table, chain, action }: RuleStep): RuleStop {

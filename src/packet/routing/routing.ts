@@ -30,7 +30,7 @@ import {
   type OwnAddress,
   type Places,
 } from './places.ts';
-import { circumstance, lacks, type Answer, type Reason } from '../reason.ts';
+import { circumstance, lacks, type Answer, type LostByBridge, type Reason } from '../reason.ts';
 
 export interface Routing {
   readonly family: Family;
@@ -58,8 +58,8 @@ export interface Routing {
   /** The node's link-local address on an interface, if it is listed. */
   linkLocal(link: string): Address | undefined;
   sysctl(name: string): string | undefined;
-  /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be a bridge. */
-  showsBridged(link: string | undefined): Answer;
+  /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be a bridge. `lost`: why it is asked. */
+  showsBridged(link: string | undefined, lost?: LostByBridge): Answer;
   /** Whether frames get through a bridge. */
   carries(bridge: string, ends: BridgeEnds): Answer | 'no-hairpin' | 'isolated';
   /** Undefined if it is not shown. */
@@ -259,11 +259,11 @@ function bridgesOf({
   const setting = sysctls.get(sysctl) ?? (hasAllSysctls ? '0' : undefined);
   const portsOf = (bridge: string): readonly Link[] => [...named.values()].filter(({ master }) => master === bridge);
   return {
-    showsBridged: (link) => {
+    showsBridged: (link, lost) => {
       const { kind, traits } = named.get(link ?? '') ?? {};
       const isShown = setting === '1' || (setting === '0' && traits?.[own] === true);
       if ((setting === '0' && !isShown) || (kind !== undefined && kind !== 'bridge')) return false;
-      return (isShown && kind === 'bridge') || lacks({ kind: 'bridge', sysctl }, `bridge ${link ?? ''}`);
+      return (isShown && kind === 'bridge') || lacks({ kind: 'bridge', sysctl, link, lost }, `bridge ${link ?? ''}`);
     },
     // A pod has a port of its own (should_deliver in br_forward.c); other hosts behind a bridge may share one.
     carries: (bridge, ends) => {

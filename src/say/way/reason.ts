@@ -2,7 +2,7 @@ import { joinWays, joinWords, shellWord } from '../../base/printable.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatNftRule } from '../../kernel/nftables/format.ts';
-import { isGap, type Circumstance, type Missing, type Reason } from '../../packet/reason.ts';
+import { isGap, type Circumstance, type LostByBridge, type Missing, type Reason } from '../../packet/reason.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
@@ -167,7 +167,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       return { text: `kpc does not know ${missing.name}`, command };
     }
     case 'bridge':
-      return bridgeWords(`sysctl ${missing.sysctl}`);
+      return bridgeWords(missing);
   }
 }
 
@@ -233,13 +233,20 @@ function sliceWords(service: string): MissingInWords {
   return { text: `the input holds no EndpointSlices of ${service}`, command, settle: [`add ${command}`] };
 }
 
-function bridgeWords(command: string): MissingInWords {
+function bridgeWords({ sysctl, link, lost }: Missing & { readonly kind: 'bridge' }): MissingInWords {
+  const command = `sysctl ${sysctl}`;
+  const bridge = link === undefined ? 'a link' : `link ${link}`;
   return {
-    text: 'a TCP reset does not pass NAT on its way back if the packet came over a bridge: the sender is then not refused, but times out',
+    text: `kpc does not know whether ${bridge} is a bridge whose packets rules and NAT see${lost ? bridgeEffects[lost] : ''}`,
     command,
     settle: [`add the output of ${command} and ip -d -j addr`],
   };
 }
+
+const bridgeEffects: { readonly [L in LostByBridge]: string } = {
+  answer: ': if not, the answer crosses it untranslated, and the sender does not accept it',
+  reset: ': if so, a TCP reset does not pass NAT on its way back, and the sender times out',
+};
 
 function listing(command: string): MissingInWords {
   return { text: `the dump lacks the output of ${command}`, command, settle: ['add it'] };
