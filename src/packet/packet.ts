@@ -195,6 +195,11 @@ export function isUndecided(outcome: Outcome): boolean {
   return outcome.kind === 'unknown' && !outcome.reasons.some(lacksAllRoutes);
 }
 
+/** Whether that, or hosts beyond the node, leave it open. */
+export function isOpen(outcome: Outcome): boolean {
+  return outcome.kind === 'depends' || isUndecided(outcome);
+}
+
 export const connectionKinds = ['works', 'fails', 'partial', 'depends', 'unknown'] as const;
 
 export interface Connection {
@@ -255,24 +260,42 @@ export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): nu
   return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
 }
 
-/** The share of connections that are known to fail: their first packet does not end like most, or what follows is lost. */
-export function failingShare(fate: Pick<Fate, 'verdict' | 'connection'>): number {
-  const { most } = workingShare(fate, (verdict) => verdict === fate.verdict);
+/** The share of connections that are known to fail: their first packet is lost, or what follows. */
+export function failingShare(fate: Pick<Fate, 'connection'>): number {
+  return shareOf(fate, (_, { kind }) => kind === 'fails');
+}
+
+/** The share of connections that are not known to fail, but whose first packet does not end like most. */
+export function otherwiseShare(fate: Pick<Fate, 'verdict' | 'connection'>): number {
+  return shareOf(fate, (verdict, { kind }) => kind !== 'fails' && verdict !== fate.verdict);
+}
+
+/** Whether it is some of the connections, but not all. */
+export function isPart(share: number): boolean {
+  return share > 0 && share < 1;
+}
+
+export function shareOf(
+  { connection }: Pick<Fate, 'connection'>,
+  isMeant: (verdict: Verdict, outcome: Outcome) => boolean,
+): number {
+  const sum = connection().ways.reduce(
+    (share, { way, outcome }) => share + (isMeant(way.verdict, outcome) ? way.probability : 0),
+    0,
+  );
   // Sums of equal shares differ in their last bits.
-  return most > 1 - 1e-9 ? 0 : most < 1e-9 ? 1 : 1 - most;
+  return sum > 1 - 1e-9 ? 1 : sum < 1e-9 ? 0 : sum;
 }
 
 /** Two shares from 0 to 1: connections that arrive and are not known to fail, and those of them known to work. */
 export function workingShare(
-  { connection }: Pick<Fate, 'connection'>,
+  fate: Pick<Fate, 'connection'>,
   arrives: (verdict: Verdict) => boolean,
 ): { readonly least: number; readonly most: number } {
-  const sum = (isSo: (outcome: Outcome) => boolean): number =>
-    connection().ways.reduce(
-      (share, { way, outcome }) => share + (arrives(way.verdict) && isSo(outcome) ? way.probability : 0),
-      0,
-    );
-  return { least: sum(({ kind }) => kind === 'works'), most: sum(({ kind }) => kind !== 'fails') };
+  return {
+    least: shareOf(fate, (verdict, { kind }) => arrives(verdict) && kind === 'works'),
+    most: shareOf(fate, (verdict, { kind }) => arrives(verdict) && kind !== 'fails'),
+  };
 }
 
 /** A packet stops being followed. */

@@ -8,6 +8,7 @@ import {
   failingShare,
   isArrival,
   isUndecided,
+  otherwiseShare,
   isUnknownOwn,
   type PacketProtocol,
   type Fate,
@@ -255,9 +256,10 @@ function knownInShort(fate: KnownFate): Pick<DescriptionLine, 'role' | 'text'> {
   const failing = isArrival(fate.verdict) ? failingShare(fate) : 0;
   if (failing === 1) return { role: 'bad', text: 'fails' };
   const isUnsure = fate.verdict !== 'unknown' && fate.connection().ways.some(({ outcome }) => isUndecided(outcome));
-  const role = failing > 0 || isUnsure ? 'bad' : roles[fate.verdict];
-  const rest = `${failing > 0 ? ', some fail' : ''}${isUnsure ? ', unsure' : ''}`;
-  if (fate.verdict !== 'delivered') return { role, text: `${fate.verdict}${isUnsure ? ', unsure' : ''}` };
+  const differs = isArrival(fate.verdict) && otherwiseShare(fate) > 0;
+  const role = failing > 0 || differs || isUnsure ? 'bad' : roles[fate.verdict];
+  const rest = `${failing > 0 ? ', some fail' : ''}${differs ? ', some end otherwise' : ''}${isUnsure ? ', unsure' : ''}`;
+  if (fate.verdict !== 'delivered') return { role, text: `${fate.verdict}${rest}` };
   const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const isMasqueraded = new Set(fate.endpoints.map(({ source }) => source === 'masqueraded'));
   return {

@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readDump } from '../../src/dumps/read-dump.ts';
-import type { Connection } from '../../src/packet/packet.ts';
+import { failingShare, otherwiseShare, type Connection } from '../../src/packet/packet.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { ask } from '../../src/ask/trace/ask.ts';
+import { compareFate } from '../../src/ask/trace/expectation.ts';
 import { connectionWords } from '../../src/say/way/connection.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import type { Trace } from '../../src/ask/trace/question.ts';
@@ -844,4 +845,26 @@ test('an answer over a bridge of which nothing shows whether rules see it', () =
   const { fate } = trace([['net.bridge.bridge-nf-call-iptables = 1\n', '']], pod, local, 'tcp');
   const reasons = fate.connection().ways.flatMap(({ outcome }) => ('reasons' in outcome ? outcome.reasons : []));
   expect(reasons).toMatchObject([{ missing: { kind: 'bridge', link: 'cni0', lost: 'answer' } }]);
+
+test('what the node sends on to a Service by chance is open: it fails nowhere, and does not end as the rest', () => {
+  const portals = '-A PREROUTING -m comment';
+  const byChance: Change = [
+    portals,
+    `-A PREROUTING -m statistic --mode random --probability 0.50000000000 -j ACCEPT\n${portals}`,
+  ];
+  const { fate } = trace([byChance], pod, remote, 'tcp');
+  expect([fate.verdict, fate.connection().kind]).toEqual(['delivered', 'depends']);
+  expect([failingShare(fate), otherwiseShare(fate)]).toEqual([0, 0.5]);
+  const expected = { verdict: 'delivered', endpoints: undefined, source: undefined } as const;
+  expect(compareFate(trace([byChance], pod, remote, 'tcp'), expected)).toEqual([{ kind: 'lost', share: 0.5 }]);
+});
+
+test.each([
+  // However most end.
+  ['DROP', 'delivered', 0.25],
+  ['ACCEPT\n-A FORWARD -j REJECT', 'delivered', 0.75],
+])('connections that fail are those that are lost: %s', (target, verdict, failing) => {
+  const rule = `-A FORWARD -m statistic --mode random --probability 0.25000000000 -j ${target}\n`;
+  const { fate } = trace([['-A FORWARD -j', `${rule}-A FORWARD -j`]], pod, remote, 'tcp');
+  expect([fate.verdict, failingShare(fate)]).toEqual([verdict, failing]);
 });

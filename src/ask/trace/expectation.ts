@@ -8,6 +8,7 @@ import {
   failingShare,
   isArrival,
   lostShare,
+  otherwiseShare,
   sourceText,
   sumChances,
   verdicts,
@@ -144,7 +145,7 @@ export function compareFate({ fate, sender }: Trace, expected: Expectation): rea
   const failing = isArrival(verdict) ? failingShare(fate) : 0;
   if (failing > 1 - tolerance) return [{ kind: 'fails' }];
   const faults: Unexpected[] = [];
-  const lost = failing > 0 ? 0 : lostShare(fate);
+  const lost = isArrival(verdict) ? otherwiseShare(fate) : lostShare(fate);
   // Expected shares that sum to less than 1 imply that the rest fails.
   const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
   if (lost > tolerance && !hasShares) faults.push({ kind: 'lost', share: lost });

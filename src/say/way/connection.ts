@@ -4,7 +4,7 @@ import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { NextHop } from '../../kernel/route/route.ts';
 import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
-import { isUndecided, sumOutcomes, type Connection, type Loss, type Outcome } from '../../packet/packet.ts';
+import { isOpen, isUndecided, sumOutcomes, type Connection, type Loss, type Outcome } from '../../packet/packet.ts';
 import type { RouteDecision, Step } from '../../packet/step.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { reasonSentence, reasonWords, ruleText, whereOf } from './reason.ts';
@@ -21,7 +21,7 @@ export interface ConnectionInWords {
   readonly reason: string | undefined;
   /** The part of it that is sure: why some connections fail. */
   readonly failure: string | undefined;
-  /** The rest of it. */
+  /** Why it is open how others end. */
   readonly doubt: string | undefined;
   /** Whether something shown, such as a rule that only the answer meets, leaves open whether it works. */
   readonly isUndecided: boolean;
@@ -49,7 +49,7 @@ export function connectionWords({ fate, target }: Ended, scene: Scene): Connecti
     kind,
     reason: reasonOf(() => true),
     failure: reasonOf((outcome) => outcome.kind === 'fails'),
-    doubt: reasonOf((outcome) => outcome.kind !== 'fails'),
+    doubt: reasonOf(isOpen),
     isUndecided: ways.some(({ outcome }) => isUndecided(outcome)),
     byEndpoint: new Map(byEndpoint),
   };

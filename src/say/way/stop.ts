@@ -1,6 +1,15 @@
 // Why a packet stops, in words, for example because a jump of kube-proxy was removed.
 import { count, percent } from '../../base/printable.ts';
-import { failingShare, lostShare, type KnownFate, type Fate } from '../../packet/packet.ts';
+import {
+  failingShare,
+  isArrival,
+  isOpen,
+  isPart,
+  lostShare,
+  shareOf,
+  type KnownFate,
+  type Fate,
+} from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { whyNoEndpoint, dormantCause, faultsOfPort, lostJumpCause, unlessUnseen } from '../../snapshot/faults.ts';
@@ -143,25 +152,30 @@ export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
 export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
   const { verdict, endpoints, ways, steps, redirectedTo } = fate;
   if (verdict === 'unknown') return verdict;
+  const others = isArrival(verdict) ? knownOtherwise(fate) : lostShare({ ways, verdict });
+  const rest = others > 1e-9 ? `; ${percent(others)} of connections end otherwise` : '';
+  const failing = failingShare(fate);
+  const lost = isArrival(verdict) && isPart(failing) ? `, but ${percent(failing)} of connections fail` : '';
   switch (verdict) {
     case 'delivered': {
       const reached = new Set(endpoints.map(formatSocketAddress)).size;
-      const failing = failingShare(fate);
-      const rest = failing > 0 && failing < 1 ? `, but ${percent(failing)} of connections fail` : '';
-      return `delivered to ${count(reached, 'endpoint')}${rest}`;
+      return `delivered to ${count(reached, 'endpoint')}${rest}${lost}`;
     }
     case 'local':
       if (redirectedTo !== undefined)
-        return `redirected to port ${redirectedTo} of the node itself: a program on the node answers, if one listens there`;
-      return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
+        return `redirected to port ${redirectedTo} of the node itself: a program on the node answers, if one listens there${rest}${lost}`;
+      return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}${rest}${lost}`;
     default: {
-      const others = lostShare({ ways, verdict });
-      const rest = others > 1e-9 ? `; ${percent(others)} of connections end otherwise` : '';
       const isClosed = verdict === 'refused' && target.protocol === 'tcp' && steps.at(-1)?.kind === 'listener';
       const { end, meaning } = isClosed ? closedByBalancer : endWords[verdict];
-      return `${end}${verdictCondition(target, fate, scene)}: ${meaning}${rest}`;
+      return `${end}${verdictCondition(target, fate, scene)}: ${meaning}${rest}${lost}`;
     }
   }
+}
+
+/** The share of connections that are said to end otherwise: why it is open how some end is told after the verdict. */
+function knownOtherwise(fate: KnownFate): number {
+  return shareOf(fate, (verdict, outcome) => verdict !== fate.verdict && outcome.kind !== 'fails' && !isOpen(outcome));
 }
 
 /** A balancer without endpoints keeps its port open, so a bare port check passes. */

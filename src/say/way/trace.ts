@@ -6,6 +6,10 @@ import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';
 import {
   failingShare,
   isArrival,
+  isOpen,
+  isPart,
+  otherwiseShare,
+  shareOf,
   sourceText,
   isUnknownOwn,
   type KnownFate,
@@ -60,7 +64,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     heading: `${where}${to} from ${senderWords(sender)}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
     doubts,
-    isGood: isArrival(fate.verdict) && failingShare(fate) === 0 && !connection.isUndecided,
+    isGood: isArrival(fate.verdict) && !failingShare(fate) && !otherwiseShare(fate) && !connection.isUndecided,
     endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
     notes: listNotes(trace, scene),
     steps: steps.filter((_, i) => !isRepeated(steps, i)).map((step) => stepInWords(step, trace, scene)),
@@ -87,12 +91,12 @@ function colonIfDelivered({ verdict }: Pick<KnownFate, 'verdict'>): string {
 function withConnection(fate: KnownFate, connection: ConnectionInWords): string {
   const { kind, reason, failure, doubt, isUndecided, byEndpoint } = connection;
   if (!isArrival(fate.verdict) || reason === undefined) return colonIfDelivered(fate);
-  const failing = failingShare(fate);
-  // The verdict says how many.
-  if (fate.verdict === 'delivered' && failing > 0 && failing < 1) {
-    const rest =
-      doubt === undefined || (kind === 'unknown' && !isUndecided) ? '' : `; of the others it is not known: ${doubt}`;
-    return failure === undefined && rest === '' ? ':' : `${failure === undefined ? '' : `: ${failure}`}${rest}`;
+  const [failing, open] = [failingShare(fate), shareOf(fate, (_, outcome) => isOpen(outcome))];
+  // The verdict says how many fail.
+  if (isPart(failing) || isPart(open)) {
+    const why = failure === undefined ? '' : `: ${failure}`;
+    const rest = doubt === undefined ? '' : `; whether ${percent(open)} of connections work is open: ${doubt}`;
+    return `${why}${rest}` || colonIfDelivered(fate);
   }
   switch (kind) {
     case 'works':
