@@ -20,6 +20,9 @@ import {
   type NamedText,
 } from '../../src/library/index.ts';
 import { isError } from '../../src/base/findings/finding.ts';
+import { holdsOutput } from '../../src/dumps/split-outputs.ts';
+import { isUnread } from '../../src/library/lint.ts';
+import { openedTexts, openTexts } from '../../src/library/open.ts';
 import { refuse, refuseFlag } from '../../src/library/refusal.ts';
 import { migrateFlags, nodeFlag, traceFlags } from '../../src/library/command-flags.ts';
 import { changeFlags, flagRow, openFlags, upgradeFlag, type Flag } from '../../src/library/options.ts';
@@ -135,6 +138,18 @@ export function parametersOf({ input, flags }: Tool, isOfDump = false): Readonly
 const besideDump: ReadonlySet<string> = new Set(['namespace', 'hostAddresses']);
 const withoutDump: ReadonlySet<string> = new Set(['manifests', 'allNodes', ...Object.keys(compiledFor(theNode))]);
 
+/** Refuses what a node's tools print. `others`: the files of the folder that are not named like manifests, too. */
+function expectManifests(
+  path: string,
+  texts: readonly NamedText[],
+  others: () => readonly NamedText[],
+): readonly NamedText[] {
+  const isDump =
+    texts.every(({ text }) => holdsOutput(text)) && [...texts, ...others()].some(({ text }) => holdsOutput(text));
+  if (isDump) refuseUse(`${path} is a dump, not manifests`, 'name it as dump, which trace and describe take');
+  return texts;
+}
+
 /** The options of texts, and the paths of two. */
 function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, files: TextsBelow) {
   if (given.length === 0) refuseUse('no manifests are named', 'name manifests, or write file: into kpc.yaml');
@@ -144,7 +159,11 @@ function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, fil
   const [ofHost] = textOf(hostAddresses);
   return {
     ...others,
-    manifests: readAll(given, (path) => files.readManifests(path, [exclude ?? []].flat())),
+    manifests: given.flatMap((each) => {
+      if (typeof each !== 'string') return expectManifests(each.name, [each], () => []);
+      const texts = files.readManifests(each, [exclude ?? []].flat());
+      return expectManifests(each, texts, () => files.read(each));
+    }),
     ...(ofConfig ? { config: ofConfig } : {}),
     ...(ofHost ? { hostAddresses: ofHost } : {}),
   };
@@ -322,7 +341,8 @@ export const tools: readonly Tool[] = [
     ],
     result: linted,
     answer: (input, files) => {
-      const { findings, report: result, snapshots, diagnostics } = lint(optionsOf(input, files));
+      const { findings, report, snapshots, diagnostics } = lint(optionsOf(input, files));
+      const result = findings.some(isUnread) ? undefined : report;
       return { snapshots, findings: [...diagnostics, ...findings], result };
     },
   }),
@@ -341,8 +361,7 @@ export const tools: readonly Tool[] = [
 
 /** One node of the manifests, or why there is none. */
 function manifestsOf(input: Compiled, files: TextsBelow) {
-  const { manifests: texts, ...options } = optionsOf(input, files);
-  const { snapshots, diagnostics } = open(texts, options);
+  const { snapshots, diagnostics } = openedTexts('manifests', openTexts(optionsOf(input, files)));
   return { side: snapshots[0], diagnostics };
 }
 

@@ -147,6 +147,16 @@ const tests = [
       assert.equal(wrong.data.findings[0].code, 'bad-host-addresses');
       assert.ok(dumped.data.result.servicePorts.length > 0);
       const text = readFileSync(join(folder, 'dumps', 'ipvsadm.txt'), 'utf8');
+      for (const name of ['describe', 'lint', 'migrate']) {
+        for (const given of ['dumps', 'dumps/ipvsadm.txt', { name: 'dumps', text }]) {
+          const { isError, data } = await ask(name, {
+            manifests: [given],
+            ...(name === 'migrate' ? { to: 'nftables' } : {}),
+          });
+          assert.ok(isError, `${name}: ${JSON.stringify(given)}`);
+          assert.match(data.findings.at(-1).help, /\bdump\b/);
+        }
+      }
       const traced = await ask('trace', { dump: [{ name: 'node', text }], from: 'external', to: '10.96.0.80:80' });
       assert.ok(['delivered', 'unknown'].includes(traced.data.result.traces[0].verdict), traced.text);
     },

@@ -107,7 +107,8 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     ],
     'no-objects': [
       'nothing to compile: the input holds no objects at all',
-      'give the output of "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml"; describe, diff and trace also read that of "nft list ruleset" or "iptables-save"',
+      'give the output of "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml"',
+      'give that of "nft list ruleset" or "iptables-save" to kpc describe, kpc diff or kpc trace',
     ],
 
     'nothing-read': ({ kinds }) => [
