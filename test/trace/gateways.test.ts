@@ -240,6 +240,20 @@ describe('which listener takes a request', () => {
   });
 
   test.each([
+    [['*.b.com'], ['a.b.com', 'c.org'], 'a.b.com'],
+    [['a.b.com', '*.c.b.com'], ['*.b.com'], 'a.b.com, *.c.b.com'],
+    [['*.b.com'], [], '*.b.com'],
+    [['*.b.com', ''], [], ''],
+  ])('shows the hosts that both have: %j and %j', (listening, hostnames, expected) => {
+    const listeners = gateway(
+      'open',
+      listening.map((hostname) => (hostname === '' ? {} : { hostname })),
+    );
+    const way = followIn([listeners, route('r', [rule('v1')], { hostnames })], 'httproute/r');
+    expect(way?.routes.map(({ host }) => host)).toEqual([expected]);
+  });
+
+  test.each([
     ['bar.com/empty', ['v1']],
     ['bar.com/example', []],
     ['bar.example.com/empty', []],
@@ -495,6 +509,13 @@ describe('of two routes that exclude each other', () => {
     expect(goes(both(late, early), 'http://a.b/x.Y/Z')).toEqual(['v2']);
     expect(goes(both('', ''), 'http://a.b/x.Y/Z')).toEqual(['v1']);
     expect(goes(both(early, late, { hostnames: ['a.c'] }), 'http://a.c/x.Y/Z')).toEqual(['v2']);
+    // The listener does not take the host that they share.
+    const apart = [
+      gateway('open', [{ hostname: '*.d' }]),
+      at('HTTPRoute', 'v1', early, { hostnames: ['a.b', 'b.d'] }),
+      at('GRPCRoute', 'v2', late, { hostnames: ['a.b', 'c.d'] }),
+    ];
+    expect(goes(apart, 'http://c.d/x.Y/Z')).toEqual(['v2']);
     expect(followIn(both(early, late), 'grpcroute/v2')?.problems).toEqual([
       'Gateway infra/open, listener l1 does not take it: it takes HTTPRoute infra/v1, which is older, or the first by its name',
     ]);

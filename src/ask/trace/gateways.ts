@@ -4,6 +4,7 @@ import {
   type Gateway,
   type Ingress,
   type IngressBackend,
+  type IngressRoute,
   type GatewayListener,
   type RouteParent,
   type Sourced,
@@ -124,7 +125,7 @@ function attachAll(
     routes.map(({ route }) => {
       const attachment = attach(route.object, place, scene);
       if (attachment.refusal !== undefined) return [route, attachment];
-      const rival = taken.find((other) => areExclusive(other, route.object));
+      const rival = taken.find((other) => areExclusive(other, route.object, place));
       if (!rival) taken.push(route.object);
       const first = rival && `${rival.kind} ${fullName(rival.metadata)}, which is older, or the first by its name`;
       return [route, first === undefined ? attachment : { refusal: `it takes ${first}` }];
@@ -133,20 +134,26 @@ function attachAll(
 }
 
 /** Whether a listener accepts only one of two routes (GRPCRouteSpec.Hostnames and ListenerEntry.AllowedRoutes in apis/v1). */
-function areExclusive(one: Ingress, other: Ingress): boolean {
+function areExclusive(one: Ingress, other: Ingress, place: EntrancePlace): boolean {
   if (one.kind === other.kind) return one.kind === 'TCPRoute' || one.kind === 'UDPRoute';
   const areOfRequests = [one, other].every(({ kind }) => kind === 'HTTPRoute' || kind === 'GRPCRoute');
-  const [hosts, others] = [hostsOfRoutes(one), hostsOfRoutes(other)];
-  return areOfRequests && hosts.some((host) => others.some((each) => overlap(host, each)));
+  const [hosts, others] = [one, other].map(({ routes }) => takenHosts(hostsOf(routes), place)) as [string[], string[]];
+  return areOfRequests && hosts.some((host) => others.some((each) => sharedHosts(host, each) !== undefined));
 }
 
-function hostsOfRoutes({ routes }: Ingress): readonly string[] {
-  const hosts = new Set(routes.flatMap((each) => each.hosts));
-  return hosts.size === 0 ? [''] : [...hosts];
+function hostsOf(routes: readonly IngressRoute[]): readonly string[] {
+  return [...new Set(routes.flatMap(({ hosts }) => hosts))];
+}
+
+/** A route's hosts that a listener takes, '' for any host: it ignores those outside its own (HTTPRouteSpec.Hostnames in apis/v1). */
+export function takenHosts(hosts: readonly string[], { listener }: Pick<Entrance, 'listener'>): readonly string[] {
+  const own = listener?.host ?? '';
+  return (hosts.length === 0 ? [''] : hosts).flatMap((host) => sharedHosts(host, own) ?? []);
 }
 
 /** Whether an entrance accepts a route that names its owner, next to other routes. */
-function attach(route: Ingress, { owner, listener, attachment }: EntrancePlace, scene: Scene): Attachment {
+function attach(route: Ingress, place: EntrancePlace, scene: Scene): Attachment {
+  const { owner, listener, attachment } = place;
   if (!listener || attachment.refusal !== undefined) return attachment;
   const isMeant = (parent: RouteParent): boolean =>
     parent.owner === owner &&
@@ -161,8 +168,7 @@ function attach(route: Ingress, { owner, listener, attachment }: EntrancePlace, 
   const [, own = ''] = owner.split(/[ /]/);
   const takes = takesNamespace(listener.from, namespace, { namespace: own }, scene);
   if (takes === false) return { refusal: `it takes no routes of namespace ${namespace}` };
-  if (!hostsOfRoutes(route).some((host) => overlap(host, listener.host)))
-    return { refusal: `its host is ${listener.host}` };
+  if (takenHosts(hostsOf(route.routes), place).length === 0) return { refusal: `its host is ${listener.host}` };
   return takes === undefined ? { doubt: unlabelled(`listener ${listener.name}`, namespace) } : attachment;
 }
 
@@ -181,14 +187,12 @@ function takesNamespace(
   return from === 'All' || (from === 'Same' && namespace === own.namespace);
 }
 
-/** Whether some host matches both patterns. */
-function overlap(one: string, other: string): boolean {
-  if (one.startsWith('*.') && other.startsWith('*.'))
-    return one.endsWith(other.slice(1)) || other.endsWith(one.slice(1));
-  return fitsHost(one, other) || fitsHost(other, one);
+/** The pattern of the hosts that match both patterns; undefined if none does. */
+function sharedHosts(one: string, other: string): string | undefined {
+  return fitsHost(other, one) ? one : fitsHost(one, other) ? other : undefined;
 }
 
-/** Whether a host matches a pattern; a wildcard stands for one or more labels. */
+/** Whether a host, or all hosts of a wildcard, match a pattern; a wildcard stands for one or more labels. */
 export function fitsHost(pattern: string, host: string): boolean {
   if (!pattern.startsWith('*.')) return pattern === '' || pattern === host;
   return host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;

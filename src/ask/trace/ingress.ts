@@ -3,7 +3,7 @@ import { joinWords, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { descriptionLine, type DescriptionLine } from '../describe/describe-words.ts';
 import { fullName, routeKinds, type Ingress, type IngressBackend, type IngressRoute } from '../../cluster/objects.ts';
-import { isGranted, listEntrances, type Entrance } from './gateways.ts';
+import { isGranted, listEntrances, takenHosts, type Entrance } from './gateways.ts';
 import { absent, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import { ask } from './ask.ts';
 import type { Scene } from './scene.ts';
@@ -194,7 +194,7 @@ function describeFollowed({ from, routes, entrances }: Followed, scene: Scene) {
   return {
     heading: `${named}${by}  (${file}:${row}:${column})`,
     doubts: [...new Set(taken.flatMap(({ doubt }) => doubt ?? []))],
-    ...waysOf(routes, common),
+    ...waysOf(taken.length > 0 ? routes.map((route) => asTaken(route, taken)) : routes, common),
     problems: [
       ...(taken.length > 0 ? [] : refused.length > 0 ? refused : ['no Gateway takes it: it names none']),
       ...ungranted.map(
@@ -205,6 +205,12 @@ function describeFollowed({ from, routes, entrances }: Followed, scene: Scene) {
     targets,
     protocol: kind === 'UDPRoute' ? ('udp' as const) : ('tcp' as const),
   };
+}
+
+/** A route with those of its hosts that some of the entrances take. */
+function asTaken(route: IngressRoute, entrances: readonly { readonly entrance: Entrance }[]): IngressRoute {
+  const hosts = new Set(entrances.flatMap(({ entrance }) => takenHosts(route.hosts, entrance)));
+  return { ...route, hosts: hosts.has('') ? [] : [...hosts] };
 }
 
 function entranceWords({ gateway, owner, listener }: Entrance): string {
