@@ -845,6 +845,7 @@ test('an answer over a bridge of which nothing shows whether rules see it', () =
   const { fate } = trace([['net.bridge.bridge-nf-call-iptables = 1\n', '']], pod, local, 'tcp');
   const reasons = fate.connection().ways.flatMap(({ outcome }) => ('reasons' in outcome ? outcome.reasons : []));
   expect(reasons).toMatchObject([{ missing: { kind: 'bridge', link: 'cni0', lost: 'answer' } }]);
+});
 
 test('what the node sends on to a Service by chance is open: it fails nowhere, and does not end as the rest', () => {
   const portals = '-A PREROUTING -m comment';
