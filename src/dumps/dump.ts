@@ -9,7 +9,7 @@ import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { parseSetName } from '../kube-proxy/ipvs-objects.ts';
-import { findUnlistedServer, type UnlistedServer } from '../kube-proxy/unshown.ts';
+import { findEndlessChain, findUnlistedServer, type UnlistedServer } from '../kube-proxy/unshown.ts';
 import { isKubeProxyTable, isWholeNftTable } from '../kube-proxy/nft-table.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
@@ -295,7 +295,7 @@ export class DumpDraft {
     return (this.#rules[family] ??= new RuleListings());
   }
 
-  /** Like RuleListings.add; returns false and reports rules that were not taken. */
+  /** Like RuleListings.add; returns false and reports rules that were not taken. A filtered table is not whole. */
   addRules(
     family: Family,
     tables: Tables,
@@ -303,7 +303,11 @@ export class DumpDraft {
     variant: IptablesVariant | undefined,
     at: Printed,
   ): boolean {
-    const differences = this.rulesOf(family).add(tables, whole, variant);
+    const endless = whole.includes('nat') && tables.nat ? findEndlessChain(tables.nat) : undefined;
+    const shown = endless === undefined ? whole : whole.filter((name) => name !== 'nat');
+    if (endless !== undefined)
+      this.fault(at.file, 'dump-reading', { problem: 'filtered', command: at.kind, chain: endless }, at.line);
+    const differences = this.rulesOf(family).add(tables, shown, variant);
     if (differences.length > 0) this.#skip(at.file, at.kind, differences, at.line);
     else this.file(at.file, at.kind);
     return differences.length === 0;

@@ -4,7 +4,7 @@ import { families } from '../kernel/family.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
-import { baseChains } from './chain-names.ts';
+import { baseChains, parseServiceChain, type ServiceChainKind } from './chain-names.ts';
 import { isKubeProxyTable, nftSets } from './nft-table.ts';
 import { formatEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
 import { nodePortProtocol, openSets, parseSetName, setFamily, formatServerSocket, type SetId } from './ipvs-objects.ts';
@@ -128,3 +128,19 @@ function markTested(rules: readonly Rule[]): number | undefined {
   const [mark] = rules.flatMap(({ args }) => args.flatMap((arg) => (arg.kind === 'mark' ? [arg.value] : [])));
   return mark;
 }
+
+/**
+ * A chain that packets reach and that only marks them, or does nothing: kube-proxy writes none, so its other rules are not shown.
+ * Test: dumps/filtered-rules.test.ts.
+ */
+export function findEndlessChain(nat: ReadonlyMap<string, Chain>): string | undefined {
+  const reached = new Set([...nat.values()].flatMap(({ rules }) => rules.map(jumpChain)));
+  const leadsOn = (rule: Rule): boolean =>
+    rule.args.some(({ kind }) => kind === 'jump') && jumpChain(rule) !== baseChains.markMasquerade;
+  const isEndless = ({ name, rules }: Chain): boolean =>
+    reached.has(name) && endingKinds.has(parseServiceChain(name)?.kind) && !rules.some(leadsOn);
+  return [...nat.values()].find(isEndless)?.name;
+}
+
+/** Without an endpoint, kube-proxy makes none of these. */
+const endingKinds: ReadonlySet<ServiceChainKind | undefined> = new Set(['cluster', 'local', 'external', 'endpoint']);

@@ -130,7 +130,8 @@ export const fileFindings = {
   'bad-bundle': row<Strings<'path' | 'problem'>>('error'),
   'dump-reading': byProblem<{
     'legacy-tables': None;
-    filtered: Strings<'command'>;
+    // `chain`: one whose rules are not all there.
+    filtered: Strings<'command'> & { readonly chain?: string };
     'no-interfaces': Strings<'command'>;
     'no-table': Lists<'tables'>;
     'stray-lines': Numbers<'lines'>;

@@ -213,11 +213,12 @@ function missingTablesWords(
       ? { text: `the dump lacks a part of the output of ${command}`, command, settle: ['add all of it'] }
       : listing(command);
   }
+  const isPart = tables.every((name) => side.state.iptables[family]?.[name]);
   const those = `${tables.length === 1 ? 'table' : 'tables'} ${joinWords(tables)} of ${familyNames[family]}`;
   return {
-    text: `the dump lacks ${those}, which may drop, refuse or redirect the packet`,
+    text: `the dump lacks ${isPart ? 'a part of ' : ''}${those}, which may drop, refuse or redirect the packet`,
     command,
-    settle: [`add the output of ${command} without -t`],
+    settle: [isPart ? `add all of the output of ${command}` : `add the output of ${command} without -t`],
   };
 }
 

@@ -221,8 +221,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   }),
   'dump-reading': byCase('problem', {
     'legacy-tables': ['iptables-legacy has more rules, which are not here', 'add the output of iptables-legacy-save'],
-    filtered: ({ command }) => [
-      `this is only part of the output of ${command}: lines such as ":FORWARD ACCEPT" are missing`,
+    filtered: ({ command, chain }) => [
+      `this is only part of the output of ${command}: ${chain === undefined ? 'lines such as ":FORWARD ACCEPT"' : `rules of chain ${chain}`} are missing`,
       `add all of the output of ${command}`,
     ],
     'no-interfaces': ({ command }) => [
