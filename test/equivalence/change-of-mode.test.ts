@@ -151,6 +151,7 @@ interface Migration {
   readonly summary: string;
   readonly causes: readonly {
     readonly cause: string;
+    readonly reasons: readonly string[];
     readonly severity: string;
     readonly help: readonly string[];
     readonly effects: readonly {
@@ -293,6 +294,19 @@ describe('kpc migrate', () => {
     const { migration } = await migrate([nodePort, slice, second], '--node', 'worker-1', ...withPods);
     const found = migration.causes.filter(({ effects }) => effects.some(({ target }) => target === 'node-port'));
     expect(found.map(({ cause }) => cause)).toContain('node-port-addresses');
+  });
+
+  test('the side that serves node ports at a second address is the same for Services without endpoints', async () => {
+    const second = node(1, ', { type: ExternalIP, address: 203.0.113.11 }');
+    const nodePort = service('type: NodePort, ports: [{ port: 80, nodePort: 30080 }]');
+    const [served, empty] = await Promise.all(
+      [endpoints(other), endpoints()].map(async (slice) => {
+        const { migration } = await migrate([nodePort, slice, second], '--node', 'worker-1', ...withPods);
+        return migration.causes.find(({ cause }) => cause === 'node-port-addresses')?.reasons;
+      }),
+    );
+    expect(served).toHaveLength(3);
+    expect(empty).toEqual(served);
   });
 
   test('a Service whose endpoints are not ready has none', async () => {

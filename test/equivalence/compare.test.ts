@@ -107,6 +107,24 @@ test('ports that one side drops in one range, and the other in two with a gap, d
   expect(find(whole, alike)).toEqual([]);
 });
 
+test('the same endpoints with other shares are told from other endpoints', async () => {
+  const from = await labScene('iptables');
+  const to = await labScene('iptables', (state) => {
+    const nat = [...(state.iptables.ipv4?.nat ?? [])].map(([name, chain]) => {
+      const rules = chain.rules.map((rule) => ({
+        ...rule,
+        args: rule.args.map((arg) => (arg.kind === 'statistic' ? { ...arg, probability: '0.1000000000' } : arg)),
+      }));
+      return [name, { ...chain, rules }] as const;
+    });
+    return { ...state, iptables: { ...state.iptables, ipv4: { ...state.iptables.ipv4, nat: new Map(nat) } } };
+  });
+  const found = find(from, to);
+  const effects = found.flatMap((each) => each.effects);
+  expect(found.map(({ cause }) => cause)).toContain('endpoints');
+  expect(effects.filter((effect) => effect.from === effect.to)).toEqual([]);
+});
+
 const folder = mkdtempSync(join(tmpdir(), 'kpc-equivalence-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const lab = join(projectFolder, 'test/kernel-lab/packets');

@@ -32,7 +32,7 @@ import {
   isShutOut,
   type KnownDestination,
 } from './destinations.ts';
-import { failureWords, lackWords, fateWords } from '../../say/way/fate.ts';
+import { failureWords, lackWords, fateWords, type Choice } from '../../say/way/fate.ts';
 
 /** The cause of a difference, explained in sentences, and its meaning for clients. */
 interface Explained {
@@ -61,15 +61,12 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const source = seenSources(from, to, packet, nodes);
     const shownBy = findShowing(difference, scenes);
     const [fate, scene] = shownBy === 'old' ? [from, scenes[0]] : [to, scenes[1]];
-    const isSameChoice = from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints);
+    const choice = compareChoice(from, to);
     const effect: Effect = {
       target: target.kind,
       senders: [senderOf(sender, target, ownEndpoint)],
-      from: fateWords({ sender, packet, fate: from, loses: judgeLoss(from) }, isSameChoice, source?.from, scenes),
-      to: fateWords({ sender, packet, fate: to, loses: judgeLoss(to) }, isSameChoice, source?.to, [
-        scenes[1],
-        scenes[0],
-      ]),
+      from: fateWords({ sender, packet, fate: from, loses: judgeLoss(from) }, choice, source?.from, scenes),
+      to: fateWords({ sender, packet, fate: to, loses: judgeLoss(to) }, choice, source?.to, [scenes[1], scenes[0]]),
       severity: severityOfDifference(from, to, target),
       classes: 1,
       choice: choiceOf(from, to, source),
@@ -127,6 +124,15 @@ function findLost(
     return jump ? [`${side.name}: nothing in ${jump.from} jumps to ${jump.to}.`] : [];
   });
   return was && is && was.length !== is.length ? [...was, ...is] : [];
+}
+
+/** Packets that do not end alike on both sides have no choice to compare. */
+function compareChoice(from: Fate, to: Fate): Choice {
+  if (from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints)) return 'same';
+  const [before, after] = [from, to].map(({ endpoints }) =>
+    [...sumChances(endpoints, formatSocketAddress).keys()].join(),
+  );
+  return before === after ? 'other-shares' : 'other-endpoints';
 }
 
 /** How the choice of endpoints differs; undefined if it does not, or if a side delivers to none. */

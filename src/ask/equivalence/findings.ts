@@ -19,7 +19,7 @@ interface Gathered {
   readonly nodes: Set<string>;
   readonly reasons: Set<string>;
   readonly advice: Set<string>;
-  /** The addresses on which only one side serves node ports. */
+  /** The addresses on which only one side's rules take what is sent to node ports. */
   readonly served: { readonly old: Set<string>; readonly new: Set<string> };
   /** The equivalent destinations whose Services were added last. */
   alike: readonly Like[];
@@ -65,7 +65,8 @@ export class Findings {
       known.nodes.add(node);
       addTo(known.effects, effect);
       if (cause !== 'node-port-addresses') return;
-      const served = known.served[difference.from.endpoints.length > 0 ? 'old' : 'new'];
+      // The other side's rules take the packet, also where they refuse it for lack of endpoints.
+      const served = known.served[difference.from.verdict === 'local' ? 'new' : 'old'];
       for (const { text } of [difference.packet.destination, ...alike.map(({ address }) => address)]) served.add(text);
     };
   }

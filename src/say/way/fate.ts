@@ -1,6 +1,7 @@
 // How packets of one kind end, in words, and why their connections fail.
-import { nameSome } from '../../base/printable.ts';
-import type { Fate, Packet, ReachedEndpoint } from '../../packet/packet.ts';
+import { count, nameSome, percent } from '../../base/printable.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
+import { sumChances, type Fate, type Packet, type ReachedEndpoint } from '../../packet/packet.ts';
 import { connectionWords } from './connection.ts';
 import { verdictCondition } from './stop.ts';
 import { isUndetectedPod } from '../../ask/trace/obstacles.ts';
@@ -36,17 +37,28 @@ export function lackWords({ reasons }: Fate, { destination: { family } }: Packet
 
 const mostReasons = 2;
 
+/** What both sides choose: the same endpoints alike, the same ones with other shares, or other endpoints. */
+export type Choice = 'same' | 'other-shares' | 'other-endpoints';
+
+const whereWords: { readonly [C in Choice]: (fate: Fate, scenes: readonly Scene[]) => string } = {
+  same: () => '',
+  'other-shares': whichShares,
+  'other-endpoints': whichEndpoints,
+};
+
 /** What happens to packets of one kind, in words. The side's own scene comes first. */
 export function fateWords(
   met: Met,
-  isSameChoice: boolean,
+  choice: Choice,
   source: string | undefined,
   scenes: readonly [Scene, Scene],
 ): string {
   const { fate, loses } = met;
-  const where = isSameChoice ? '' : whichEndpoints(fate, scenes);
+  const where = fate.endpoints.length === 0 ? '' : whereWords[choice](fate, scenes);
+  const end =
+    fate.verdict === 'unknown' && where !== '' ? 'not known of all connections, delivered' : endWords[fate.verdict];
   const seen = source === undefined ? '' : `, with ${source} as source`;
-  return `${endWords[fate.verdict]}${where}${seen}${lossWords[loses]}${stopClause(met, scenes[0])}`;
+  return `${end}${where}${seen}${lossWords[loses]}${stopClause(met, scenes[0])}`;
 }
 
 /** Why a packet is stopped: because of the nodes that kpc chose for Pods, or because settings keep pods from being recognised. */
@@ -66,6 +78,17 @@ const endWords: { readonly [V in Fate['verdict']]: string } = {
   forwarded: 'left to routing',
   unknown: 'not known',
 };
+
+/** The share of connections that each endpoint gets, by address. */
+function whichShares({ endpoints }: Fate): string {
+  const shares = [...sumChances(endpoints, formatSocketAddress).values()].map(percent);
+  const [first = '', ...others] = new Set(shares);
+  const ofEach = others.length === 0 && shares.length > 1 ? ' each' : '';
+  const listed = others.length === 0 ? first : nameSome(shares, mostShares);
+  return ` to ${count(shares.length, 'endpoint')} (${listed} of connections${ofEach})`;
+}
+
+const mostShares = 5;
 
 /**
  * Describes the endpoints. A dump does not show their nodes, but the other side may. The side's own scene comes first.
