@@ -3,7 +3,7 @@ import { itemOf, pairUp, diffByKey } from './compare.ts';
 import { readLines, type UnreadLine } from './lines.ts';
 import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
 
-/** The sysctl for forwarding packets. kube-proxy sets only IPv4's, and only in IPVS mode. */
+/** The sysctl for forwarding packets. The facts of a mode say whether kube-proxy sets it. */
 export const forwardingSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.ipv4.ip_forward',
   ipv6: 'net.ipv6.conf.all.forwarding',

@@ -5,7 +5,7 @@ import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts'
 import type { Foresight } from '../apply/change/apply-bundle.ts';
 import { countPlan, describePlan, type PlannedChange } from '../apply/plan/describe-plan.ts';
 import { countObjects } from '../ask/changes/kernel-change.ts';
-import { count, joinWords, printable, printableLines } from '../base/printable.ts';
+import { count, formatCount, joinWords, printable, printableLines } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
@@ -21,6 +21,8 @@ import type { doctor as doctorSchema, plan as planSchema } from './outputs/node.
 import { nameObject } from './words/apply-parts.ts';
 import { sayApply } from './words/apply-said.ts';
 import { describeLastCommand, describeState, formatTime, nameState } from './words/states.ts';
+import { nodeOfBundle } from '../bundle/manifest.ts';
+import { chooseEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { newestRelease, parseRelease, type Release } from '../kube-proxy/releases.ts';
@@ -29,26 +31,39 @@ const signs = { add: '+', change: '~', remove: '-' } as const;
 
 /** A plan for people: each Service, then everything else. '' if nothing changes. */
 function formatPlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | undefined): string {
-  const groups = groupBy(describePlan(plan), (change) => change.servicePort ?? '');
-  const names = [...groups.keys()].sort();
-  const ports = groupBy(bundle?.cluster.servicePorts ?? [], ({ label }) => label);
+  const changes = describePlan(plan);
+  const groups = groupBy(changes, (change) => change.servicePort ?? '');
+  const titles = new Map(planHeadings(changes, bundle).map((each) => [each.servicePort, titleOfService(each)]));
   // Objects of no Service (sysctls, base chains) come first, as when applied.
-  return names
+  return [...groups.keys()]
+    .sort()
     .map((name) =>
-      formatGroup(
-        name === '' ? 'this node' : titleOfService(name, ports.get(name) ?? []),
-        groups.get(name) ?? [],
-        namesAll,
-      ),
+      formatGroup(name === '' ? 'this node' : (titles.get(name) ?? name), groups.get(name) ?? [], namesAll),
     )
     .join('\n');
 }
 
-/** "default/adservice 10.102.160.245:9555 → 1 endpoint"; only the name if the bundle lacks the Service. */
-function titleOfService(name: string, ports: StoredBundle['cluster']['servicePorts']): string {
-  const sockets = ports.flatMap((port) => (port.clusterIP ? [joinHostPort(port.clusterIP.text, port.port)] : []));
-  const endpoints = ports.reduce((sum, port) => sum + port.endpoints.filter(({ status }) => status.ready).length, 0);
-  return ports.length === 0 ? name : `${name} ${sockets.join(', ')} → ${count(endpoints, 'endpoint')}`;
+type PlanHeading = Shaped<typeof planSchema>['servicePorts'][number];
+
+/** The Service ports that change, of those that the bundle has. */
+function planHeadings(changes: readonly PlannedChange[], bundle: StoredBundle | undefined): readonly PlanHeading[] {
+  if (!bundle) return [];
+  const node = nodeOfBundle(bundle.manifest);
+  const changed = new Set(changes.map(({ servicePort }) => servicePort));
+  const ports = bundle.cluster.servicePorts.filter(({ label }) => changed.has(label));
+  const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+  return [...groupBy(ports, ({ label }) => label)].map(([servicePort, ofFamilies]) => ({
+    servicePort,
+    addresses: ofFamilies.map(({ clusterIP, port }) => joinHostPort(clusterIP.text, port)),
+    endpoints: sum(ofFamilies.map(({ endpoints }) => endpoints.length)),
+    used: sum(ofFamilies.map((port) => chooseEndpoints(port, node).reachable.length)),
+  }));
+}
+
+/** "shop/web:http 10.96.0.80:80 → 3 endpoints, 2 used". */
+function titleOfService({ servicePort, addresses, endpoints, used }: PlanHeading): string {
+  const rest = used === endpoints ? '' : `, ${formatCount(used)} used`;
+  return `${servicePort} ${addresses.join(', ')} → ${count(endpoints, 'endpoint')}${rest}`;
 }
 
 /** Objects to count, not list: a Service has many of them. */
@@ -186,7 +201,7 @@ function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
 /** A plan for programs: `changes` is empty if nothing would change. */
 export function formatPlanJson(plan: Plan, { command, folder, bundle, foresight }: PlanAnswer): string {
   const snapshots = [bundleJson(folder, bundle.manifest)];
-  return formatJson<typeof planSchema>({ command, snapshots, findings: [], result: planJson(plan, foresight) });
+  return formatJson<typeof planSchema>({ command, snapshots, findings: [], result: planJson(plan, bundle, foresight) });
 }
 
 interface PlanAnswer extends Pick<SaidByCommand, 'command'> {
@@ -195,9 +210,11 @@ interface PlanAnswer extends Pick<SaidByCommand, 'command'> {
   readonly foresight: Foresight | undefined;
 }
 
-function planJson(plan: Plan, foresight: Foresight | undefined): Shaped<typeof planSchema> {
+function planJson(plan: Plan, bundle: StoredBundle, foresight: Foresight | undefined): Shaped<typeof planSchema> {
+  const changes = describePlan(plan);
   return {
-    changes: describePlan(plan),
+    changes,
+    servicePorts: planHeadings(changes, bundle),
     conflicts: plan.ownership.conflicts,
     foreignVirtualServers: plan.ownership.foreign,
     draining: plan.draining,

@@ -46,7 +46,26 @@ describe('plan', () => {
     await callApply(host, 'apply', ipvs);
     const { status, out } = await callApply(host, 'plan', ipvs, '--output', 'json');
     expect(status).toBe(0);
-    expect(resultOf(out)).toEqual({ changes: [], conflicts: [], foreignVirtualServers: [], draining: [] });
+    expect(resultOf(out)).toEqual({
+      changes: [],
+      servicePorts: [],
+      conflicts: [],
+      foreignVirtualServers: [],
+      draining: [],
+    });
+  });
+
+  test('counts the endpoints of a Service port, and those that the node uses', async () => {
+    const { host } = createFakeNode();
+    const bundle = 'fixtures/quickstart/expected-iptables';
+    const counts = { endpoints: 3, used: 2 };
+    expect(resultOf((await callApply(host, 'plan', bundle, '--output', 'json')).out).servicePorts).toEqual([
+      { servicePort: 'default/nginx', addresses: ['10.96.0.80:80'], ...counts },
+    ]);
+    const { out } = await callApply(host, 'plan', bundle);
+    expect(/^default\/nginx 10\.96\.0\.80:80 \D*(\d+)\D+(\d+)\D*$/m.exec(out)?.slice(1).map(Number)).toEqual(
+      Object.values(counts),
+    );
   });
 
   test('shows what is in the way, and that --adopt settles it', async () => {

@@ -2,8 +2,14 @@ import { describe, expect, test } from 'vitest';
 import type { CommandResult, Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const ipvs = 'fixtures/nodeport/expected-ipvs';
+
+interface Result {
+  readonly checks: readonly { readonly text: string; readonly mode?: string }[];
+  readonly warnings?: readonly string[];
+}
 
 /** A node whose tools answer as given, by their name. */
 function answering(host: Host, answers: Readonly<Record<string, Partial<CommandResult & { kind: 'ended' }>>>): Host {
@@ -162,6 +168,23 @@ describe('doctor on settings', () => {
     expect((await callApply(host, 'doctor', ipvs)).out).toContain(
       'ok      net.ipv4.vs.conntrack is 0, and can be set to 1\n',
     );
+  });
+
+  test.each([
+    ['iptables', true],
+    ['ipvs', false],
+  ])('warns of a node that forwards nothing, unless the mode sets that: %s', async (mode, isWarned) => {
+    const bundle = `fixtures/quickstart/expected-${mode}`;
+    const forwardsNothing = expect.stringMatching(/^net\.ipv4\.ip_forward is 0:/);
+    const { host } = createFakeNode();
+    const { checks }: Result = resultOf((await callApply(host, 'doctor', bundle, '--output', 'json')).out);
+    const { warnings = [] }: Result = resultOf((await callApply(host, 'plan', bundle, '--output', 'json')).out);
+    const warned = isWarned ? [{ severity: 'warning', subject: 'sysctls', text: forwardsNothing }] : [];
+    expect(checks.filter(({ text }) => text.startsWith('net.ipv4.ip_forward is 0:'))).toMatchObject(warned);
+    expect(warnings).toEqual(warned.map(({ text }) => text));
+    const { checks: ofAll }: Result = resultOf((await callApply(host, 'doctor', '--output', 'json')).out);
+    const modes = ofAll.flatMap(({ text, mode: of }) => (text.startsWith('net.ipv4.ip_forward is 0:') ? [of] : []));
+    expect(modes).toEqual(['iptables', 'nftables']);
   });
 });
 

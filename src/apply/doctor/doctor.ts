@@ -286,10 +286,12 @@ export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonl
   return pods.length === 0 ? [] : [nodeCheck('warning', 'endpoints', { assumed: pods.length })];
 }
 
-/** Warns if a node in nftables mode forwards nothing. */
+/** Warns if a node forwards nothing, unless the mode sets that. */
 export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'mode' | 'manifest'>) {
-  const used = programs(mode, 'nftables') ? (manifest?.families ?? families) : [];
-  const names = used.map((family) => forwardingSysctls[family]);
+  const used = manifest?.families ?? families;
+  const names = used
+    .map((family) => forwardingSysctls[family])
+    .filter((name) => !modeFacts[mode].sysctls.includes(name));
   return examineZeros(
     host,
     names.map((name) => ({ name, effect: 'no-forwarding' })),

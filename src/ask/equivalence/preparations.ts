@@ -88,7 +88,8 @@ function settingsLost({ side: { settings: before, ports } }: Scene, { side: { se
 
 function ipvsLeft({ side }: Scene, { side: { mode: to } }: Scene): Steps {
   const rows: PreparationArguments[] = side.families.map((family) => {
-    return { step: 'forwarding', sysctl: forwardingSysctls[family], isSetBefore: family === 'ipv4', to };
+    const sysctl = forwardingSysctls[family];
+    return { step: 'forwarding', sysctl, isSetBefore: modeFacts.ipvs.sysctls.includes(sysctl), to };
   });
   if (side.kind === 'dump') return rows;
   const { ipvs } = side.settings;

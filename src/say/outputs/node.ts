@@ -6,6 +6,17 @@ import { conflictSchema } from '../../apply/plan/ownership-draft.ts';
 /** Output of `kpc-apply plan` and `kpc-apply verify`. */
 export const plan = objectOf({
   changes: about('none if nothing would change', listOf(plannedChangeSchema)),
+  servicePorts: about(
+    'of the bundle, those that would change',
+    listOf(
+      objectOf({
+        servicePort: text,
+        addresses: about('cluster IPs with the port', listOf(text)),
+        endpoints: wholeNumber(0),
+        used: about('the endpoints that this node sends traffic to', wholeNumber(0)),
+      }),
+    ),
+  ),
   conflicts: about('wanted objects that another program made otherwise', listOf(conflictSchema)),
   foreignVirtualServers: listOf(text),
   draining: about(

@@ -1,7 +1,8 @@
 import type { CheckArguments, NftFeature, RemarkArguments } from '../../base/findings/node-checks.ts';
 import { count, joinWords, nameSome } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/family.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
+import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
+import { modeFacts, proxyModes } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
 import {
   adviseUnseen,
@@ -40,10 +41,15 @@ const featureNames: { readonly [F in NftFeature]: string } = {
 
 /** What it means that a sysctl is 0, and what to do. */
 const zeros = {
-  'no-forwarding': (name: string) => [
-    'the node forwards nothing to endpoints, and kube-proxy does not set it in nftables mode',
-    `run sysctl -w ${name}=1, and keep it in /etc/sysctl.d`,
-  ],
+  'no-forwarding': (name: string) => {
+    const family = name === forwardingSysctls.ipv6 ? 'ipv6' : 'ipv4';
+    const modes = proxyModes.filter((mode) => modeFacts[mode].sysctls.includes(name));
+    const only = modes.map((mode) => modeFacts[mode].title);
+    return [
+      `the node forwards no ${familyNames[family]} packets to endpoints, and kube-proxy ${only.length === 0 ? 'does not set it' : `sets it only in ${joinWords(only)}`}`,
+      `run sysctl -w ${name}=1, and keep it in /etc/sysctl.d`,
+    ];
+  },
   bridge: () => [
     'pods on one bridge may not reach each other through a Service',
     'set it to 1 if pods are on a Linux bridge',
