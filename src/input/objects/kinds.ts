@@ -67,7 +67,10 @@ interface Readers {
 interface Kind {
   /** The apiVersions that kpc reads, newest first. */
   readonly versions: readonly string[];
-  /** Kinds other than "always" are read only for commands that ask for them. */
+  /**
+   * Workloads are read only if Pods are assumed for them. What traffic passes is checked for all commands, which thus refuse the same input,
+   * but kept only for those that follow it.
+   */
   readonly group: 'always' | 'workloads' | 'traffic';
   readonly list: keyof ObjectLists;
   /** Adds a valid object to its list. */
@@ -210,13 +213,18 @@ function kindNamed(name: string): Kind | undefined {
 }
 
 /** Undefined for a kind or version that is not read. */
-export function findReader(apiVersion: string, kind: string, asked: AskedKinds): Kind['read'] | undefined {
+export function findReader(
+  apiVersion: string,
+  kind: string,
+  asked: AskedKinds,
+): (Pick<Kind, 'read'> & { readonly isKept: boolean }) | undefined {
   const known = kindNamed(kind);
-  return known?.versions.includes(apiVersion) && isAsked(known, asked) ? known.read : undefined;
+  if (!known?.versions.includes(apiVersion) || !isRead(known, asked)) return undefined;
+  return { read: known.read, isKept: known.group !== 'traffic' || asked.traffic };
 }
 
-function isAsked({ group }: Kind, asked: AskedKinds): boolean {
-  return group === 'always' || asked[group];
+function isRead({ group }: Kind, { workloads }: AskedKinds): boolean {
+  return group !== 'workloads' || workloads;
 }
 
 /** Whether kpc reads a kind of this name, only in other versions. */
@@ -245,7 +253,7 @@ export function findMeantKind(apiVersion: string, kind: string, asked: AskedKind
   }
   const candidates = Object.entries(kinds).flatMap(([name, known]) => {
     const isNear = Math.abs(name.length - kind.length) <= mostLetters;
-    return isNear && known.group !== 'traffic' && isAsked(known, asked) ? [name] : [];
+    return isNear && known.group !== 'traffic' && isRead(known, asked) ? [name] : [];
   });
   const near = isOfKubernetes(apiVersion) ? findNearest(kind, candidates, mostLetters) : undefined;
   return near === undefined ? undefined : `${near} (${kindNamed(near)?.versions[0] ?? ''})`;
