@@ -5,6 +5,7 @@ import { findHiddenTables, parseIptablesSave } from '../kernel/iptables/parse-sa
 import {
   isBuiltInChain,
   tableNames,
+  type Chain,
   type TableName,
   type Tables,
   type IptablesVariant,
@@ -13,6 +14,7 @@ import { LineList, countUnread, type UnreadLine } from '../kernel/lines.ts';
 import { savedLines } from '../kernel/iptables/parse-rule.ts';
 import type { DumpDraft, DumpFileKind, Printed } from './dump.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
+import { jumpChain } from '../kernel/state.ts';
 import { isProxyChain } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
 import { parseIptablesList } from '../kernel/iptables/parse-list.ts';
@@ -243,9 +245,10 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
   const { text, firstLine: line, command, isPart } = output;
   const family = familyOfFile(rulesKind(output, file));
   const kind = family === 'ipv6' ? 'ip6tables -L' : 'iptables -L';
-  const table = tableOfList(file, output);
+  const { chains, unread, whole, showsInterfaces } = parseIptablesList(text);
+  const named = tableOfList(file, output, chains);
+  const table = named ?? guessTable(chains);
   if (draft.rulesOf(family).showsAll(table)) return;
-  const { tables, unread, whole, showsInterfaces } = parseIptablesList(text, table);
   noteUnread(
     draft,
     file,
@@ -254,24 +257,35 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
     unread,
     unread.map(() => table),
   );
-  const isWhole = whole && !isPart;
-  if (!draft.addRules(family, tables, isWhole ? [table] : [], command?.variant, { file, line, kind })) return;
+  // The list of a table begins with its built-in chains.
+  const isOfChains = ![...chains.keys()].some((chain) => isBuiltInChain(table, chain));
+  const isWhole = whole && !isPart && !isOfChains;
+  const at = { file, line, kind } as const;
+  if (!draft.addRules(family, { [table]: chains }, isWhole ? [table] : [], command?.variant, at)) return;
+  if (named === undefined) draft.fault(file, 'dump-reading', { problem: 'no-table', tables: [table] }, line);
   if (!showsInterfaces) draft.fault(file, 'dump-reading', { problem: 'no-interfaces', command: kind }, line);
-  else if (!isWhole && !isPart && unread.length === 0) {
+  else if (!isWhole && !isPart && !isOfChains && unread.length === 0) {
     draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
     draft.rulesOf(family).isCutOff = true;
   }
 }
 
-/** The table of a list, which does not name it: from the command, else the file's name, else the built-in chains listed. */
-function tableOfList(file: string, { text, command }: ToolOutput): TableName {
+/** The table that a list says it is of: by the command, else the file's name, else the built-in chains listed. */
+function tableOfList(file: string, { command }: ToolOutput, chains: ReadonlyMap<string, Chain>): TableName | undefined {
   const named = tableNames.find((each) => file.slice(file.lastIndexOf('/') + 1).includes(each));
   const table = command?.table ?? named;
   if (table !== undefined) return table;
   if (command?.tool === 'iptables' || command?.tool === 'ip6tables') return 'filter';
-  const has = (chain: string): boolean => text.includes(`Chain ${chain} (policy `);
-  if (has('FORWARD')) return has('PREROUTING') ? 'mangle' : 'filter';
-  if (has('PREROUTING')) return has('POSTROUTING') ? 'nat' : 'raw';
-  const names = [...text.matchAll(/^Chain (\S+) \(/gm)].flatMap(([, chain = '']) => tableOfChain(chain) ?? []);
-  return names[0] ?? (has('POSTROUTING') ? 'nat' : 'filter');
+  if (chains.has('FORWARD')) return chains.has('PREROUTING') ? 'mangle' : 'filter';
+  if (chains.has('PREROUTING')) return chains.has('POSTROUTING') ? 'nat' : 'raw';
+  return chains.has('POSTROUTING') ? 'nat' : undefined;
+}
+
+/** The table that kube-proxy makes the listed chains in, or those they lead to. */
+function guessTable(chains: ReadonlyMap<string, Chain>): TableName {
+  const names = [...chains.values()].flatMap(({ name, rules }) => [
+    name,
+    ...rules.flatMap((rule) => jumpChain(rule) ?? []),
+  ]);
+  return names.map(tableOfChain).find((table) => table !== undefined) ?? 'filter';
 }

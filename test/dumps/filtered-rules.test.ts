@@ -12,7 +12,7 @@ function natWithout(lines: RegExp): readonly [isWhole: boolean, excerpts: readon
   const text = saved.split('\n').filter((line) => !lines.test(line));
   const filter = '*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n';
   const { coverage, faults } = readDump(new Map([['iptables-save', `${text.join('\n')}${filter}`]]));
-  const [fault] = faults.filter(({ code }) => code === 'dump-reading');
+  const fault = faults.find(({ code }) => code === 'dump-reading');
   const chain = fault && 'chain' in fault.arguments ? fault.arguments.chain : undefined;
   return [coverage.iptables.ipv4.includes('nat'), coverage.excerpts ?? [], chain];
 }

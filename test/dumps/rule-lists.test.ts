@@ -23,9 +23,9 @@ function meanings({ nat }: Tables) {
 }
 
 test('a list of iptables -nvL says what iptables-save says', () => {
-  const list = parseIptablesList(natList, 'nat');
+  const list = parseIptablesList(natList);
   expect([list.unread, list.whole]).toEqual([[], true]);
-  expect(meanings(list.tables)).toEqual(meanings(parseIptablesSave(natSaved).tables));
+  expect(meanings({ nat: list.chains })).toEqual(meanings(parseIptablesSave(natSaved).tables));
 });
 
 const columns =
@@ -56,9 +56,9 @@ describe('a row of a list is', () => {
     ['MARK  0  --  *  *  0.0.0.0/0  0.0.0.0/0  MARK and 0xffffbfff', '-j MARK --set-xmark 0x0/0x4000'],
     ['       tcp      *  *  ::/0  fd00::1  tcp dpt:https', '-d fd00::1 -p tcp -m tcp --dport 443'],
   ])('%s', (row, saved) => {
-    const list = parseIptablesList(`${columns}    1     2 ${row}\n`, 'nat');
+    const list = parseIptablesList(`${columns}    1     2 ${row}\n`);
     expect(list.unread).toEqual([]);
-    const [rule] = list.tables.nat?.get('OUTPUT')?.rules ?? [];
+    const [rule] = list.chains.get('OUTPUT')?.rules ?? [];
     const [same] = parseIptablesSave(`*nat\n-A OUTPUT ${saved}\nCOMMIT\n`).tables.nat?.get('OUTPUT')?.rules ?? [];
     expect(rule && ruleMeaning(rule)).toBe(same && ruleMeaning(same));
   });
@@ -109,3 +109,28 @@ test('addresses by name are one warning', async () => {
   const { stderr } = await runKpc(['describe', write('named.txt', named)]);
   expect(stderr).toContain('skipped: an address by name (print it with -n) (and 1 more line)');
 });
+
+test.each([
+  ['KUBE-SERVICES', 'KUBE-SVC-67NZLRHBNDSAWJRO', '10.96.7.7', '/* shop/web:http cluster IP */ tcp dpt:80', 'nat'],
+  ['KUBE-NODEPORTS', 'KUBE-EXT-67NZLRHBNDSAWJRO', '0.0.0.0/0', '/* shop/web:http */ tcp dpt:30080', 'nat'],
+  ['KUBE-SERVICES', 'REJECT', '10.96.7.7', '/* shop/web:http has no endpoints */ tcp dpt:80', 'filter'],
+] as const)(
+  'a list of one chain is of the table that its jumps name: %s, %s',
+  async (chain, target, to, match, table) => {
+    const row = `    0     0 ${target}  6    --  *      *       0.0.0.0/0            ${to}           ${match}\n`;
+    const titles = ' pkts bytes target     prot opt in     out     source               destination         \n';
+    const file = write('one-chain.txt', `Chain ${chain} (2 references)\n${titles}${row}`);
+    const run = await runKpc(['describe', file, '--output', 'json']);
+    const { findings } = JSON.parse(run.stdout) as {
+      findings: readonly { code: string; arguments: unknown }[];
+    };
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        code: 'dump-reading',
+        arguments: expect.objectContaining({ tables: [table] }) as unknown,
+      }),
+    );
+    expect(findings.map(({ code }) => code)).not.toContain('unread-file');
+    expect((await runKpc(['describe', file])).stdout).toMatch(/^shop\/web:http /m);
+  },
+);

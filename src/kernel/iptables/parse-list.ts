@@ -1,7 +1,7 @@
 import { parseAddressRange } from '../address-range.ts';
 import { portNumber } from '../ports-and-marks.ts';
 import { readLines, type UnreadLine } from '../lines.ts';
-import type { Rule, Chain, Tables, TableName } from './iptables.ts';
+import type { Rule, Chain } from './iptables.ts';
 import { parseRuleWords } from './parse-rule.ts';
 import { nameProtocol } from './rule-args.ts';
 
@@ -16,14 +16,11 @@ interface ListedChain extends Chain {
 }
 
 /**
- * Reads `iptables -t TABLE -L`, with -v, -n, -x or --line-numbers. Takes any text. A list has no end mark: the table is `whole` only if it
+ * Reads `iptables -L`, with -v, -n, -x or --line-numbers. Takes any text. A list has no end mark: its table is `whole` only if it
  * shows interfaces and every jump that chain titles count. Unknown text after the columns stays with its rule as words.
  */
-export function parseIptablesList(
-  text: string,
-  table: TableName,
-): {
-  readonly tables: Tables;
+export function parseIptablesList(text: string): {
+  readonly chains: ReadonlyMap<string, Chain>;
   readonly unread: readonly UnreadLine[];
   readonly whole: boolean;
   readonly showsInterfaces: boolean;
@@ -52,7 +49,7 @@ export function parseIptablesList(
     return undefined;
   });
   const whole = isVerbose && unread.length === 0 && hasAllJumps(chains);
-  return { tables: { [table]: chains }, unread, whole, showsInterfaces: isVerbose };
+  return { chains, unread, whole, showsInterfaces: isVerbose };
 }
 
 /** Whether a list has the jumps that its chain titles count, and every chain that rules jump to. */
