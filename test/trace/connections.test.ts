@@ -869,3 +869,13 @@ test.each([
   const { fate } = trace([['-A FORWARD -j', `${rule}-A FORWARD -j`]], pod, remote, 'tcp');
   expect([fate.verdict, failingShare(fate)]).toEqual([verdict, failing]);
 });
+
+test('a step says that its rule may not match', () => {
+  const stepOf = (match: string): string | undefined => {
+    const found = trace([after('-A FORWARD -j KUBE-FORWARD', `-A FORWARD ${match} -j DROP`)], pod, remote, 'tcp');
+    const { steps } = describeTrace(found, sceneWith([]));
+    return steps.find(({ where }) => where === 'iptables filter FORWARD rule 2')?.what;
+  };
+  expect(stepOf('-p tcp')).not.toMatch(/\bif\b/);
+  expect(stepOf('-m length --length 0:80')).toMatch(/\bif\b/);
+});

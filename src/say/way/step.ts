@@ -4,7 +4,7 @@ import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { MarkChange } from '../../kernel/action.ts';
 import type { Hook, RuleStep, Step } from '../../packet/step.ts';
-import { isUnknownOwn } from '../../packet/packet.ts';
+import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
 import { decisionWords } from './connection.ts';
 import type { Sender, Trace } from '../../ask/trace/question.ts';
 import { ruleText, whereOf } from './reason.ts';
@@ -25,7 +25,7 @@ export type RouteStep = Step & { readonly kind: 'route' };
 
 const programs = { balancer: 'the balancer', 'kube-proxy': 'kube-proxy itself' } as const;
 
-export function stepInWords(step: Step, { sender }: Pick<Trace, 'sender'>, scene: Scene): StepInWords {
+export function stepInWords(step: Step, { sender, fate }: Pick<Trace, 'sender' | 'fate'>, scene: Scene): StepInWords {
   const { owners } = scene.side;
   switch (step.kind) {
     case 'rule': {
@@ -33,7 +33,7 @@ export function stepInWords(step: Step, { sender }: Pick<Trace, 'sender'>, scene
       return {
         hook: step.hook,
         where: whereOf(step),
-        what: actionWords(step),
+        what: `${actionWords(step)}${isDoubted(step, fate) ? ', if the rule matches' : ''}`,
         rule: ruleText(step),
         servicePort: step.origin?.servicePort ?? own,
         place: step.origin?.place?.locate(),
@@ -81,6 +81,12 @@ function routeWords({ decision, destination }: RouteStep, { enters }: Sender, { 
 
 export function nodeClause(isLocal: boolean | undefined): string {
   return isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
+}
+
+/** Whether it is unknown that the rule matches, and the packet's end depends on it. */
+function isDoubted(step: RuleStep, { reasons }: Pick<Fate, 'reasons'>): boolean {
+  const where = whereOf(step);
+  return step.action.kind !== 'unknown' && reasons.some(({ rule }) => rule !== undefined && whereOf(rule) === where);
 }
 
 /** A rule's effect, as the end of a sentence. */
