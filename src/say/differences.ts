@@ -93,6 +93,9 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
     to: to.name,
     differs: !areSidesSame(diff),
     notCompared: lacksOf(diff, review).notCompared,
+    ...(diff.compared
+      ? { compared: { servicePorts: diff.compared.all, withoutEndpoints: diff.compared.withoutEndpoints } }
+      : {}),
     servicePorts: diff.servicePorts.map(servicePortToJson),
     ...(review?.packets
       ? {

@@ -57,15 +57,22 @@ test('a log says how kube-proxy is set up, which problems it had and what to do;
   const { stdout: json } = await runKpc(['describe', write('proxy.log', klog), '--output', 'json']);
   expect(resultOf(json)).toMatchObject({
     log: {
+      firstTime: '03-02 10:00:00',
+      lastTime: '03-02 10:03:01',
       mode: 'iptables',
+      modeFrom: 'config',
       version: 'v1.34.3',
+      nodeAddresses: ['192.0.2.11', '2001:db8::11'],
+      syncs: 2,
       slowestSync: 12.25,
+      slowestSyncAt: { file: 'proxy.log', line: 10 },
+      minSyncPeriod: '1s',
       problems: [
         { code: 'restore-extension', count: 1 },
         { code: 'sync-failed' },
         { code: 'lock', count: 2, line: 17 },
       ],
-      unknown: { lines: 2, errors: 1 },
+      unknown: { lines: 2, errors: 1, firstError: { file: 'proxy.log', line: 19 } },
     },
   });
 });

@@ -117,6 +117,8 @@ COMMIT
     expect(same.stdout).toMatch(
       /^No difference in what could be compared \(1 Service port\); not compared: IPv4 rules, /,
     );
+    const { stdout } = await runKpc(['diff', excerpt, before, '--output', 'json']);
+    expect(resultOf(stdout)).toMatchObject({ compared: { servicePorts: 1, withoutEndpoints: 0 }, servicePorts: [] });
     const changed = await runKpc([
       'diff',
       before,

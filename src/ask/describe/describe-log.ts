@@ -45,26 +45,49 @@ export function describeLog(log: ProxyLog, limit: number): readonly DescriptionL
 function setUpWords(log: ProxyLog): readonly string[] {
   const { facts, sysctls, slowest } = log;
   const mode = modeOfLog(log);
-  const [version = '', ips = ''] = (['version', 'node-ips'] as const).map((fact) => facts.get(fact)?.[0]);
+  const version = facts.get('version')?.[0] ?? '';
+  const addresses = nodeAddresses(log);
   const flags = [...log.flags].filter(([name, value]) => shapingFlag.test(name) && !unsetFlags.has(value));
   const sets = [...sysctls].map(([name, value]) => `${name.replaceAll('/', '.')}=${value}`);
   const inMode = mode ? `mode ${mode}${modeReason(log)}` : version && 'mode unknown';
   return [
     version ? `${inMode}, ${version}` : inMode,
-    ips && `node addresses ${ips.replace(/"IPv[46]":|"/g, '').replaceAll(',', ', ')}`,
+    addresses.length > 0 ? `node addresses ${addresses.join(', ')}` : '',
     flags.length > 0 ? `flags ${flags.map(([name, value]) => `${name}=${value}`).join(' ')}` : '',
     sets.length > 0 ? `sysctls set: ${joinWords(sets)}` : '',
     slowest ? syncWords(slowest, facts.get('periods')?.[0], log.syncs) : '',
   ].filter((text) => text !== '');
 }
 
-/** Why kube-proxy is in that mode, as far as the log says. */
-function modeReason({ problems, facts, flags }: ProxyLog): string {
-  const [asked, file] = [flags.get('--proxy-mode'), flags.get('--config')];
-  if (problems.has('fallback')) return ', because IPVS does not work here';
-  if (problems.has('default-mode') || facts.has('assumed-mode')) return ', the default: none is configured';
-  if (file) return `, from ${file} or the default`;
-  return asked ? ', from --proxy-mode' : '';
+/** The log lists them in quotes, some releases after the name of each family. */
+function nodeAddresses({ facts }: ProxyLog): readonly string[] {
+  const listed = facts.get('node-ips')?.[0] ?? '';
+  return listed === '' ? [] : listed.replace(/"IPv[46]":|"/g, '').split(',');
+}
+
+export const modeSources = ['fallback', 'default', 'config', 'flag'] as const;
+
+/** What decided kube-proxy's mode, as far as the log says. */
+function modeSource({ problems, facts, flags }: ProxyLog): (typeof modeSources)[number] | undefined {
+  if (problems.has('fallback')) return 'fallback';
+  if (problems.has('default-mode') || facts.has('assumed-mode')) return 'default';
+  if (flags.get('--config')) return 'config';
+  return flags.get('--proxy-mode') ? 'flag' : undefined;
+}
+
+function modeReason(log: ProxyLog): string {
+  switch (modeSource(log)) {
+    case 'fallback':
+      return ', because IPVS does not work here';
+    case 'default':
+      return ', the default: none is configured';
+    case 'config':
+      return `, from ${log.flags.get('--config')} or the default`;
+    case 'flag':
+      return ', from --proxy-mode';
+    case undefined:
+      return '';
+  }
 }
 
 function syncWords(slowest: NonNullable<ProxyLog['slowest']>, period: string | undefined, syncs: number): string {
@@ -88,18 +111,26 @@ function unknownLinesWords({ unknown: { lines, errors, firstError } }: ProxyLog)
 }
 
 export function logJson(log: ProxyLog) {
-  const { lines, problems, facts, flags, sysctls, slowest, unknown } = log;
+  const { lines, firstTime, lastTime, problems, facts, flags, sysctls, syncs, slowest, unknown } = log;
+  const [mode, addresses] = [modeOfLog(log), nodeAddresses(log)];
   return {
     lines,
-    mode: modeOfLog(log),
+    firstTime,
+    lastTime,
+    mode,
+    modeFrom: mode && modeSource(log),
     version: facts.get('version')?.[0],
+    nodeAddresses: addresses.length > 0 ? addresses : undefined,
     flags: Object.fromEntries(flags),
     sysctls: Object.fromEntries(sysctls),
+    syncs,
     slowestSync: slowest?.seconds,
+    slowestSyncAt: slowest && { file: slowest.file, line: slowest.line },
+    minSyncPeriod: facts.get('periods')?.[0],
     problems: [...problems.values()].map(({ problem, at, count: times, detail }) => {
       const { code, meaning, advice, releases, source } = problem;
       return { code, meaning, advice, releases, source, count: times, ...at, detail };
     }),
-    unknown: { lines: unknown.lines, errors: unknown.errors },
+    unknown: { lines: unknown.lines, errors: unknown.errors, firstError: unknown.firstError },
   };
 }

@@ -67,7 +67,16 @@ export const difference = named(
     to: about('the name of the new side', text),
     differs: about('exit status 1', boolean),
     notCompared: about('what one side lacks, and packets that are left out', listOf(text)),
-    servicePorts: about('sorted by name', listOf(servicePortDifference)),
+    compared: optional(
+      about(
+        'the Service ports of each family that were compared, if nothing else was',
+        objectOf({
+          servicePorts: wholeNumber(0),
+          withoutEndpoints: about('of these, those whose endpoints a side does not show', wholeNumber(0)),
+        }),
+      ),
+    ),
+    servicePorts: about('the ones that differ, sorted by name', listOf(servicePortDifference)),
     packets: optional(
       about(
         'how packets are treated differently, if both sides name their Services and not too many of them',

@@ -18,6 +18,7 @@ import { families, protocols } from '../../kernel/family.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { kernelObjectKinds } from '../../ask/changes/kernel-change.ts';
 import { flowChange, place } from './envelope.ts';
+import { modeSources } from '../../ask/describe/describe-log.ts';
 
 const portNumber = wholeNumber(0, 65_535);
 const protocol = oneOf(...protocols);
@@ -169,6 +170,8 @@ const describedService = objectOf({
   environment: listOf(objectOf({ name: text, value: text })),
 });
 
+const logPlace = objectOf({ file: text, line: wholeNumber(1) });
+
 /** A chain, a set, a map or a rule that no single Service port has. */
 const sharedSubject = named(
   'subject',
@@ -206,11 +209,23 @@ export const describedDump = objectOf({
       'what a log of kube-proxy says',
       objectOf({
         lines: wholeNumber(0),
+        firstTime: optional(about('of the first line, as it is written', text)),
+        lastTime: optional(text),
         mode: optional(oneOf(...proxyModes)),
+        modeFrom: optional(
+          about(
+            'what decided the mode: fallback if IPVS does not work there; config may leave it to the default',
+            oneOf(...modeSources),
+          ),
+        ),
         version: optional(text),
+        nodeAddresses: optional(listOf(text)),
         flags: mapOf(text),
         sysctls: mapOf(text),
+        syncs: about('how many it logs the duration of', wholeNumber(0)),
         slowestSync: optional(about('seconds', number('seconds', 0))),
+        slowestSyncAt: optional(logPlace),
+        minSyncPeriod: optional(about('as it is written: changes wait for the slowest sync, if it takes longer', text)),
         problems: listOf(
           objectOf({
             code: about('the row of the table of known lines', text),
@@ -224,7 +239,10 @@ export const describedDump = objectOf({
             detail: about('what the last such line says', text),
           }),
         ),
-        unknown: about('lines that no row knows', objectOf({ lines: wholeNumber(0), errors: wholeNumber(0) })),
+        unknown: about(
+          'lines that no row knows',
+          objectOf({ lines: wholeNumber(0), errors: wholeNumber(0), firstError: optional(logPlace) }),
+        ),
       }),
     ),
   ),
