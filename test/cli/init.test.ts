@@ -142,6 +142,24 @@ test('writes nothing if the manifests are wrong or hold no Service', async () =>
   }
 });
 
+test.each([
+  [['../outside/svc.yaml']],
+  [['svc.yaml', '--config', '../outside/config.yaml']],
+  [['svc.yaml', '--render']],
+])('refuses what kpc.yaml could not hold: %j', async (words) => {
+  const config = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
+  const top = folder({
+    'repo/svc.yaml': svc,
+    'repo/.git/x': '',
+    'outside/svc.yaml': svc,
+    'outside/config.yaml': config,
+  });
+  const cwd = join(top, 'repo');
+  const { status, stderr } = await runKpc(['init', ...words], { cwd });
+  expect([status, /\[bad-call\]/.test(stderr)]).toEqual([2, true]);
+  expect(readdirSync(cwd).toSorted()).toEqual(['.git', 'svc.yaml']);
+});
+
 test.runIf(process.platform !== 'win32').each([
   ['golden', '../outside'],
   ['golden', '.git/hooks'],

@@ -357,7 +357,7 @@ describe('which listener takes a request', () => {
 
 describe('a request without http:// or https://', () => {
   const backend = (name: string) => ({ service: { name, port: { number: 8080 } } });
-  const ingress = (spec: object) => ({
+  const ingress = <T extends object>(spec: T) => ({
     apiVersion: 'networking.k8s.io/v1',
     kind: 'Ingress',
     metadata: { name: 'old', namespace: 'infra' },
@@ -373,6 +373,10 @@ describe('a request without http:// or https://', () => {
     ['mq.lan', ['v1']],
     ['mq.lan/y', ['v1']],
     ['www.example.com', ['v1']],
+    ['example.com/foo', ['v1']],
+    ['example.com:80/', ['v1']],
+    ['v1.infra/', []],
+    ['10.96.0.1/x', []],
     // These may be names of the cluster.
     ['v1', []],
     ['v9.infra', []],
@@ -380,6 +384,12 @@ describe('a request without http:// or https://', () => {
     ['web-0.v1.infra.svc', []],
   ])('to %s goes to %j', (asked, ends) => {
     expect(goes([ofHost], asked)).toEqual(ends);
+  });
+
+  test.each(['example.com/foo', 'a.lan/y'])('says that nothing takes %s', (asked) => {
+    const scene = sceneOfManifests(JSON.stringify(ingress({ rules: ofHost.spec.rules })), 'node1');
+    const question = { from: 'external', to: asked, protocol: undefined, inInterface: undefined, namespace: undefined };
+    expect(followIngress(question, scene)).toHaveProperty('diagnostic.code', 'not-found');
   });
 
   test('says why nothing takes a host that a route names', () => {

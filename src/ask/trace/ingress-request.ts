@@ -15,7 +15,7 @@ export function takenBy({ routes }: Entrance): readonly Sourced<Ingress>[] {
   return [...routes].flatMap(([route, { refusal }]) => (refusal === undefined ? [route] : []));
 }
 
-interface WantedRequest {
+export interface WantedRequest {
   readonly scheme: 'http' | 'https' | undefined;
   readonly host: string;
   readonly port: number | undefined;

@@ -8,7 +8,14 @@ import { absent, isNamed, nearNames, wrong, type Question, type Read, type Trace
 import { ask } from './ask.ts';
 import type { Scene } from './scene.ts';
 import { readDestination } from './read-destination.ts';
-import { followRequest, namesHost, readRequest, takenBy, type Followed } from './ingress-request.ts';
+import {
+  followRequest,
+  namesHost,
+  readRequest,
+  takenBy,
+  type Followed,
+  type WantedRequest,
+} from './ingress-request.ts';
 
 /** Requests through an Ingress or a Gateway API route, from the controller on. */
 export interface IngressWay {
@@ -52,11 +59,12 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   if (!request) return undefined;
   const { ingresses } = scene.side.objects;
   const isOfHost = ingresses.some(({ object }) => object.routes.some((route) => namesHost(route, request)));
-  const isRequest = request.scheme !== undefined || isOfHost || isNoService(question, scene);
+  const isRequest = request.scheme !== undefined || isOfHost || isNoService(question, request, scene);
   const taken = followRequest({ ...request, isRequest }, scene);
   const followed = taken.length > 0 ? taken : refusedOf(request, scene);
   if (followed.length > 0) return { kind: 'read', value: follow(followed, question, scene) };
-  return request.scheme === undefined ? undefined : absent({ problem: 'no-ingress-of-host', request: question.to });
+  const isSure = request.scheme !== undefined || (isRequest && hasPath(question, request));
+  return isSure ? absent({ problem: 'no-ingress-of-host', request: question.to }) : undefined;
 }
 
 /** The objects with the request's host that no entrance takes, to say why: none of their routes counts. */
@@ -69,10 +77,23 @@ function refusedOf(request: Parameters<typeof namesHost>[1], scene: Scene): read
   });
 }
 
-/** Whether a text of three labels or more, such as www.example.com, names nothing in the cluster: it may be any host. */
-function isNoService({ to, namespace }: Question, scene: Scene): boolean {
-  if (!/^[^/:.]+\.[^/:.]+\.[^/:]+/.test(to) || /\.svc(?:[.:/]|$)/.test(to)) return false;
-  const found = readDestination({ to, protocol: undefined, namespace, isOutside: false }, undefined, scene);
+/** Whether a text is a host with a path: the namespace of "namespace/name" has no dots. */
+function hasPath({ to }: Pick<Question, 'to'>, { host }: Pick<WantedRequest, 'host'>): boolean {
+  return host.includes('.') && to.includes('/');
+}
+
+/**
+ * Whether a text that may be any host names nothing in the cluster: a host of three labels or more, such as www.example.com, or one
+ * with a path.
+ */
+function isNoService({ to, namespace }: Question, request: WantedRequest, scene: Scene): boolean {
+  const labels = request.host.split('.').filter((label) => label !== '').length;
+  if (labels < (hasPath({ to }, request) ? 2 : 3) || /\.svc(?:[.:/]|$)/.test(to)) return false;
+  const found = readDestination(
+    { to: request.host, protocol: undefined, namespace, isOutside: false },
+    undefined,
+    scene,
+  );
   return found.kind === 'wrong' && found.diagnostic.code === 'not-found';
 }
 

@@ -73,6 +73,7 @@ export const callFindings = {
     'stdin-of-two-sides': None;
     'stdin-of-cluster': None;
     'stdin-kept': None;
+    'render-kept': None;
     'idle-flag': IdleFlags;
     'flag-alone': Strings<'flag' | 'without'>;
     'flag-of-other-action': Lists<'flags'> & Strings<'action'>;

@@ -243,7 +243,12 @@ function findStray(path: string, row: Flag, { folder: own, tree }: Home) {
   // A revision is only read, and holds nothing from outside.
   if (tree !== disk) return isAbsolute(path) ? 'reads-outside' : undefined;
   if (row.path === 'written') return findStrayTarget(path, own);
-  return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
+  return readsOutside(path, own) ? 'reads-outside' : undefined;
+}
+
+/** Whether a kpc.yaml in a folder may not name a path to read. */
+export function readsOutside(path: string, folder: string): boolean {
+  return !leadsInto(path, findRepository(folder)) && !leadsInto(path, '.');
 }
 
 /** Names the file's flags, because they may hide something from the result. */

@@ -13,8 +13,10 @@ import { chooseNodeName } from '../../snapshot/open/compile-node.ts';
 import { compileLoaded } from '../../snapshot/open/compile.ts';
 import { releaseRunBy, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { openFlags } from '../options.ts';
 import { refuse } from '../refusal.ts';
 import { writeGolden } from './compile.ts';
+import { readsOutside } from './kpc-yaml.ts';
 
 export const workflowFile = '.github/workflows/kpc.yaml';
 
@@ -38,7 +40,7 @@ type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean>;
 
 /** Compiles a repository's manifests for the node, mode and release found in them. Refuses to replace other files. */
 export async function openSetup(options: SetupOptions, given: KeptFlags) {
-  const { file, golden, github } = options;
+  const { file, golden, github, render } = options;
   const present = [kpcYaml, ...(github ? [workflowFile] : [])].filter((path) => existsSync(path));
   if (present.length > 0) refuse({ problem: 'is-there', paths: present });
   for (const path of [golden, ...(github ? [workflowFile] : [])]) {
@@ -48,6 +50,14 @@ export async function openSetup(options: SetupOptions, given: KeptFlags) {
   const unsafe = github ? [...file, golden].find((path) => !isSafeInWorkflow(path)) : undefined;
   if (unsafe !== undefined) refuse({ problem: 'unsafe-name', path: unsafe });
   if (file.includes('-')) refuse({ problem: 'stdin-kept' });
+  if (render) refuse({ problem: 'render-kept' });
+  const read = openFlags('compares').flatMap(({ name, path }) =>
+    path === 'read' ? (given.get(name.slice(2)) ?? []) : [],
+  );
+  const outside = [...file, ...read].find(
+    (path): path is string => typeof path === 'string' && readsOutside(path, '.'),
+  );
+  if (outside !== undefined) refuse({ problem: 'leads-away', path: outside, to: 'outside' });
   const setup = chooseSetup(await loadInputs(options), options, given);
   const chosen = { ...options, ...setup.options, emptyResult: 'refused', into: 'kpc describe -' } as const;
   const loaded = await loadInputs(chosen);

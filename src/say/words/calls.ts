@@ -168,6 +168,10 @@ export const callWords: WordsOf<typeof callFindings> = {
     'stdin-of-two-sides': 'only one side can be read from stdin',
     'stdin-of-cluster': ['--cluster replaces standard input', 'leave out the -'],
     'stdin-kept': ['init needs files: kpc.yaml names them', 'name a file or folder'],
+    'render-kept': [
+      'kpc.yaml cannot hold --render, which runs other programs',
+      'commit the output of helm template or kubectl kustomize, and name that file',
+    ],
 
     'idle-flag': idleWords,
     'flag-alone': ({ flag, without }) => [`${flag}: only with ${without}`, `add ${without}, or leave out ${flag}`],
@@ -219,7 +223,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     'leads-away': ({ path, to }) =>
       to === 'git'
         ? [`${path} leads into .git`, 'name another folder']
-        : [`${path} leads out of this repository`, 'name a folder in it, without a link'],
+        : [`${path} leads out of this repository`, 'name a file or folder in it, without a link'],
     'unsafe-name': ({ path }) => [
       `a workflow cannot hold the name ${quotePrintable(path)}`,
       'rename it',
