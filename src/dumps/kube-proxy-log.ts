@@ -13,7 +13,7 @@ export interface LogFinding {
   readonly count: number;
 }
 
-interface LogPlace {
+export interface LogPlace {
   readonly file: string;
   readonly line: number;
 }
