@@ -51,6 +51,7 @@ describe.concurrent('what leads to a Service port', () => {
     ['30080', 'store/web', 'this is its node port'],
     ['192.168.10.11:30080', 'store/web', 'this is its node port'],
     ['32000', 'store/web', 'this is its health check node port'],
+    ['192.168.10.11:32000', 'store/web', 'this is its health check node port'],
     ['203.0.113.80:80/tcp', 'store/web', "this is its load balancer's address"],
     ['10.244.3.80:8080', 'store/web', 'this is its endpoint 10.244.3.80:8080'],
     ['10.96.0.80', 'store/web', 'this is its cluster IP'],

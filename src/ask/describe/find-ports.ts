@@ -75,10 +75,10 @@ function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | unde
   const protocol = (address ?? number)?.protocol ?? port.protocol;
   if (number) {
     if (protocol === port.protocol && port.nodePort === number.port) return { kind: 'node-port' };
-    const isHealthCheck = port.healthCheckNodePort === number.port && (number.protocol ?? 'TCP') === 'TCP';
-    return isHealthCheck ? { kind: 'health-check-node-port' } : undefined;
+    return hasHealthCheck(port, number) ? { kind: 'health-check-node-port' } : undefined;
   }
-  if (address) return protocol === port.protocol ? roleOfAddress(port, address, node) : undefined;
+  if (address)
+    return protocol === port.protocol ? roleOfAddress(port, address, node) : healthCheckAt(port, address, node);
   // In IPVS mode an unnamed port is called by its address.
   const isNamed = names.some(
     (each) =>
@@ -93,9 +93,29 @@ function roleOfAddress(port: ShownPort, asked: AskedAddress, node: AskedNode): P
   const [endpoint] = endpointsAt(port, asked.address, asked.port);
   if (endpoint) return { kind: 'endpoint', endpoint: endpoint.label };
   if (listensAt(port, asked, node) === 'yes') return { kind: 'node-port' };
-  if (asked.port !== undefined && asked.port !== port.port) return undefined;
+  if (asked.port !== undefined && asked.port !== port.port) return healthCheckAt(port, asked, node);
   const own = portAddresses(port).find(({ address }) => address.text === asked.address.text);
   return own && { kind: own.kind };
+}
+
+interface AskedSocket {
+  readonly address: Address;
+  readonly port?: number | undefined;
+  readonly protocol?: string | undefined;
+}
+
+function hasHealthCheck({ healthCheckNodePort }: ShownPort, asked: Omit<AskedSocket, 'address'>): boolean {
+  return asked.port !== undefined && healthCheckNodePort === asked.port && (asked.protocol ?? 'TCP') === 'TCP';
+}
+
+function healthCheckAt(port: ShownPort, asked: AskedAddress, node: AskedNode): PortRole | undefined {
+  const isThere = asked.address.family === port.family && isOfNode(asked.address, node);
+  return isThere && hasHealthCheck(port, asked) ? { kind: 'health-check-node-port' } : undefined;
+}
+
+/** Every node has loopback, whether or not its addresses are known. */
+function isOfNode(address: Address, node: AskedNode): boolean {
+  return isLoopback(address) || node.isOwn(address);
 }
 
 function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): boolean {
@@ -113,9 +133,7 @@ function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: num
 function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes' | 'deaf' | 'no' {
   const { nodePort, family, protocol } = port;
   if (asked.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
-  // Every node has loopback, whether or not its addresses are known.
-  const isOwn = isLoopback(asked.address) || node.isOwn(asked.address);
-  if (!isOwn || (asked.protocol ?? protocol) !== protocol) return 'no';
+  if (!isOfNode(asked.address, node) || (asked.protocol ?? protocol) !== protocol) return 'no';
   return listensOn(node.listeners({ family, protocol, port: nodePort }), asked.address) === false ? 'deaf' : 'yes';
 }
 
@@ -160,13 +178,24 @@ export function explainUnanswered(
   return nameSome(clauses.map((clause) => `${address.text} ${clause}`));
 }
 
+/** The Service port whose node port or health check nodes have at an address. */
+export function findOnNodes<P extends ShownPort>(asked: AskedSocket, ports: readonly P[]): P | undefined {
+  const { address, port, protocol } = asked;
+  return ports.find(
+    (each) =>
+      port !== undefined &&
+      each.family === address.family &&
+      ((each.nodePort === port && (protocol ?? each.protocol).toUpperCase() === each.protocol) ||
+        hasHealthCheck(each, { port, protocol: protocol?.toUpperCase() })),
+  );
+}
+
 /** Why kube-proxy programs nothing on this node for an address in the input; undefined if it does. */
 export function whyUnprogrammed(
-  asked: { readonly address: Address; readonly port?: number | undefined; readonly protocol?: string | undefined },
+  asked: AskedSocket,
   { objects: { services, nodes }, cluster, node }: CompiledSnapshot,
 ): string | undefined {
-  const { address, port, protocol } = asked;
-  const { text } = address;
+  const { text } = asked.address;
   const isServed = cluster.servicePorts.some(({ clusterIP, externalIPs, loadBalancerIPs }) =>
     [clusterIP, ...externalIPs, ...loadBalancerIPs].some((each) => each.text === text),
   );
@@ -183,14 +212,9 @@ export function whyUnprogrammed(
   const owner = nodes.find(({ object }) => nodeAddresses(object).some((each) => each.text === text));
   const name = owner?.object.metadata.name;
   if (name === undefined || name === node.name) return undefined;
-  const ofNodePort = cluster.servicePorts.find(
-    (each) =>
-      port !== undefined &&
-      each.nodePort === port &&
-      each.family === address.family &&
-      (protocol === undefined || each.protocol === protocol.toUpperCase()),
-  );
+  const ofNodePort = findOnNodes(asked, cluster.servicePorts);
   const other = node.name === '' ? '' : `, not of ${node.name}`;
-  const answers = ofNodePort ? `; node port ${ofNodePort.nodePort} of ${ofNodePort.label} answers there` : '';
+  const kind = ofNodePort?.nodePort === asked.port ? 'node port' : 'health check node port';
+  const answers = ofNodePort ? `; ${kind} ${asked.port} of ${ofNodePort.label} answers there` : '';
   return `${text} is an address of node ${name}${other}${answers}: ask with --node ${name}`;
 }

@@ -16,6 +16,7 @@ import {
   nodeOfDump,
   findPorts,
   explainUnanswered,
+  findOnNodes,
   whyUnprogrammed,
   type Because,
   type PortMatch,
@@ -103,8 +104,11 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   }
   if (subjects.length > 0) return { kind: 'shared', subjects };
   const unserved = asked.address && whyUnprogrammed(asked.address, view);
+  // A node port of another node says more than the ports of an endpoint in its network.
+  const isOnNodes = asked.address && findOnNodes(asked.address, known.ports) !== undefined;
+  const reason = isOnNodes ? (unserved ?? unanswered) : (unanswered ?? unserved);
   const nothing = `no Service, address, port, chain or set matches ${JSON.stringify(asked.text)}`;
-  return { kind: 'nothing', why: unanswered ?? unserved ?? explainIdle(pods) ?? `${nothing}${hint(asked, view)}` };
+  return { kind: 'nothing', why: reason ?? explainIdle(pods) ?? `${nothing}${hint(asked, view)}` };
 }
 
 /** The Pods with this name, as kubectl writes it ("pod/web-0" or "pod/shop/web-0"), or with this address. */
