@@ -11,8 +11,15 @@ export interface Rendered {
   readonly others: readonly string[];
 }
 
-/** Renders inputs that are charts or kustomizations: `helm template` or `kubectl kustomize`. `into` reads manifests. */
-export function renderInputs(sources: readonly string[], values: readonly string[], into: string): Rendered {
+/**
+ * Renders inputs that are charts or kustomizations: `helm template` or `kubectl kustomize`. `into` reads manifests. `revision` is an input
+ * in a git revision, which these programs cannot read.
+ */
+export function renderInputs(
+  sources: readonly string[],
+  values: readonly string[],
+  { into, revision }: { readonly into: string; readonly revision: string | undefined },
+): Rendered {
   const files: TextFile[] = [];
   const diagnostics: Finding[] = [];
   const others: string[] = [];
@@ -33,7 +40,13 @@ export function renderInputs(sources: readonly string[], values: readonly string
       diagnostics.push(diagnose('not-rendered', details, placeAtLine(source)));
     }
   }
-  if (files.length + diagnostics.length === 0) diagnostics.push(diagnose('not-rendered', { problem: 'nothing' }));
+  if (files.length + diagnostics.length === 0)
+    diagnostics.push(
+      diagnose(
+        'not-rendered',
+        revision === undefined ? { problem: 'nothing' } : { problem: 'revision', path: revision },
+      ),
+    );
   if (values.length > 0 && charts === 0) diagnostics.push(diagnose('not-rendered', { problem: 'idle-values' }));
   return { files, diagnostics, others };
 }

@@ -13,6 +13,7 @@ import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { renderInputs } from '../../src/programs/render.ts';
 import { kpcProgram, spawnKpc, projectFolder, runKpc, runProgram, type Run } from '../support/run-kpc.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'kpc-cluster-'));
@@ -375,6 +376,12 @@ describe('--render', () => {
     expect(missing.stderr).toContain('there is no helm on the PATH');
     expect(missing.stderr).toContain('helm template web ./charts/web | kpc compile -f -');
     expect(missing.stderr).toContain('kubectl kustomize ./overlay | kpc compile -f -');
+  });
+
+  test('a git revision is not rendered', () => {
+    const render = (revision: string | undefined) => renderInputs(['HEAD:overlay'], [], { into: '', revision });
+    const [none, own] = [undefined, 'HEAD:overlay'].map((each) => JSON.stringify(render(each).diagnostics));
+    expect([none?.includes('HEAD:overlay'), own?.includes('HEAD:overlay')]).toEqual([false, true]);
   });
 
   test('inputs that nothing renders, and values that nothing takes', async () => {

@@ -96,6 +96,7 @@ export const fileFindings = {
   'empty-file': row<{ readonly isFolder?: true }>('warning'),
   'not-rendered': byProblem<{
     nothing: None;
+    revision: Strings<'path'>;
     'idle-values': None;
     'no-program': Render;
     'too-large': Render;

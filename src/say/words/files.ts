@@ -67,6 +67,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'name a folder with a Chart.yaml or a kustomization.yaml',
       'leave out --render',
     ],
+    revision: ({ path }) => [
+      `--render: ${path} is in a git revision, which is not rendered`,
+      'check that revision out with git worktree, and name its folder',
+    ],
     'idle-values': ['--render-values: no input is a chart', 'remove it'],
     'no-program': ({ tool, pipe }) => [`there is no ${tool} on the PATH`, `where it is, run: ${pipe}`],
     'too-large': ({ tool, pipe }) => [`${tool} prints more than kpc reads`, `try: ${pipe}`],

@@ -11,7 +11,7 @@ import {
 } from '../open/load-texts.ts';
 import { statSync } from 'node:fs';
 import type { TextFile } from '../../input/documents/text-file.ts';
-import { openTrees } from '../../git/revision-paths.ts';
+import { openTrees, revisionOf } from '../../git/revision-paths.ts';
 import { join } from 'node:path';
 import { readsManifests } from '../../input/read-inputs.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
@@ -83,7 +83,8 @@ async function readInputs(options: FileOptions): Promise<InputTexts> {
 async function renderNamed(sources: readonly string[], { render, renderValues = [], into }: FileOptions) {
   if (!render || sources.length === 0) return undefined;
   const { renderInputs } = await import('../../programs/render.ts');
-  return renderInputs(sources, renderValues, into ?? readsManifests);
+  const revision = sources.find((source) => revisionOf(source) !== undefined);
+  return renderInputs(sources, renderValues, { into: into ?? readsManifests, revision });
 }
 
 export function readHostText(file: string, tree: FileTree = disk): HostText | Finding {
