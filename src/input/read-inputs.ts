@@ -58,7 +58,7 @@ export interface ReadOptions {
   readonly workloads?: boolean | undefined;
   /** Reads workloads that no flag asks for: several may have the same name. */
   readonly isTolerant?: boolean | undefined;
-  /** Also keeps NetworkPolicies, Ingresses and Namespaces, which are otherwise only checked. */
+  /** Also reads NetworkPolicies, Ingresses and Namespaces, which are otherwise skipped. */
   readonly traffic?: boolean | undefined;
   /** The namespace for objects without one. */
   readonly namespace?: string | undefined;

@@ -52,16 +52,6 @@ describe('what is wrong in a document of a kind that kpc skips is no error', () 
   });
 });
 
-test.each([true, false])('a fault of what traffic passes is an error for all commands (traffic: %s)', (traffic) => {
-  for (const name of ['', '{{ .Values.x }}', '${NAME}']) {
-    const text = `${anObject('gateway.networking.k8s.io/v1', 'Gateway', name)}---\n${service('web')}`;
-    const { errors, services } = read(text, { traffic });
-    expect([errors.length, services]).toEqual([1, 1]);
-  }
-  const { errors, skipped } = read(anObject('gateway.networking.k8s.io/v1', 'Gateway', 'web'), { traffic });
-  expect([errors, skipped]).toEqual([[], traffic ? [] : [['Gateway', 1]]]);
-});
-
 describe('broken JSON', () => {
   const readJson = (text: string) => {
     const { diagnostics, skipped, services } = collectFiles([new TextFile('in.json', text)], {});

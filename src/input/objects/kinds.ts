@@ -67,10 +67,7 @@ interface Readers {
 interface Kind {
   /** The apiVersions that kpc reads, newest first. */
   readonly versions: readonly string[];
-  /**
-   * Workloads are read only if Pods are assumed for them. What traffic passes is checked for all commands, which thus refuse the same input,
-   * but kept only for those that follow it.
-   */
+  /** Kinds other than "always" are read only for commands that ask for them. */
   readonly group: 'always' | 'workloads' | 'traffic';
   readonly list: keyof ObjectLists;
   /** Adds a valid object to its list. */
@@ -213,18 +210,13 @@ function kindNamed(name: string): Kind | undefined {
 }
 
 /** Undefined for a kind or version that is not read. */
-export function findReader(
-  apiVersion: string,
-  kind: string,
-  asked: AskedKinds,
-): (Pick<Kind, 'read'> & { readonly isKept: boolean }) | undefined {
+export function findReader(apiVersion: string, kind: string, asked: AskedKinds): Kind['read'] | undefined {
   const known = kindNamed(kind);
-  if (!known?.versions.includes(apiVersion) || !isRead(known, asked)) return undefined;
-  return { read: known.read, isKept: known.group !== 'traffic' || asked.traffic };
+  return known?.versions.includes(apiVersion) && isAsked(known, asked) ? known.read : undefined;
 }
 
-function isRead({ group }: Kind, { workloads }: AskedKinds): boolean {
-  return group !== 'workloads' || workloads;
+function isAsked({ group }: Kind, asked: AskedKinds): boolean {
+  return group === 'always' || asked[group];
 }
 
 /** Whether kpc reads a kind of this name, only in other versions. */
@@ -253,7 +245,7 @@ export function findMeantKind(apiVersion: string, kind: string, asked: AskedKind
   }
   const candidates = Object.entries(kinds).flatMap(([name, known]) => {
     const isNear = Math.abs(name.length - kind.length) <= mostLetters;
-    return isNear && known.group !== 'traffic' && isRead(known, asked) ? [name] : [];
+    return isNear && known.group !== 'traffic' && isAsked(known, asked) ? [name] : [];
   });
   const near = isOfKubernetes(apiVersion) ? findNearest(kind, candidates, mostLetters) : undefined;
   return near === undefined ? undefined : `${near} (${kindNamed(near)?.versions[0] ?? ''})`;

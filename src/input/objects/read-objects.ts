@@ -124,13 +124,13 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
     report.add(path, 'not-an-object', { problem: 'missing', field, madeBy: findMaker(file.name) });
     return;
   }
-  const reader = findReader(apiVersion, kind, checks);
-  const named = withNamespace(value, checks.namespace);
+  const read = findReader(apiVersion, kind, checks);
   // Without metadata a Pod has no labels, so no Service selects it.
-  if (reader && !(kind === 'Pod' && value['metadata'] === undefined)) {
-    reader.read(named, report, checks, reader.isKept ? into : emptyObjectLists());
+  if (read && !(kind === 'Pod' && value['metadata'] === undefined)) {
+    const named = withNamespace(value, checks.namespace);
+    read(named, report, checks, into);
     if (report.hasErrors) into.faulty.push({ kind, metadata: findMetadata(named['metadata']), source: report.source });
-    if (reader.isKept) return;
+    return;
   }
   // Rendered, it may be a Service: do not skip it as an unknown kind.
   const field = holdsPlaceholder(kind) ? 'kind' : 'apiVersion';
@@ -147,7 +147,11 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
     return report.add([at], 'unknown-kind', { field: at, value: at === 'kind' ? kind : apiVersion, meant });
   }
   countSkipped(apiVersion, kind, into);
-  const maker = findPodMaker(value, { apiVersion, kind }, findMetadata(named['metadata']));
+  const maker = findPodMaker(
+    value,
+    { apiVersion, kind },
+    findMetadata(withNamespace(value, checks.namespace)['metadata']),
+  );
   if (maker) into.podMakers.push(maker);
 }
 
