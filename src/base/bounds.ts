@@ -5,10 +5,7 @@ import { endOfQuoted } from './json/locate.ts';
 export const mostLines = 5_000_000;
 /** Values of JSON and YAML: the items of lists, and the fields of objects. */
 export const mostItems = 5_000_000;
-/**
- * The limit of words and signs in YAML that is not plain: about a million lines. Longer texts are lists, read in
- * pieces.
- */
+/** The limit of words and signs in YAML that is not plain: about a million lines. Longer texts are lists, read in pieces. */
 export const mostWords = 8_000_000;
 
 /** Bytes of all texts of one input, if ASCII: V8 holds them all. */

@@ -106,9 +106,8 @@ export interface WalkedPath {
 const mostLinks = 40;
 
 /**
- * Follows a path by descriptors, folder by folder and link by link, because anyone who can replace a level decides
- * which file is at the end. A relative path starts in `from`, which gets no level, or in the working folder. The caller
- * closes the end.
+ * Follows a path by descriptors, folder by folder and link by link, because anyone who can replace a level decides which file is at the
+ * end. A relative path starts in `from`, which gets no level, or in the working folder. The caller closes the end.
  */
 export function walkPath(path: string, from?: { readonly held: HeldPath; readonly path: string }): WalkedPath {
   const levels = new Map<string, PathLevel>();

@@ -16,8 +16,7 @@ import { pathOfDescriptor } from './system-paths.ts';
 import { basename, dirname } from 'node:path';
 
 /**
- * Paths in it start at its descriptor, so nobody can replace the folder between two calls (needs /proc). Test:
- * base/replace-file.test.ts.
+ * Paths in it start at its descriptor, so nobody can replace the folder between two calls (needs /proc). Test: base/replace-file.test.ts.
  */
 export class OpenFolder {
   readonly #descriptor: number;

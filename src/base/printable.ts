@@ -63,10 +63,7 @@ export function fieldName(path: readonly (string | number)[]): string {
   return typeof parent === 'string' ? `${parent}[${last}]` : `[${last}]`;
 }
 
-/**
- * A text as one shell word, safe to print and to paste: uses $'…' with escapes for characters that printable would
- * replace.
- */
+/** A text as one shell word, safe to print and to paste: uses $'…' with escapes for characters that printable would replace. */
 export function shellWord(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   if (printable(text) === text) return `'${text.replaceAll("'", "'\\''")}'`;

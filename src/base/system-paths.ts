@@ -27,9 +27,7 @@ export function pathOfDescriptor(descriptor: number, separator: string = sep): s
   return hasDescriptors(separator) ? `${descriptors}/${descriptor}` : undefined;
 }
 
-/**
- * The absolute folders of a PATH. Another user or a repository may have put a program into an empty or relative entry.
- */
+/** The absolute folders of a PATH. Another user or a repository may have put a program into an empty or relative entry. */
 export function absoluteFolders(path = ''): readonly string[] {
   return path.split(delimiter).filter((folder) => isAbsolute(folder));
 }

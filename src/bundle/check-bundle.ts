@@ -102,9 +102,8 @@ function checkStatuses({ servicePorts }: Cluster): readonly string[] {
 }
 
 /**
- * Reads a bundle that may be an attacker's. services.json and manifest.json must hold values of Kubernetes and
- * kube-proxy, and every other file must equal, byte by byte, the result of compiling them: the compiler alone defines
- * what a bundle may hold.
+ * Reads a bundle that may be an attacker's. services.json and manifest.json must hold values of Kubernetes and kube-proxy, and every other
+ * file must equal, byte by byte, the result of compiling them: the compiler alone defines what a bundle may hold.
  */
 export function checkBundle(files: BundleFiles, compile: Compile): BundleReading {
   const meaning = readBundleMeaning(files);

@@ -181,10 +181,7 @@ function headAssumed({ assumed }: BundleContent): AssumedHead | undefined {
   return Object.values(head).some((value) => value !== undefined) ? head : undefined;
 }
 
-/**
- * Whether a check finds no difference in a file. The assumptions in the head affect no rule, and older goldens do not
- * record them.
- */
+/** Whether a check finds no difference in a file. The assumptions in the head affect no rule, and older goldens do not record them. */
 export function isSameInGolden(name: string, present: string | undefined, fresh: string | undefined): boolean {
   if (present === fresh) return true;
   if (name !== goldenHead || present === undefined || fresh === undefined) return false;

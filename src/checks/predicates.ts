@@ -1,6 +1,5 @@
-// Predicates for conditions that JSON Schema has no keyword for: schemas name them, and the checks made by
-// scripts/checks-module.mjs import them. Predicates of texts get texts; others get values that the rest of the schema
-// accepts.
+// Predicates for conditions that JSON Schema has no keyword for: schemas name them, and the checks made by scripts/checks-module.mjs import
+// them. Predicates of texts get texts; others get values that the rest of the schema accepts.
 import { parseDuration } from '../base/duration.ts';
 import { isObject } from '../base/json/check.ts';
 import { isName } from '../base/names.ts';

@@ -100,9 +100,8 @@ export interface HintReading {
 }
 
 /**
- * The endpoints of one family by port. If several have the same address and port, one counts
- * (EndpointSliceCache.addEndpoints): the last that does not terminate; before running-endpoint-first, the first, with
- * the others as rivals.
+ * The endpoints of one family by port. If several have the same address and port, one counts (EndpointSliceCache.addEndpoints): the last
+ * that does not terminate; before running-endpoint-first, the first, with the others as rivals.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
@@ -204,9 +203,7 @@ export function pickFromRivals(
   return endpoints.map((endpoint) => endpoint.rivals?.findLast(isLocal) ?? endpoint);
 }
 
-/**
- * A slice's endpoint at one port, and its place. There are very many, so each only holds values that the slice lacks.
- */
+/** A slice's endpoint at one port, and its place. There are very many, so each only holds values that the slice lacks. */
 class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;

@@ -10,10 +10,7 @@ export type FieldPath = readonly (string | number)[];
 export interface ObjectSource {
   /** Finds a field, or the nearest parent field if it is not written. */
   place(path: FieldPath): Place;
-  /**
-   * Whether a field was already reported as wrong, so that nothing should be concluded from it; false for objects
-   * without errors.
-   */
+  /** Whether a field was already reported as wrong, so that nothing should be concluded from it; false for objects without errors. */
   isDoubtful?(path: FieldPath): boolean;
 }
 
@@ -208,8 +205,7 @@ export interface PodSpec {
   readonly hostNetwork: boolean;
   readonly tolerations: readonly Toleration[];
   /**
-   * The labels that a Node needs, from nodeSelector and required node affinity: one of these alternatives; undefined if
-   * any Node will do.
+   * The labels that a Node needs, from nodeSelector and required node affinity: one of these alternatives; undefined if any Node will do.
    */
   readonly nodeTerms: readonly (readonly NodeRequirement[])[] | undefined;
   /** Whether it asks an admission webhook for containers that no manifest shows. */
@@ -386,10 +382,7 @@ export interface Ingress {
   readonly metadata: ObjectMeta;
   /** Creation time as the API server writes it; '' if the object lacks it. */
   readonly created: string;
-  /**
-   * The Gateways it attaches to. Routes with a Service as parent are left out, because they belong to a mesh. Empty for
-   * an Ingress.
-   */
+  /** The Gateways it attaches to. Routes with a Service as parent are left out, because they belong to a mesh. Empty for an Ingress. */
   readonly parents: readonly RouteParent[];
   readonly routes: readonly IngressRoute[];
 }

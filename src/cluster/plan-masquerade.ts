@@ -36,10 +36,7 @@ function fromNetwork(networks: readonly (Network | undefined)[], family: Family)
   return network && { kind: 'from-network', network };
 }
 
-/**
- * The senders whose packets a node masquerades, besides external paths and endpoints that reach themselves (see
- * TrafficPlan).
- */
+/** The senders whose packets a node masquerades, besides external paths and endpoints that reach themselves (see TrafficPlan). */
 export interface MasqueradePlan {
   /** The bit of a packet's mark, as a number, that means: masquerade it. */
   readonly mark: number;

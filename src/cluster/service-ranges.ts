@@ -6,10 +6,7 @@ import type { ServiceCidr, Sourced } from './objects.ts';
 
 const defaultName = 'kubernetes';
 
-/**
- * All ServiceCIDRs, else --service-cluster-ip-range, from which the API server would make a ServiceCIDR. Sorted,
- * unique.
- */
+/** All ServiceCIDRs, else --service-cluster-ip-range, from which the API server would make a ServiceCIDR. Sorted, unique. */
 export function serviceRanges(
   objects: readonly Sourced<ServiceCidr>[],
   flag: readonly Network[],

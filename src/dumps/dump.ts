@@ -378,8 +378,7 @@ export class DumpDraft {
         virtualServers: virtualServers.isWhole,
         links: families.some((family) => this.#links[family].isWhole),
         sysctls: sysctls.items.length > 0,
-        // A dump shows no timeouts, balancer or modules. Objects that need a module are only in the kernel if the
-        // module is.
+        // A dump shows no timeouts, balancer or modules. Objects that need a module are only in the kernel if the module is.
         ipvsTimeouts: false,
         proxyPorts: false,
         modules: false,

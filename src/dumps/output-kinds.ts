@@ -26,10 +26,7 @@ function refuseOutput(refusal: string, ...starts: readonly RegExp[]): Recogniser
   return { starts, continues: anyLine, refusal };
 }
 
-/**
- * A pattern for routes in which `rest` follows the destination. Excludes neighbour lists, which also have addresses and
- * links.
- */
+/** A pattern for routes in which `rest` follows the destination. Excludes neighbour lists, which also have addresses and links. */
 function routePattern(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';

@@ -93,10 +93,7 @@ function lacksTables(text: string, strays: readonly number[]): boolean {
   return false;
 }
 
-/**
- * Replaces names in ipvsadm's saved output with the addresses of a list below it. The list is not used for anything
- * else.
- */
+/** Replaces names in ipvsadm's saved output with the addresses of a list below it. The list is not used for anything else. */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');

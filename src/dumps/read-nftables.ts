@@ -10,10 +10,7 @@ import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
 
-/**
- * Reads any table, kube-proxy's or not. Omits rules of tables made by iptables, because iptables-save shows more of
- * them.
- */
+/** Reads any table, kube-proxy's or not. Omits rules of tables made by iptables, because iptables-save shows more of them. */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text: printed, command, firstLine, isCutOff } = output;
   const at = { file, line: firstLine, kind: nftList } as const;
@@ -116,10 +113,7 @@ const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 /** The flag dormant: the table exists, but the kernel skips it. */
 const dormantFlag = /^[ \t]*flags\b[^{\n\r\u2028\u2029]*\bdormant\b/m;
 
-/**
- * Finds the parts of kube-proxy's table that an nft option omitted: the rest shows Services, but is too little to
- * compare.
- */
+/** Finds the parts of kube-proxy's table that an nft option omitted: the rest shows Services, but is too little to compare. */
 function findLack({ chains, sets }: NftTable): { readonly output: string; readonly reason: string } | undefined {
   const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
   const isPortName = (value: Value, type: string | undefined): boolean =>

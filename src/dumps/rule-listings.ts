@@ -154,10 +154,7 @@ function mainOf(name: TableName, listed: readonly ListedTable[]): ListedTable | 
   return listed.find(({ chains }) => hasOwnChains(name, chains)) ?? listed[0];
 }
 
-/**
- * The chains in which two listings of a table differ; a partial listing differs if it has something that the complete
- * one lacks.
- */
+/** The chains in which two listings of a table differ; a partial listing differs if it has something that the complete one lacks. */
 function differencesOf(name: TableName, known: GivenListing, given: GivenListing): readonly string[] {
   if (!known.isWhole && !given.isWhole) return [];
   const chains = new Set([...known.chains.keys(), ...given.chains.keys()]);

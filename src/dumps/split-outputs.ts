@@ -305,9 +305,7 @@ const toolName =
 /** Matches an iptables command that names one chain. */
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
-/**
- * `follows`: what may follow the tool's name. `part`: the arguments that make it print a part; for ip, a single link.
- */
+/** `follows`: what may follow the tool's name. `part`: the arguments that make it print a part; for ip, a single link. */
 const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
   iptables: oneChain,
   ip6tables: oneChain,
@@ -328,10 +326,7 @@ const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 const hostInPrompt =
   /^(?:[[(]?[\w.-]{1,64}@([A-Za-z][\w-]{0,62})(?=[\w.-]{0,190}[\s:\])#$%>])|([A-Za-z][\w-]{0,62})[\w.-]{0,190} \| (?:CHANGED|SUCCESS)\b)/;
 
-/**
- * Commands that run another command on a machine that the prompt does not name, with that machine. ssh with options is
- * not recognised.
- */
+/** Commands that run another command on a machine that the prompt does not name, with that machine. ssh with options is not recognised. */
 const remote =
   /(?:^| )(?:ssh (?:[\w.-]{1,64}@)?([A-Za-z][\w-]{0,62})|(?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) )/;
 

@@ -76,10 +76,7 @@ function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boo
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
 }
 
-/**
- * Whether the rule bears a sign of kube-proxy. At least one rule in each of its chains does: see syncProxyRules in both
- * proxiers.
- */
+/** Whether the rule bears a sign of kube-proxy. At least one rule in each of its chains does: see syncProxyRules in both proxiers. */
 function isOfKubeProxyChain(rule: Rule): boolean {
   return rule.args.some((arg) => {
     switch (arg.kind) {
@@ -100,8 +97,7 @@ function isOfKubeProxyChain(rule: Rule): boolean {
 }
 
 /**
- * A jump with other matches or another comment is another program's. A rule without a comment may be kube-proxy's:
- * people remove comments.
+ * A jump with other matches or another comment is another program's. A rule without a comment may be kube-proxy's: people remove comments.
  */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
@@ -163,9 +159,7 @@ function weighServers(
   };
 }
 
-/**
- * Schedulers and endpoints of virtual servers that are certainly kube-proxy's: its other virtual servers share them.
- */
+/** Schedulers and endpoints of virtual servers that are certainly kube-proxy's: its other virtual servers share them. */
 interface ServiceMarks {
   readonly schedulers: ReadonlySet<string>;
   readonly endpoints: ReadonlySet<string>;
@@ -182,8 +176,7 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
 }
 
 /**
- * Finds undecided virtual servers: sets list all of kube-proxy's; without sets, kube-ipvs0 has all addresses except
- * those of node ports.
+ * Finds undecided virtual servers: sets list all of kube-proxy's; without sets, kube-ipvs0 has all addresses except those of node ports.
  */
 function findUndecided(
   { sets, links }: KernelState,

@@ -96,9 +96,7 @@ export type GateFault = { readonly release: Release } & (
     }
 );
 
-/**
- * The reasons why a release's kube-proxy does not start with these gates (SetFromMap of component-base/featuregate).
- */
+/** The reasons why a release's kube-proxy does not start with these gates (SetFromMap of component-base/featuregate). */
 export function findGateFaults(gates: FeatureGates, release: Release): readonly GateFault[] {
   const wrong = [...gates].flatMap(([gate, value]): readonly GateFault[] => {
     const known = gateOf(gate, release);

@@ -103,10 +103,7 @@ export function nodePortProtocol(set: SetId): Protocol | undefined {
   return protocols.find((protocol) => set === nodePortSets[protocol].all || set === nodePortSets[protocol].local);
 }
 
-/**
- * Closes the addresses on kube-ipvs0 to everything except Services, because programs that listen on all addresses would
- * answer there.
- */
+/** Closes the addresses on kube-ipvs0 to everything except Services, because programs that listen on all addresses would answer there. */
 export const accessFilter = {
   table: 'filter',
   /** The built-in chain that jumps there, with `comment`. */

@@ -10,9 +10,7 @@ export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or
 /** After the name of a mode that kpc chose. */
 export const unnamedMode = '(nothing names a mode)';
 
-/**
- * The origin of an unnamed mode, in words after it in a summary. `named`: the flag or file that could have named it.
- */
+/** The origin of an unnamed mode, in words after it in a summary. `named`: the flag or file that could have named it. */
 export function modeFromWords(named: 'empty-flag' | 'configuration' | 'nothing' | undefined): string {
   if (named === undefined) return '';
   return named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";

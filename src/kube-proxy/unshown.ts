@@ -12,10 +12,7 @@ import { modeOfState } from './evidence.ts';
 import { programs, type ProxyMode } from './modes.ts';
 import { listJumps } from './chains.ts';
 
-/**
- * The node's own addresses according to rules: those of node ports (GetNodeIPs), and those to which userspace mode
- * sends packets.
- */
+/** The node's own addresses according to rules: those of node ports (GetNodeIPs), and those to which userspace mode sends packets. */
 export function findOwnAddresses({ iptables, nftables }: KernelState): ReadonlySet<string> {
   const ofTables = nftables
     .filter(({ name }) => isKubeProxyTable(name))

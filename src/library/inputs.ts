@@ -11,10 +11,7 @@ import type { CommonOptions } from './options.ts';
 export interface NamedText {
   readonly name: string;
   readonly text: string;
-  /**
-   * The folder that it was found in. A file in a folder that is clearly not a manifest is skipped instead of being an
-   * error.
-   */
+  /** The folder that it was found in. A file in a folder that is clearly not a manifest is skipped instead of being an error. */
   readonly origin?: FolderOrigin | undefined;
 }
 

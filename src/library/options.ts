@@ -95,10 +95,9 @@ const assume = [
 ] as const;
 
 /**
- * Flags about input and compiling, in the order of help. Each flag of `kpc` and option of the library is a row here, or
- * in `settingTable` if it is kube-proxy's. Commands that show or compare assume what manifests from git lack; commands
- * that program nodes only do so on request. Commands that only show lack settings that would change nothing there.
- * `changes`: a command's own wording, by the flag's key.
+ * Flags about input and compiling, in the order of help. Each flag of `kpc` and option of the library is a row here, or in `settingTable`
+ * if it is kube-proxy's. Commands that show or compare assume what manifests from git lack; commands that program nodes only do so on
+ * request. Commands that only show lack settings that would change nothing there. `changes`: a command's own wording, by the flag's key.
  */
 export function openFlags(
   use: 'looks' | 'compares' | 'programs',

@@ -33,9 +33,7 @@ export class Cluster {
     this.#show = show;
   }
 
-  /**
-   * The objects that kpc reads and kube-proxy's ConfigMap, as JSON. `unread`: the resources that the user may not list.
-   */
+  /** The objects that kpc reads and kube-proxy's ConfigMap, as JSON. `unread`: the resources that the user may not list. */
   async readObjects(use: ClusterUse): Promise<KubectlAnswer> {
     const known = await this.#call('api-resources', '--verbs=list', '-o', 'name');
     const served = new Set(textOfAnswer(known).trim().split(/\s+/));

@@ -119,10 +119,7 @@ function lacksOfCheck({ comparison }: Pick<CheckReport, 'comparison'>): Argument
   return comparison ? lacksOf(comparison.diff) : { notCompared: [], unknown: 0, reasons: [] };
 }
 
-/**
- * Text for people besides the answer: the differences in words, if the output is the files themselves, and how to
- * accept the change.
- */
+/** Text for people besides the answer: the differences in words, if the output is the files themselves, and how to accept the change. */
 export function aboutCheck(report: CheckReport, result: CheckResult, output: AnswerOutput): string {
   return `${output === 'text' ? checkToText(report) : ''}${result.kind === 'differs' ? describeDifference(report, result) : ''}`;
 }

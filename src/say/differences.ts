@@ -27,9 +27,8 @@ const mostWhole = 400;
 const mostAsked = 3000;
 
 /**
- * The review of a change, with what happens to packets. In a large cluster it only traces Service ports that differ,
- * unless something outside Services differs, which may affect all of them. Loads large modules, which other diffs do
- * not need.
+ * The review of a change, with what happens to packets. In a large cluster it only traces Service ports that differ, unless something
+ * outside Services differs, which may affect all of them. Loads large modules, which other diffs do not need.
  */
 export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: Tracing): Promise<Review> {
   const { servicePorts, base } = diff;
@@ -195,10 +194,7 @@ export function firstLines(lines: readonly string[]): { readonly what: readonly 
   return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
 }
 
-/**
- * A finding for each Service port that differs, and one for each other part. `golden`: the folder that should be the
- * same.
- */
+/** A finding for each Service port that differs, and one for each other part. `golden`: the folder that should be the same. */
 export function differencesFound(
   { servicePorts, ...others }: SideDiff,
   golden?: ArgumentsOf<'service-differs'>['golden'],

@@ -2,10 +2,7 @@ import { printable } from '../base/printable.ts';
 import type { WayInWords } from './way/way.ts';
 import { escapeXml } from './formats/junit.ts';
 
-/**
- * A picture of a packet's way: its sender, the stations on the node, and the endpoints that it reaches. Units are
- * pixels.
- */
+/** A picture of a packet's way: its sender, the stations on the node, and the endpoints that it reaches. Units are pixels. */
 export interface Picture {
   readonly width: number;
   readonly height: number;

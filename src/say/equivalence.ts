@@ -337,9 +337,7 @@ function markdownBlock(lines: readonly DescriptionLine[]): string {
   return `### ${escapeMarkdown(head?.text ?? '')}\n\n${items.join('')}`;
 }
 
-/**
- * A case for each cause and each preparation: it fails if packets end differently, or if a setting must change first.
- */
+/** A case for each cause and each preparation: it fails if packets end differently, or if a setting must change first. */
 function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
     const { title } = finding;
@@ -350,8 +348,7 @@ function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly Te
     ];
     const all = [...lines, ...finding.help];
     const place = firstPlace(finding.servicePorts, placeOf);
-    // A change of mode fails only for what it breaks; sides that should be equal fail for any difference that needs an
-    // action.
+    // A change of mode fails only for what it breaks; sides that should be equal fail for any difference that needs an action.
     const isBad = report.preparations
       ? finding.severity === 'breaks' || finding.severity === 'unknown'
       : divergenceFinding(finding, report, placeOf).severity !== 'note';

@@ -320,10 +320,7 @@ export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly P
   return `${[...lines, '', countNodeChecks(same.map(([first]) => first)), ...describeFitness(checks, modes)].join('\n')}\n`;
 }
 
-/**
- * "This node is fit for iptables mode, but not for IPVS mode". Empty for a single mode, because the count of errors
- * says enough.
- */
+/** "This node is fit for iptables mode, but not for IPVS mode". Empty for a single mode, because the count of errors says enough. */
 function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly string[] {
   if (modes.length === 1) return [];
   const fit = fitModes(checks, modes);

@@ -16,10 +16,7 @@ export function snapshotsJson(sides: readonly Snapshot[]): readonly SnapshotJson
   return [...new Set(sides)].map(snapshotWriter());
 }
 
-/**
- * Writes snapshots one after the other. If several nodes of one input share an assumption, only the first snapshot has
- * it.
- */
+/** Writes snapshots one after the other. If several nodes of one input share an assumption, only the first snapshot has it. */
 export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
   const said = new Set<unknown>();
   const once = <T>(values: T): T | undefined => {

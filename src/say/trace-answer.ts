@@ -47,9 +47,7 @@ export interface TraceQuestion {
   /** A Service: traces every kind of sender to each of its addresses. */
   readonly all?: string | undefined;
   readonly namespace?: string | undefined;
-  /**
-   * Set if a node was named, or all nodes are asked: a named Pod then sends from that node, even if it runs elsewhere.
-   */
+  /** Set if a node was named, or all nodes are asked: a named Pod then sends from that node, even if it runs elsewhere. */
   readonly node?: string | undefined;
   readonly allNodes?: boolean | undefined;
 }

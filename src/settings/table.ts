@@ -64,10 +64,7 @@ export function listSettings(): readonly { readonly path: readonly string[]; rea
   return listed;
 }
 
-/**
- * Makes an object from the results of `make` for each setting, without undefined ones. `join` joins the fields of
- * sections.
- */
+/** Makes an object from the results of `make` for each setting, without undefined ones. `join` joins the fields of sections. */
 function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,
   join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,

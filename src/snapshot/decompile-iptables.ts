@@ -21,10 +21,7 @@ import {
 
 type Chains = ReadonlyMap<string, Chain>;
 
-/**
- * Reads Service ports back from the rules of iptables mode; comments name them. `whole`: families with a complete table
- * nat.
- */
+/** Reads Service ports back from the rules of iptables mode; comments name them. `whole`: families with a complete table nat. */
 export function decompileIptables(state: KernelState, whole: readonly Family[] = families): readonly DecompiledPort[] {
   return families.flatMap((family) =>
     new RulesReader(state.iptables[family] ?? {}, family, whole.includes(family)).read(),

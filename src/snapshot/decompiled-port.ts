@@ -69,10 +69,7 @@ function whoIsAsked({ left: [field], right }: Match): LocalTraffic | 'node' | un
 
 const serviceLabel = /^(?:([^/: ]+)\/)?([^/: ]+)(?::([^/: ]+))?$/;
 
-/**
- * The names in a kube-proxy label, which some tools print without the namespace. A label that is an address has no
- * names.
- */
+/** The names in a kube-proxy label, which some tools print without the namespace. A label that is an address has no names. */
 function readLabel(label: string): Pick<ShownPort, 'namespace' | 'service' | 'portName'> {
   const [, namespace, service, portName = ''] = serviceLabel.exec(label) ?? [];
   return { namespace, service, portName: service === undefined ? undefined : portName };

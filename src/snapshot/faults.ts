@@ -132,8 +132,7 @@ export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefin
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
 
 /**
- * Missing jumps whose target exists: kube-proxy makes each jump (iptablesJumpChains, nftablesJumpChains), so another
- * program removed it.
+ * Missing jumps whose target exists: kube-proxy makes each jump (iptablesJumpChains, nftablesJumpChains), so another program removed it.
  */
 export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
   const translates = !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');

@@ -15,10 +15,7 @@ interface Judged {
   readonly settings: ProxySettings | undefined;
 }
 
-/**
- * Decides which virtual servers are kube-proxy's: all that a side compiled, none in --ipvs-exclude-cidrs, and the rest
- * by evidence.
- */
+/** Decides which virtual servers are kube-proxy's: all that a side compiled, none in --ipvs-exclude-cidrs, and the rest by evidence. */
 export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualServer) => Evidence {
   const sides = [from, to];
   const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);

@@ -28,9 +28,8 @@ import { assertNoFault, putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 /**
- * Brings the node to the wanted state, or back to its former state; needs the lock. The journal holds a snapshot of the
- * node until the change is read back and right, so that after a kill the next process knows what to restore. Throws a
- * Failure if it did not begin.
+ * Brings the node to the wanted state, or back to its former state; needs the lock. The journal holds a snapshot of the node until the
+ * change is read back and right, so that after a kill the next process knows what to restore. Throws a Failure if it did not begin.
  */
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
@@ -238,9 +237,8 @@ function withDraining(
 }
 
 /**
- * Reads back each changed part and every setting, because exit statuses prove too little: a new plan must be empty.
- * Only settings that came with a module may remain; this sets them. Also finds what other programs changed there;
- * "verify" reads the other parts too.
+ * Reads back each changed part and every setting, because exit statuses prove too little: a new plan must be empty. Only settings that came
+ * with a module may remain; this sets them. Also finds what other programs changed there; "verify" reads the other parts too.
  */
 async function readBack(
   session: Session,

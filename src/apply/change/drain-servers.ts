@@ -31,13 +31,12 @@ export interface DrainPlan {
 }
 
 /**
- * Adds to what is wanted, at weight 0, the TCP real servers that are no longer wanted: they keep their connections and
- * take no new ones. One is removed once it has weight 0 and no connection, or its time is over. UDP and SCTP real
- * servers are removed at once (IsRsGracefulTerminationNeeded in ipvs/util/ipvs.go), and so are all real servers of a
- * removed virtual server.
+ * Adds to what is wanted, at weight 0, the TCP real servers that are no longer wanted: they keep their connections and take no new ones.
+ * One is removed once it has weight 0 and no connection, or its time is over. UDP and SCTP real servers are removed at once
+ * (IsRsGracefulTerminationNeeded in ipvs/util/ipvs.go), and so are all real servers of a removed virtual server.
  *
- * When iptables rules replace IPVS, every virtual server stays while it has connections, because nothing else forwards
- * them. New connections follow the rules, which see a packet first.
+ * When iptables rules replace IPVS, every virtual server stays while it has connections, because nothing else forwards them. New
+ * connections follow the rules, which see a packet first.
  */
 export function planDrain(
   current: readonly VirtualServer[],

@@ -130,9 +130,7 @@ function isDumped(chain: string, table: TableName): boolean {
   return kind !== undefined && kind !== 'canary';
 }
 
-/**
- * Bytes of each tool's output. A node with all routes of the Internet prints more, but none of those leads to a pod.
- */
+/** Bytes of each tool's output. A node with all routes of the Internet prints more, but none of those leads to a pod. */
 const mostListed = 8 * 2 ** 20;
 
 /** Without the values of counters and quotas. */

@@ -173,9 +173,7 @@ async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> 
 const noticeMilliseconds = 15_000;
 const noticePollMilliseconds = 200;
 
-/**
- * Confirms the waiting apply, and commits its change if its process is gone. Throws a Failure if no apply is waiting.
- */
+/** Confirms the waiting apply, and commits its change if its process is gone. Throws a Failure if no apply is waiting. */
 export async function confirmApply(session: Session): Promise<void> {
   const { host, folder } = session;
   const asking = await readApply(host, folder.awaiting);

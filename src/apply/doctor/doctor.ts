@@ -261,9 +261,7 @@ async function examineVariants({ host, needs, mayChange }: Examined, owned: Owne
     : [nodeCheck('ok', 'iptables', { found: 'one', ...both })];
 }
 
-/**
- * Checks for a running kube-proxy. `mustSee`: its leftovers would be adopted, so an invisible kube-proxy matters too.
- */
+/** Checks for a running kube-proxy. `mustSee`: its leftovers would be adopted, so an invisible kube-proxy matters too. */
 async function examineKubeProxy(host: Host, mustSee = false): Promise<readonly NodeCheck[]> {
   const found = await findKubeProxy(host);
   switch (found.kind) {

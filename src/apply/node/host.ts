@@ -50,9 +50,7 @@ export interface ExaminedPath {
   close(): void;
 }
 
-/**
- * The part to keep of a listing whose length others choose. A host may keep more, so the reader must ignore the rest.
- */
+/** The part to keep of a listing whose length others choose. A host may keep more, so the reader must ignore the rest. */
 export interface Listing {
   /** Sees each line once, in order; undefined keeps all. */
   readonly keeps?: KeepsLine | undefined;

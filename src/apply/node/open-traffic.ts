@@ -107,10 +107,7 @@ function keepsNewSources(): KeepsLine {
   };
 }
 
-/**
- * Local addresses of connected sockets in /proc/net/tcp and similar files, such as `0: 0A00600A:D2F0 0A00600A:0050 01
- * …`.
- */
+/** Local addresses of connected sockets in /proc/net/tcp and similar files, such as `0: 0A00600A:D2F0 0A00600A:0050 01 …`. */
 export function parseSources(table: string): readonly string[] {
   const hosts = table.split('\n').flatMap((line) => sourceOfConnection(line) ?? []);
   return [...new Set(hosts)].flatMap((host) => decodeAddress(host)?.text ?? []);

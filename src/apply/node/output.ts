@@ -8,10 +8,7 @@ import { hasOpenQuote } from '../../kernel/iptables/parse-rule.ts';
 import { linesOf } from '../../kernel/lines.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 
-/**
- * The most bytes of all readings of a node in memory at once; parsed, they take twenty times as much. See
- * docs/security.md.
- */
+/** The most bytes of all readings of a node in memory at once; parsed, they take twenty times as much. See docs/security.md. */
 export const mostRead = largestBundle;
 
 /** Bytes of other tools' output, and of each tool's stderr. */

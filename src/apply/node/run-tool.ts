@@ -157,10 +157,7 @@ function endGroup(pid: number | undefined): void {
   }
 }
 
-/**
- * Reports a slow tool, and gives up on one that takes too long. Returns a function that stops the timers. `fail` gets
- * errors.
- */
+/** Reports a slow tool, and gives up on one that takes too long. Returns a function that stops the timers. `fail` gets errors. */
 function startTimers(
   { closing }: ToolLimits,
   { onWaiting, signal }: Patience,

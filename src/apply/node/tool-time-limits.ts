@@ -115,10 +115,7 @@ async function readEnvironment(host: Host, pid: number): Promise<string | undefi
   }
 }
 
-/**
- * Whether an unreadable process can be a tool of one started then: root's, and younger. A security module may hide
- * older processes.
- */
+/** Whether an unreadable process can be a tool of one started then: root's, and younger. A security module may hide older processes. */
 async function mayBeTool(host: Host, pid: number, started: string | undefined): Promise<boolean> {
   if (!(await isRoots(host, `${pid}`))) return false;
   const own = await readStartTime(host, pid);

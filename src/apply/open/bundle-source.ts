@@ -73,8 +73,7 @@ export class BundleSource {
   }
 
   /**
-   * Stores the serial, so that --trust refuses lower ones. Call it once the node is on that bundle for good. Returns why
-   * it is not stored.
+   * Stores the serial, so that --trust refuses lower ones. Call it once the node is on that bundle for good. Returns why it is not stored.
    */
   async remember(): Promise<readonly Remark[]> {
     const serial = this.#serial;

@@ -84,8 +84,7 @@ export function closeAddresses(
 }
 
 /**
- * The set for the ports of remaining virtual servers. The set of cluster IPs is left out, because it marks a node as
- * being in IPVS mode.
+ * The set for the ports of remaining virtual servers. The set of cluster IPs is left out, because it marks a node as being in IPVS mode.
  */
 const servedPorts = 'externalIP' satisfies SetId;
 

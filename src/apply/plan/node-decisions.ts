@@ -55,10 +55,7 @@ export async function readNodeFacts(host: Host): Promise<NodeFacts> {
   };
 }
 
-/**
- * Settings that kube-proxy chooses on the node: conn_reuse_mode (NewProxier in ipvs/proxier.go) and conntrack
- * (setSysctls).
- */
+/** Settings that kube-proxy chooses on the node: conn_reuse_mode (NewProxier in ipvs/proxier.go) and conntrack (setSysctls). */
 export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly RequiredSysctl[] {
   const behaviours = behavioursOf(settings.release);
   return [...decideConnReuseMode(settings, facts), ...decideConntrack(settings.conntrack, facts, behaviours)];

@@ -49,10 +49,7 @@ export interface OwnershipDecision {
   readonly wanted: KernelState;
   /** The owned objects that are present, plus the wanted ones. */
   readonly owned: OwnedNames;
-  /**
-   * The objects that the change may touch: all of `owned`, except those that another program had already made as
-   * wanted.
-   */
+  /** The objects that the change may touch: all of `owned`, except those that another program had already made as wanted. */
   readonly ownedDuring: OwnedNames;
   readonly conflicts: readonly Conflict[];
   /** The objects owned after the change: all wanted ones, except those that another program had already made. */
@@ -73,10 +70,7 @@ interface Division<T> {
   /** Why another program's object conflicts with a wanted one; undefined if it is as wanted. */
   collide?(present: T, wanted: T, key: string): Conflict | undefined;
   leave(item: T, key: string): void;
-  /**
-   * Names an object that cannot be removed, because a remaining one uses it. An owned object then stays owned if it is
-   * recorded.
-   */
+  /** Names an object that cannot be removed, because a remaining one uses it. An owned object then stays owned if it is recorded. */
   nameUsed?(item: T, key: string): NamedObject | undefined;
   make?(item: T, key: string): void;
 }

@@ -315,9 +315,8 @@ function listRules({ table, chain }: PlacedChain): readonly PlacedRule[] {
 }
 
 /**
- * kubelet and kube-proxy share KUBE-FIREWALL, each adding its own rule if missing (EnsureRule); up to 1.26, kubelet
- * adds a second rule. In a foreign chain only a rule that was missing is owned. Returns the wanted objects together
- * with the rules that stay.
+ * kubelet and kube-proxy share KUBE-FIREWALL, each adding its own rule if missing (EnsureRule); up to 1.26, kubelet adds a second rule. In
+ * a foreign chain only a rule that was missing is owned. Returns the wanted objects together with the rules that stay.
  */
 function addToShared(node: KubeletNode, there: Chain | undefined, wanted: Tables): Tables {
   const table = 'filter';

@@ -116,10 +116,7 @@ export function makePlan(node: NodeState, target: WantedNode, claims: Claims, te
   };
 }
 
-/**
- * The guard for addresses left from IPVS mode, if there are any. Wanted for a while, so changed, but not owned in the
- * end.
- */
+/** The guard for addresses left from IPVS mode, if there are any. Wanted for a while, so changed, but not owned in the end. */
 function planGuard(
   { state, variants }: NodeState,
   target: WantedNode,
@@ -199,10 +196,7 @@ export function withoutRelease(plan: Plan): Plan {
   return takeover ? { ...plan, stage: 'before takeover', delta: diffStates(present, takeover), state: takeover } : plan;
 }
 
-/**
- * The remaining changes: remove servers without connections. New connections already go elsewhere, so none can start in
- * between.
- */
+/** The remaining changes: remove servers without connections. New connections already go elsewhere, so none can start in between. */
 export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms): Plan {
   const { takeover, wanted } = plan;
   const present = takeover ?? plan.state;

@@ -47,10 +47,7 @@ function feed(command: ToolCommand, phase: 'add' | 'remove', stdin: string): rea
     : [{ kind: 'run', command: { ...command, stdin }, what: phase === 'remove' ? ', removals' : '' }];
 }
 
-/**
- * When a plan's rules change: before the virtual servers change, after new ones are added, or after old ones are
- * removed.
- */
+/** When a plan's rules change: before the virtual servers change, after new ones are added, or after old ones are removed. */
 type RulesMoment = 'before IPVS' | 'between' | 'after IPVS';
 
 /**
@@ -94,9 +91,7 @@ function changeRules(at: RulesMoment, { present, state, delta, stage, variants }
   return restoreRules(diffFamilyTables(from, to));
 }
 
-/**
- * One transaction per family changes the rules that packets meet; everything else is prepared first, in both families.
- */
+/** One transaction per family changes the rules that packets meet; everything else is prepared first, in both families. */
 function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly PlanStep[] {
   const stages = families.map((family) => formatNftStages(deltas.filter((delta) => familyOfDelta(delta) === family)));
   return [...stages.flatMap((inputs) => inputs.slice(0, -1)), ...stages.flatMap((inputs) => inputs.slice(-1))].flatMap(

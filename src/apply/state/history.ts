@@ -133,10 +133,7 @@ export async function commit(
   await pruneStates(host, folder).catch(() => undefined);
 }
 
-/**
- * If the disk is full, removes files that only save time, then earlier states, and tries again. Test:
- * apply/rollback-states.test.ts.
- */
+/** If the disk is full, removes files that only save time, then earlier states, and tries again. Test: apply/rollback-states.test.ts. */
 export async function makingSpace(host: Host, folder: StateFolder, write: () => Promise<void>): Promise<void> {
   for (const free of [() => host.remove(folder.tables), () => pruneStates(host, folder, 1)]) {
     try {

@@ -4,10 +4,7 @@ export const ownedLists = [
   'sets',
   /** chainKey. */
   'chains',
-  /**
-   * By jumpKey: owned rules in chains that are not owned, such as jumps, or kube-proxy's rule in a kubelet's
-   * KUBE-FIREWALL.
-   */
+  /** By jumpKey: owned rules in chains that are not owned, such as jumps, or kube-proxy's rule in a kubelet's KUBE-FIREWALL. */
   'jumps',
   'links',
   /** By addressKey: addresses on another program's link. */

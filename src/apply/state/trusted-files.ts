@@ -56,10 +56,7 @@ export async function readTrusted<T>(
   }
 }
 
-/**
- * The ways in which others could change a file, or a folder and its content. Does not list a folder that others can
- * change.
- */
+/** The ways in which others could change a file, or a folder and its content. Does not list a folder that others can change. */
 async function findExposure(
   host: Host,
   { levels, path, examine }: ExaminedPath,
@@ -105,9 +102,8 @@ function showMode(mode: number): string {
 }
 
 /**
- * Whom an access control list lets write. With an access control list, the mode shows its mask instead of the group's
- * rights (acl(5)), so only a path that looks group-writable can have such an entry. Node cannot read the list. Test:
- * apply/trust.test.ts.
+ * Whom an access control list lets write. With an access control list, the mode shows its mask instead of the group's rights (acl(5)), so
+ * only a path that looks group-writable can have such an entry. Node cannot read the list. Test: apply/trust.test.ts.
  */
 async function findGrant(host: Host, level: PathLevel, trusted: Trusted): Promise<Exposure | undefined> {
   const { path, mode } = level;

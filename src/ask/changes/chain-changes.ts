@@ -110,10 +110,7 @@ function iptablesChainChange(
   };
 }
 
-/**
- * The changes of a shared chain: one for each Service port that gains or loses rules, and one for rules that no Service
- * port owns.
- */
+/** The changes of a shared chain: one for each Service port that gains or loses rules, and one for rules that no Service port owns. */
 function sharedChanges(
   place: PlacedTable & { readonly chain: string },
   from: readonly Rule[],

@@ -32,9 +32,7 @@ export type PortRole =
   | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
   | { readonly kind: 'endpoint'; readonly endpoint: string };
 
-/**
- * Reads the node's addresses from a dump. If the state shows no address of a family, any address counts as the node's.
- */
+/** Reads the node's addresses from a dump. If the state shows no address of a family, any address counts as the node's. */
 export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): AskedNode {
   const own: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() };
   for (const { name, addresses } of state.links) {

@@ -101,10 +101,7 @@ export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChang
   });
 }
 
-/**
- * Node addresses that only one side has: in iptables mode no rule shows which address answers. Not compared if a side
- * shows none.
- */
+/** Node addresses that only one side has: in iptables mode no rule shows which address answers. Not compared if a side shows none. */
 export function diffNodeAddresses(
   from: Snapshot,
   to: Snapshot,

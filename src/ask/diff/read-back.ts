@@ -67,10 +67,7 @@ function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly Servi
   return diffEndpointStates(statesOf(endpointsBeside(from, to)), statesOf(endpointsBeside(to, from)));
 }
 
-/**
- * The endpoints of a port to compare with another: if either may listen at further addresses, only the endpoints at
- * common addresses.
- */
+/** The endpoints of a port to compare with another: if either may listen at further addresses, only the endpoints at common addresses. */
 function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, other: DecompiledPort) {
   if (!hidesAddresses && !other.hidesAddresses) return endpoints;
   const places = portAddresses(other).map(({ address }) => address.text);

@@ -241,8 +241,7 @@ function diffPorts(
     }
     const ofPort = [...fieldReason('protocol', old.protocol, port.protocol), ...diffFields(old, port)];
     reasons.push(...ofPort);
-    // Nearly all Service ports are the same on both sides, and nodes then use their endpoints in the same way: skip
-    // those.
+    // Nearly all Service ports are the same on both sides, and nodes then use their endpoints in the same way: skip those.
     if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {
       const [before, after] = [endpointStates(old, fromSide, toSide), endpointStates(port, toSide, fromSide)];
       for (const each of diffEndpointStates(before, after)) reasons.push(each);

@@ -169,9 +169,8 @@ interface ServiceCause {
 }
 
 /**
- * Finds a difference in the Services themselves that affects a destination: then no mode, release or setting is the
- * cause. `ports`: the destination's ports on either side. Undefined if its Services are the same, or if a side does not
- * show all of them.
+ * Finds a difference in the Services themselves that affects a destination: then no mode, release or setting is the cause. `ports`: the
+ * destination's ports on either side. Undefined if its Services are the same, or if a side does not show all of them.
  */
 export function findServiceCause(
   { side: old }: Scene,

@@ -60,10 +60,7 @@ export type Change =
     }
   | { readonly kind: 'refused'; readonly why: ArgumentsOf<'bad-call'> };
 
-/**
- * Why a change is impossible for any input; undefined if it may be possible. `version`: the old release, if a flag
- * names one.
- */
+/** Why a change is impossible for any input; undefined if it may be possible. `version`: the old release, if a flag names one. */
 export function findWrongChange(
   { from, to = 'nftables', toKubernetesVersion }: AskedChange,
   version: string | undefined,

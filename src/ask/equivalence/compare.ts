@@ -252,19 +252,14 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
   return isSameEnd(from.ways, to.ways, endOf, tolerance);
 }
 
-/**
- * Whether both sides know how the packet ends, or lack the same facts to know it. Only manifests show which facts were
- * given.
- */
+/** Whether both sides know how the packet ends, or lack the same facts to know it. Only manifests show which facts were given. */
 function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (scenes.some(({ side }) => side.kind !== 'manifests')) return true;
   const [from, to] = fates.map(({ verdict }) => verdict !== 'unknown');
   return from === to && !lackOtherEndpoints(fates, scenes);
 }
 
-/**
- * Whether both ends depend on endpoints that neither side gives, and that the sides would make from different fields.
- */
+/** Whether both ends depend on endpoints that neither side gives, and that the sides would make from different fields. */
 export function lackOtherEndpoints(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   return (
     fates.every(({ verdict }) => verdict === 'unknown') &&

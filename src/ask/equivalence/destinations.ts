@@ -38,10 +38,7 @@ export function portText({ label, family }: ShownPort): string {
 /** Whether a sender that is an endpoint of the Service is one on both sides. */
 type OwnEndpoint = 'kept' | 'removed' | 'added';
 
-/**
- * Undefined if the sender is not an endpoint of the Services that it asks. Endpoints of a Service that only one side
- * has are `kept`.
- */
+/** Undefined if the sender is not an endpoint of the Services that it asks. Endpoints of a Service that only one side has are `kept`. */
 export function ownEndpointOf(
   { address }: PlacedSender,
   { ports }: KnownDestination,

@@ -143,10 +143,7 @@ function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
 }
 
 export interface ServiceEffects {
-  /**
-   * The worst first, each with the Services it applies to ("namespace/name", sorted); without Services if it applies to
-   * none.
-   */
+  /** The worst first, each with the Services it applies to ("namespace/name", sorted); without Services if it applies to none. */
   readonly effects: readonly (Effect & { readonly services: readonly string[] })[];
   /** Whether Pods that reach themselves through a Service are treated differently. Effects do not say that. */
   readonly touchesHairpins: boolean;

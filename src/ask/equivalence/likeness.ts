@@ -51,10 +51,7 @@ export interface Described {
   readonly addresses: readonly string[];
 }
 
-/**
- * Numbers addresses and Service ports in order of first appearance, so that two descriptions that differ only in names
- * are equal.
- */
+/** Numbers addresses and Service ports in order of first appearance, so that two descriptions that differ only in names are equal. */
 interface Cast {
   readonly addresses: Map<string, number>;
   readonly ports: Map<string, number>;

@@ -78,10 +78,7 @@ export function packetsTo(servicePorts: readonly ShownPort[]): Only {
   return { addresses, ports };
 }
 
-/**
- * The packets to Service ports that nodes with endpoints treat differently from nodes without; undefined if there are
- * none.
- */
+/** The packets to Service ports that nodes with endpoints treat differently from nodes without; undefined if there are none. */
 export function packetsToPlaced(servicePorts: readonly ServicePort[]): Only | undefined {
   const placed = servicePorts.filter(looksAtPlace);
   return placed.length === 0 ? undefined : packetsTo(placed);

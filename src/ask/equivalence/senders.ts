@@ -187,9 +187,7 @@ function prefixKey(address: Address, length: number): string {
   return `${family} ${length} ${addressNumber(address) >> BigInt(addressBits[family] - length)}`;
 }
 
-/**
- * The places of senders according to both sides of a node: endpoints first, then Nodes with their Pods, then all Pods.
- */
+/** The places of senders according to both sides of a node: endpoints first, then Nodes with their Pods, then all Pods. */
 export function placesOfSenders(scenes: readonly Scene[]): Places {
   const at = (texts: readonly string[]) =>
     texts.flatMap((text) => {

@@ -24,10 +24,7 @@ export interface RuleFinding<Code extends FindingCode> {
   /** The arguments of its code. Its subject is `service`, or `services` if that has one name. */
   readonly details: ArgumentsOf<Code>;
   readonly place?: Place | undefined;
-  /**
-   * A packet that shows it. If the packet ends differently, the finding does not apply to this mode or node, and is
-   * dropped.
-   */
+  /** A packet that shows it. If the packet ends differently, the finding does not apply to this mode or node, and is dropped. */
   readonly packet?: PacketClaim | undefined;
 }
 
@@ -80,16 +77,11 @@ interface PortOnNodes {
   /** The first of these nodes. */
   readonly node: LintedNode;
   readonly nodes: readonly LintedNode[];
-  /**
-   * Their names and the number of all nodes; also the family, if the Service has two and the condition holds for one.
-   */
+  /** Their names and the number of all nodes; also the family, if the Service has two and the condition holds for one. */
   readonly on: OnNodes;
 }
 
-/**
- * By family: the first port of the Service for which the condition holds on some node, and all nodes where it holds for
- * any port.
- */
+/** By family: the first port of the Service for which the condition holds on some node, and all nodes where it holds for any port. */
 export function findNodes(
   { name }: LintedService,
   { nodes }: LintInput,

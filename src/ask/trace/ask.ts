@@ -37,9 +37,7 @@ export function packetOf(sender: Sender, target: Destination): Packet {
   };
 }
 
-/**
- * Whether an address belongs to no pod and no node of the manifests: such a client uses a Service's external addresses.
- */
+/** Whether an address belongs to no pod and no node of the manifests: such a client uses a Service's external addresses. */
 function isClientOutside(address: Address | undefined, { side, links }: Scene): boolean {
   if (!address || side.kind === 'dump') return false;
   const networks = side.settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []);

@@ -42,10 +42,7 @@ export function readRequest(to: string): WantedRequest | undefined {
   };
 }
 
-/**
- * The routes that take a request: those of the most specific listener of each Gateway, and the best route of all
- * Ingresses.
- */
+/** The routes that take a request: those of the most specific listener of each Gateway, and the best route of all Ingresses. */
 export function followRequest(request: AskedRequest, scene: Scene): readonly Followed[] {
   const weigh = ({ listener }: Entrance): number => weighHost(listener?.host ?? '', request.host);
   const byGateway = groupBy(listEntrances(scene), ({ gateway = '' }) => gateway);

@@ -97,9 +97,7 @@ function isNoService({ to, namespace }: Question, request: WantedRequest, scene:
   return found.kind === 'wrong' && found.diagnostic.code === 'not-found';
 }
 
-/**
- * Kinds of objects that a way from outside depends on. An unread object may be the first part of the way, or forbid it.
- */
+/** Kinds of objects that a way from outside depends on. An unread object may be the first part of the way, or forbid it. */
 const waysIn = [
   ['ingresses', 'Ingresses or routes'],
   ['gateways', 'Gateways'],

@@ -118,10 +118,7 @@ export function describeUnshown({ side: { name, coverage, mode } }: Scene): read
   ];
 }
 
-/**
- * Completes two sides of one node: facts that one side lacks, such as the node's addresses and cluster IPs, come from
- * the other.
- */
+/** Completes two sides of one node: facts that one side lacks, such as the node's addresses and cluster IPs, come from the other. */
 export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
   // An unknown address is not copied to the other side.
   const [isOpen, isOtherOpen] = [from, to].map(({ side, asked }) => side !== asked);

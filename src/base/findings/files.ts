@@ -105,8 +105,7 @@ export const fileFindings = {
   }>('error'),
   'ignored-files': row<FileNames & Strings<'by'>>('note'),
   'incomplete-kustomization': row<IncompleteKustomization>(warningIf(({ isShown }) => isShown)),
-  // `fields` change objects, and do so in `more` other kustomizations. `folderWord` is the folder to build, as input of
-  // `into`.
+  // `fields` change objects, and do so in `more` other kustomizations. `folderWord` is the folder to build, as input of `into`.
   kustomized: row<Lists<'fields'> & Numbers<'more'> & Strings<'folderWord' | 'into'>>('warning'),
   'left-out': byProblem<{
     /** `error` is the first, `more` the number of others. */

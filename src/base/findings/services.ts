@@ -12,9 +12,7 @@ export interface Assumed extends Lists<'nodes' | 'unplaced'> {
   readonly isDefault: boolean;
 }
 
-/**
- * The reason to assume a dual-stack cluster: a Service that needs the other family, or the other side of a comparison.
- */
+/** The reason to assume a dual-stack cluster: a Service that needs the other family, or the other side of a comparison. */
 export type DualStack = Strings<'name'> &
   ({ readonly by: 'service'; readonly family: Family } | { readonly by: 'side' });
 

@@ -243,10 +243,7 @@ function identifyFile({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
 }
 
-/**
- * The SHA-256 of all inputs of a node's bundle and of this program. services.json represents all Services and
- * endpoints.
- */
+/** The SHA-256 of all inputs of a node's bundle and of this program. services.json represents all Services and endpoints. */
 export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {
   const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, assumed } = inputs;
   const services = texts.digest('services.json', texts.writeServices(cluster));

@@ -83,10 +83,7 @@ export const confirm = defineApplyCommand({
   },
 });
 
-/**
- * Reports how a change of the node ended. `nothing`: why there was nothing to do; `what`: otherwise, the completed
- * work.
- */
+/** Reports how a change of the node ended. `nothing`: why there was nothing to do; `what`: otherwise, the completed work. */
 export async function reportOutcome(
   outcome: ChangeOutcome,
   terminal: ApplyTerminal,

@@ -56,9 +56,7 @@ function optionsInTree(command: Command, program: Command, tree: FileTree) {
   return found && { ...found, command: twin, options: { ...without, ...twin.opts() } };
 }
 
-/**
- * How to read sides that are revisions: with the flags of each revision's kpc.yaml. Notes the flags taken from these.
- */
+/** How to read sides that are revisions: with the flags of each revision's kpc.yaml. Notes the flags taken from these. */
 export function readRevisions(call: Pick<Call<object>, 'command' | 'program' | 'sayTaken'>) {
   const { command, program } = call;
   const commands = new Map<string, Command>();

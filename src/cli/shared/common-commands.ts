@@ -74,10 +74,7 @@ async function answer(program: Command, shell: Shell, typed: string, findValues:
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
-/**
- * The shell passes on the typed words without running them. If the program offers nothing, the shell completes file
- * names.
- */
+/** The shell passes on the typed words without running them. If the program offers nothing, the shell completes file names. */
 function completionScript(shell: Shell, program: string): string {
   const name = `_${program.replaceAll('-', '_')}`;
   switch (shell) {

@@ -44,10 +44,7 @@ export async function say(terminal: Terminal, text: string): Promise<void> {
   if (!terminal.quiet) await terminal.err(text);
 }
 
-/**
- * At exit Node restores each terminal, and aborts if it has hung up. Leaves a descriptor alone if it now belongs to
- * another file.
- */
+/** At exit Node restores each terminal, and aborts if it has hung up. Leaves a descriptor alone if it now belongs to another file. */
 function leaveHungUp(): void {
   for (const fd of [0, 1, 2]) {
     try {
@@ -107,10 +104,7 @@ function makeHarmless(text: string): string {
   );
 }
 
-/**
- * Resolves when the text is written, because a pipe takes it in pieces. A reader that stops early (head) is not an
- * error.
- */
+/** Resolves when the text is written, because a pipe takes it in pieces. A reader that stops early (head) is not an error. */
 function writeChunk(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
   // The stream reports an error twice: here, and by a later event that would end the process without a listener.
   if (!stream.listeners('error').includes(ignoreError)) stream.on('error', ignoreError);

@@ -128,9 +128,7 @@ export function assumePods(assumption: Assumption): AssumedPods {
   };
 }
 
-/**
- * Whether helm only runs it temporarily (a hook or a test), although "helm template" prints it with permanent objects.
- */
+/** Whether helm only runs it temporarily (a hook or a test), although "helm template" prints it with permanent objects. */
 function isOfHook({ metadata }: Pod | Workload): boolean {
   return Object.hasOwn(metadata.annotations, 'helm.sh/hook');
 }

@@ -80,10 +80,7 @@ function isMirrored({ metadata }: Endpoints): boolean {
   return metadata.labels[skipMirrorLabel] !== 'true' && !Object.hasOwn(metadata.annotations, leaderAnnotation);
 }
 
-/**
- * Like RepackSubsets (pkg/api/v1/endpoints): a repeated address keeps its first node and host name, and is ready if all
- * mentions are.
- */
+/** Like RepackSubsets (pkg/api/v1/endpoints): a repeated address keeps its first node and host name, and is ready if all mentions are. */
 function repack({ subsets }: Endpoints): readonly MirroredPort[] {
   const first = new Map<string, Mention>();
   const ports = new Map<string, MirroredPort>();

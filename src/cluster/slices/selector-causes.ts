@@ -185,10 +185,7 @@ export interface MakerSources {
   readonly gateways: readonly Sourced<Gateway>[];
 }
 
-/**
- * Objects that may make Pods and Services missing from the input: custom resources, and Gateways through their
- * controllers.
- */
+/** Objects that may make Pods and Services missing from the input: custom resources, and Gateways through their controllers. */
 export function makersByNamespace({ podMakers, gateways }: MakerSources): ReadonlyMap<string, readonly PodMaker[]> {
   const ofGateways = gateways.map(({ object: { metadata } }): PodMaker => {
     const { name, namespace } = metadata;

@@ -54,10 +54,7 @@ const excludedLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kube
 /** Zone → its share of the cluster's CPUs, sorted by zone. */
 export type ZoneRatios = ReadonlyMap<string, number>;
 
-/**
- * Each zone's share of CPUs (TopologyCache.SetNodes); undefined if a Node lacks a zone or CPUs, or if there is only one
- * zone.
- */
+/** Each zone's share of CPUs (TopologyCache.SetNodes); undefined if a Node lacks a zone or CPUs, or if there is only one zone. */
 export function readZoneRatios(nodes: readonly Node[]): ZoneRatios | undefined {
   const byZone = new Map<string, bigint>();
   let total = 0n;

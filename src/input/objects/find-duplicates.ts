@@ -25,10 +25,9 @@ export interface DuplicateFinding {
 }
 
 /**
- * Errors for objects of the same kind, namespace and name, of which a cluster can have only one. Two folders that share
- * many objects, such as a base and its rendering, get one error; so does one object in many files. `origins`: how each
- * file was found. Only objects still included get advice on excluding them. `unread`: a warning, because kpc leaves the
- * objects out unasked.
+ * Errors for objects of the same kind, namespace and name, of which a cluster can have only one. Two folders that share many objects, such
+ * as a base and its rendering, get one error; so does one object in many files. `origins`: how each file was found. Only objects still
+ * included get advice on excluding them. `unread`: a warning, because kpc leaves the objects out unasked.
  */
 export function findDuplicates(
   { services, slices, endpoints, nodes, serviceCidrs, pods, workloads }: CollectedObjects,

@@ -182,10 +182,7 @@ const unreadPolicies = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'Clu
   (kind) => [kind, { versions: ['policy.networking.k8s.io/v1alpha2'], list: 'policies' }] as const,
 );
 
-/**
- * The resources to ask a cluster for (names from kubectl api-resources -o name), with the list that each fills or makes
- * uncertain.
- */
+/** The resources to ask a cluster for (names from kubectl api-resources -o name), with the list that each fills or makes uncertain. */
 export const resources = [...Object.entries<Pick<Kind, 'versions' | 'list'>>(kinds), ...unreadPolicies].flatMap(
   ([
     kind,

@@ -204,10 +204,7 @@ export function readEndpoints(raw: RawEndpoints, report: Report, names: CommonNa
   };
 }
 
-/**
- * A slice's port may lack a number, which means all ports. A port of Endpoints needs a number, and a name if there are
- * several.
- */
+/** A slice's port may lack a number, which means all ports. A port of Endpoints needs a number, and a name if there are several. */
 function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
   const ports = readEndpointPorts(raw, path, report);
   for (const [i, { name, port }] of ports.entries()) {

@@ -25,9 +25,8 @@ type RawServiceSpec = NonNullable<RawService['spec']>;
 type Type = Service['spec']['type'];
 
 /**
- * Checks like the API server and fills in its defaults (pkg/apis/core/v1 SetDefaults_Service; clusterIPs and clusterIP
- * from each other). Empty ipFamilies stay empty: kube-proxy then follows clusterIP. A field that the API server refuses
- * but kube-proxy ignores is a warning.
+ * Checks like the API server and fills in its defaults (pkg/apis/core/v1 SetDefaults_Service; clusterIPs and clusterIP from each other).
+ * Empty ipFamilies stay empty: kube-proxy then follows clusterIP. A field that the API server refuses but kube-proxy ignores is a warning.
  */
 export function readService(raw: RawService, report: Report, names: CommonNames): Service {
   const metadata = readMetadata(raw.metadata, 'label', report, names);
@@ -335,9 +334,7 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Ra
   }
 }
 
-/**
- * Warns of a field without effect, unless the Service has errors. `needs`: the field without which it has no effect.
- */
+/** Warns of a field without effect, unless the Service has errors. `needs`: the field without which it has no effect. */
 function ignoreField(field: string, needs: string, report: Report): void {
   if (!report.hasErrors) report.add(['spec', field], 'ignored-field', { field, needs });
 }

@@ -82,10 +82,7 @@ const readers: {
   PacketTests: { owner: 'a file of kpc test', isNeeded: true },
 };
 
-/**
- * Reports unknown fields, once per list, like kubectl's strict validation, and names the place where the kind has such
- * a field.
- */
+/** Reports unknown fields, once per list, like kubectl's strict validation, and names the place where the kind has such a field. */
 function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly ValueFault[], report: Report): void {
   const reported = new Set<string>();
   for (const { path, name, check, value } of faults) {

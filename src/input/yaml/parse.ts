@@ -302,10 +302,7 @@ function makeEntry(key: number, value: Node | null): JsonEntry {
   return { key, value: value === null || isEmpty(value) ? key : offsetOf(value) };
 }
 
-/**
- * The document's value, its start, and the places of its fields; undefined if it cannot be read by itself or is too
- * long.
- */
+/** The document's value, its start, and the places of its fields; undefined if it cannot be read by itself or is too long. */
 export function parseWithPlaces(
   text: string,
 ): { readonly value: unknown; readonly start: number; readonly places: YamlPlaces } | undefined {

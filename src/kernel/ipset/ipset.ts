@@ -127,10 +127,7 @@ function isCount(text: string | undefined): boolean {
   return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
-/**
- * Splits at blanks outside double quotes, and keeps the quotes; undefined if a quote is not closed. ipset does not
- * escape quotes.
- */
+/** Splits at blanks outside double quotes, and keeps the quotes; undefined if a quote is not closed. ipset does not escape quotes. */
 export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
   const words = line.match(/(?:"[^"]*"|[^ \t"])+/g) ?? [];
@@ -147,10 +144,7 @@ export type SetChange =
       readonly removed: readonly SetEntry[];
     };
 
-/**
- * A set's name before it is swapped in. A set left by a killed ipset is in the way, so it is removed first. Test:
- * kernel/delta.test.ts.
- */
+/** A set's name before it is swapped in. A set left by a killed ipset is in the way, so it is removed first. Test: kernel/delta.test.ts. */
 export const temporarySetName = 'KPC-SWAP';
 
 /** Ignores the order of entries and the hash size, which the kernel doubles as a set grows. */

@@ -3,10 +3,7 @@ import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
-/**
- * One text, itself a rule, for all spellings by kube-proxy and iptables-save. Rules with equal texts treat every packet
- * alike.
- */
+/** One text, itself a rule, for all spellings by kube-proxy and iptables-save. Rules with equal texts treat every packet alike. */
 export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }
@@ -19,10 +16,7 @@ export function canonicalRule(rule: Rule): Rule {
 const droppedCounter = '-m nfacct --nfacct-name ct_state_invalid_dropped_pkts';
 const localhostCounter = '-m nfacct --nfacct-name localhost_nps_accepted_pkts';
 
-/**
- * Whether an argument only counts. `-m nfacct` matches every packet, unless its counter has a quota; kube-proxy's
- * counters have none.
- */
+/** Whether an argument only counts. `-m nfacct` matches every packet, unless its counter has a quota; kube-proxy's counters have none. */
 export function isNfacctCounter(arg: RuleArg): boolean {
   if (arg.kind !== 'other') return false;
   const text = arg.words.join(' ');

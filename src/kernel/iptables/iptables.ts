@@ -6,10 +6,7 @@ export type { RuleArg, Target } from './rule-args.ts';
 
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 
-/**
- * Two programs are called iptables. Packets meet the rules of both variants, but neither program shows the other's
- * rules.
- */
+/** Two programs are called iptables. Packets meet the rules of both variants, but neither program shows the other's rules. */
 export type IptablesVariant = 'legacy' | 'nft';
 
 /** One family's: table → chain name → chain, in declaration order. */
@@ -31,8 +28,7 @@ export interface RuleMaker<Subject> {
 }
 
 /**
- * Makes its rules on demand. Chains are made one by one, because each endpoint has one: all at once would take more
- * memory than compiling.
+ * Makes its rules on demand. Chains are made one by one, because each endpoint has one: all at once would take more memory than compiling.
  */
 export class LazyChain<Subject> implements Chain {
   readonly name: string;

@@ -18,11 +18,10 @@ interface DraftChain {
 }
 
 /**
- * Reads output of iptables-save and ip6tables-save (legacy or nft, with or without counters) and of formatTables. Takes
- * any text: lines it cannot read are in `unread`. A text is `complete` if each table has COMMIT, the last line printed.
- * `known` speeds up several texts in turn; its lines may replace a text. `tableOf` finds the table of lines outside
- * any. `isInput`: rules appended to a built-in chain go after other programs' rules; iptables-save writes all rules
- * that way.
+ * Reads output of iptables-save and ip6tables-save (legacy or nft, with or without counters) and of formatTables. Takes any text: lines it
+ * cannot read are in `unread`. A text is `complete` if each table has COMMIT, the last line printed. `known` speeds up several texts in
+ * turn; its lines may replace a text. `tableOf` finds the table of lines outside any. `isInput`: rules appended to a built-in chain go
+ * after other programs' rules; iptables-save writes all rules that way.
  */
 export function parseIptablesSave(
   text: string | Iterable<string>,

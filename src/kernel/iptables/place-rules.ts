@@ -114,9 +114,8 @@ function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolea
 }
 
 /**
- * The keys of rules that stay and determine the place of others: the most owned rules in the wanted order, then the
- * most foreign rules that keep this order. An owned rule must go too if deleting an equal one would hit it. Test:
- * kernel/place-rules.test.ts.
+ * The keys of rules that stay and determine the place of others: the most owned rules in the wanted order, then the most foreign rules that
+ * keep this order. An owned rule must go too if deleting an equal one would hit it. Test: kernel/place-rules.test.ts.
  */
 function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: ReadonlySet<string>): ReadonlySet<string> {
   const indices = new Map(asked.map(({ key }, i) => [key, i]));

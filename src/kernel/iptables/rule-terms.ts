@@ -26,10 +26,7 @@ interface RuleTerms {
   readonly action: RuleAction;
 }
 
-/**
- * The conditions and action of a rule; undefined if it does not change packets. Chance is drawn once the rest is known
- * to match.
- */
+/** The conditions and action of a rule; undefined if it does not change packets. Chance is drawn once the rest is known to match. */
 export function readTerms({ args }: Rule, family: Family): RuleTerms | undefined {
   const jump = args.find((arg) => arg.kind === 'jump');
   const action = jump && actionOf(jump);

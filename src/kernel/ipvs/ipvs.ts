@@ -196,10 +196,7 @@ function readPrintedName({ flag, name }: PrintedName) {
   return { family: at.address.family, protocol, ...at, key: `${protocol} ${at.address.text} ${at.port}` };
 }
 
-/**
- * Reads `ipvsadm -Sn` and formatVirtualServer's text, sorted. Unreadable lines, such as those of firewall marks, are in
- * `unread`.
- */
+/** Reads `ipvsadm -Sn` and formatVirtualServer's text, sorted. Unreadable lines, such as those of firewall marks, are in `unread`. */
 export function parseIpvsadm(text: string): {
   readonly virtualServers: readonly VirtualServer[];
   readonly unread: readonly UnreadLine[];

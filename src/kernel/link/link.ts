@@ -124,10 +124,7 @@ interface ParsedLinks {
   readonly unread: readonly UnreadLine[];
 }
 
-/**
- * Reads `ip -j addr` (-d for kinds of links), in printed order. `unread`: malformed parts, at line 1 if the line is
- * unknown.
- */
+/** Reads `ip -j addr` (-d for kinds of links), in printed order. `unread`: malformed parts, at line 1 if the line is unknown. */
 export function parseIpAddrJson(text: string): ParsedLinks {
   let items: unknown;
   let fault = 'not the JSON that ip -j addr prints';
@@ -293,10 +290,7 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
   ];
 }
 
-/**
- * Splits into additions and removals. A link that another one of the same name replaces is removed as part of the
- * additions.
- */
+/** Splits into additions and removals. A link that another one of the same name replaces is removed as part of the additions. */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
   const made = new Set(changes.filter(({ to }) => to).map(nameOfLinkChange));
   return partition(changes, (change) => !change.to && !made.has(nameOfLinkChange(change)));

@@ -7,9 +7,7 @@ import type { Words } from './tokens.ts';
 /** How to read the constants of a field or key. `content`: as words, which kpc cannot write back. */
 export type ValueType = 'address' | 'number' | 'word' | 'content' | keyof typeof names;
 
-/**
- * nft's names for these numbers. nft prints numbers with -n, and protocol numbers also if /etc/protocols is missing.
- */
+/** nft's names for these numbers. nft prints numbers with -n, and protocol numbers also if /etc/protocols is missing. */
 const names = {
   protocol: { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'ipv6-icmp', 132: 'sctp' },
   'ct-state': { 1: 'invalid', 2: 'established', 4: 'related', 8: 'new', 64: 'untracked' },

@@ -118,16 +118,14 @@ interface StageLimits {
 }
 
 /**
- * In each transaction the kernel finds a set by walking all of the transaction, and each Service port has an anonymous
- * set (`numgen … map { … }`). 10,000 Services take 29 s of kernel time in one transaction, 8 to 9 s in several with 200
- * to 3,000 chains each.
+ * In each transaction the kernel finds a set by walking all of the transaction, and each Service port has an anonymous set (`numgen … map {
+ * … }`). 10,000 Services take 29 s of kernel time in one transaction, 8 to 9 s in several with 200 to 3,000 chains each.
  */
 const usualLimits: StageLimits = { chains: 1000, characters: 1 << 19 };
 
 /**
- * The inputs of `nft -f` that make the changes, one transaction each. Only the last changes what packets see. If much
- * is new, earlier transactions make chains that nothing leads to yet, and their sets: stopping there has no effect.
- * Empty if nothing changes.
+ * The inputs of `nft -f` that make the changes, one transaction each. Only the last changes what packets see. If much is new, earlier
+ * transactions make chains that nothing leads to yet, and their sets: stopping there has no effect. Empty if nothing changes.
  */
 export function formatNftStages(
   deltas: readonly NftTableDelta[],

@@ -21,10 +21,7 @@ import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatN
 import { diffByKey, isSameList, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
 import type { Family } from '../family.ts';
 
-/**
- * One text for all spellings of a rule, by kube-proxy and nft. Rules with equal texts act alike and have the same
- * comment.
- */
+/** One text for all spellings of a rule, by kube-proxy and nft. Rules with equal texts act alike and have the same comment. */
 export function nftRuleMeaning(rule: NftRule): string {
   return formatNftRule(canonicalNftRule(rule));
 }
@@ -164,10 +161,7 @@ export type NftChange =
       readonly removed: readonly Element[];
     };
 
-/**
- * How to get from some tables to others in meaning: NftTable documents which parts count. Sets that rules write to keep
- * their elements.
- */
+/** How to get from some tables to others in meaning: NftTable documents which parts count. Sets that rules write to keep their elements. */
 export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]): readonly NftTableDelta[] {
   const pairs = pairUp(from, to, ({ family, name }) => `${family} ${name}`);
   return pairs.flatMap((pair): readonly NftTableDelta[] => {

@@ -159,10 +159,7 @@ function readBlock(words: Words): readonly string[] | undefined {
   return undefined;
 }
 
-/**
- * Parts that iptables stores in nftables but nft cannot print: comments have no effect, and iptables-save shows the
- * rest.
- */
+/** Parts that iptables stores in nftables but nft cannot print: comments have no effect, and iptables-save shows the rest. */
 function readXt(words: Words): OtherExpression {
   const [kind, name] = [words.next(), unquote(words.next())];
   return kind === 'match' && name === 'comment' ? idle : { kind: 'unknown', text: `xt ${kind} ${name}` };

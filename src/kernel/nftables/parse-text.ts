@@ -45,9 +45,7 @@ interface DraftTable extends NftTable {
   readonly sets: Map<string, NftSet | NftMap>;
 }
 
-/**
- * Reads `nft list ruleset` and `nft list table` (1.0.1 to 1.1), families ip and ip6. Unreadable lines are in `unread`.
- */
+/** Reads `nft list ruleset` and `nft list table` (1.0.1 to 1.1), families ip and ip6. Unreadable lines are in `unread`. */
 export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
   const tables = new Map<string, DraftTable>();
   const unread = new UnreadLines();

@@ -226,10 +226,7 @@ export function findTable(tables: readonly NftTable[], family: Family, name: str
   return tables.find((table) => table.family === family && table.name === name);
 }
 
-/**
- * Whether a running program owns the table (flag owner): only that program can change the table, and the table ends
- * with the program.
- */
+/** Whether a running program owns the table (flag owner): only that program can change the table, and the table ends with the program. */
 export function isOwnedByProgram({ strange }: NftTable): boolean {
   return strange?.heads.some((head) => /^flags\b.*\bowner\b/.test(head)) === true;
 }

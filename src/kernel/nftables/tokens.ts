@@ -1,8 +1,6 @@
 export interface Item {
   readonly line: number;
-  /**
-   * A string with its quotes, one of `{`, `}` and `,`, or anything between blanks. In braces, a line end is a blank.
-   */
+  /** A string with its quotes, one of `{`, `}` and `,`, or anything between blanks. In braces, a line end is a blank. */
   readonly words: readonly string[];
   readonly items?: readonly Item[];
 }

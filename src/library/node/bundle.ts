@@ -60,10 +60,7 @@ async function readFilesOf(folder: string): Promise<BundleFiles> {
   }
 }
 
-/**
- * Checks what kpc-apply checks before applying, except facts about the node. Returns a description, or every reason to
- * refuse it.
- */
+/** Checks what kpc-apply checks before applying, except facts about the node. Returns a description, or every reason to refuse it. */
 export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {

@@ -68,9 +68,7 @@ export type Ignored = Shaped<typeof acceptedCodesSchema>;
 
 const yesOrNo = { check: onOrOff, expected: 'boolean' } as const;
 
-/**
- * `expected`: the right kind of value, named in the error about a wrong one. A flag that needs no value may be true.
- */
+/** `expected`: the right kind of value, named in the error about a wrong one. A flag that needs no value may be true. */
 const valuesOf = {
   on: yesOrNo,
   off: yesOrNo,

@@ -24,8 +24,7 @@ import {
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
 /**
- * If several Service ports claim one address, port and protocol, the first gets the virtual server. `memo`: for many
- * nodes of one cluster.
+ * If several Service ports claim one address, port and protocol, the first gets the virtual server. `memo`: for many nodes of one cluster.
  */
 export function compileIpvs(
   cluster: Cluster,

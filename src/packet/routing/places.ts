@@ -50,9 +50,8 @@ export function selectIPv4(own: readonly OwnAddress[], link: string, near: Addre
 }
 
 /**
- * The kernel's IPv6 source for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c): the destination itself,
- * then not deprecated, of that link, of the destination's kind of network, most bits in common; on a tie the latest
- * added, which ip lists first.
+ * The kernel's IPv6 source for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c): the destination itself, then not deprecated,
+ * of that link, of the destination's kind of network, most bits in common; on a tie the latest added, which ip lists first.
  */
 export function selectIPv6(own: readonly OwnAddress[], link: string, to: Address): Address | undefined {
   const able = own.filter((each) => (isLinkLocal(to) ? each.link === link : isOutward(each)));

@@ -47,10 +47,7 @@ export function formatDescription(
     .join('\n');
 }
 
-/**
- * Aligns the rows of a block's tables. If the terminal is narrow, the last column keeps the most space, because it
- * gives the reason.
- */
+/** Aligns the rows of a block's tables. If the terminal is narrow, the last column keeps the most space, because it gives the reason. */
 function alignRows(block: readonly DescriptionLine[], width: number | undefined): readonly DescriptionLine[] {
   const rows = block.flatMap(({ cells }) => (cells ? [cells] : []));
   const indent = 2 * Math.max(0, ...block.map(({ cells, depth }) => (cells ? depth : 0)));

@@ -6,8 +6,7 @@ import { helpWithTrace, type ShownFinding } from '../words/said.ts';
 const severities: Readonly<Record<Severity, string>> = { error: 'major', warning: 'minor', note: 'info' };
 
 /**
- * GitLab's report of code quality. GitLab needs a line for each finding, so a finding about the whole input is placed
- * at its first file.
+ * GitLab's report of code quality. GitLab needs a line for each finding, so a finding about the whole input is placed at its first file.
  */
 export function formatGitlab(findings: readonly ShownFinding[], files: readonly string[], pathOf: PathOf): string {
   const issues = findings.map((finding) => {

@@ -9,9 +9,8 @@ import { helpWithTrace, type SaidFinding } from '../words/said.ts';
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
 
 /**
- * SARIF 2.1.0. Code scanning only shows results that have a place, so a finding about the whole input is placed at its
- * first file. Ignored findings are left out: GitHub does not read suppressions, and would open an alert. `properties`
- * apply to all results.
+ * SARIF 2.1.0. Code scanning only shows results that have a place, so a finding about the whole input is placed at its first file. Ignored
+ * findings are left out: GitHub does not read suppressions, and would open an alert. `properties` apply to all results.
  */
 export function formatSarif(
   findings: readonly SaidFinding[],

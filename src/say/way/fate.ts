@@ -90,9 +90,7 @@ function whichShares({ endpoints }: Fate): string {
 
 const mostShares = 5;
 
-/**
- * Describes the endpoints. A dump does not show their nodes, but the other side may. The side's own scene comes first.
- */
+/** Describes the endpoints. A dump does not show their nodes, but the other side may. The side's own scene comes first. */
 function whichEndpoints({ endpoints }: Fate, scenes: readonly Scene[]): string {
   const placeOf = (each: ReachedEndpoint): boolean | undefined =>
     scenes.map((scene) => isLocalEndpoint(scene, each)).find((isLocal) => isLocal !== undefined);

@@ -151,10 +151,7 @@ function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
     : undefined;
 }
 
-/**
- * Names another program's rule that diverts a packet from kube-proxy's rules, which translate only tracked packets, and
- * each only once.
- */
+/** Names another program's rule that diverts a packet from kube-proxy's rules, which translate only tracked packets, and each only once. */
 function divertedNote({ fate }: Trace): string | undefined {
   const { verdict, steps } = fate.otherwise ?? fate;
   const step = steps.find((each) => each.kind === 'rule' && diversions.has(each.action.kind) && isStrange(each));

@@ -44,10 +44,7 @@ function inWords<Arguments>(wording: Wording<Arguments>, details: Arguments, say
   return typeof wording === 'function' ? wording(details, say) : wording;
 }
 
-/**
- * Puts a finding, and the findings that it cites, into the words of a table. `speak` rewords each way to mend it for
- * the caller.
- */
+/** Puts a finding, and the findings that it cites, into the words of a table. `speak` rewords each way to mend it for the caller. */
 export function sayIn(
   table: Readonly<Record<string, unknown>>,
   { code, arguments: details }: Cited,

@@ -129,10 +129,7 @@ export interface TracedPacket {
   readonly node: string;
 }
 
-/**
- * A command to paste that traces a packet. `words` name the input, without the packet. For stdin, the command asks to
- * give it again.
- */
+/** A command to paste that traces a packet. `words` name the input, without the packet. For stdin, the command asks to give it again. */
 export function traceCommand(words: readonly string[], example: TracedPacket): string {
   const flags = [
     ...(example.node === '' ? [] : ['--node', example.node]),
@@ -156,8 +153,7 @@ export function findingsForPeople(findings: readonly SaidFinding[]): readonly Sa
 }
 
 /**
- * Like findingsForPeople, for a list that is the result: at most `limit` findings of each code, then the number and
- * names of the others.
+ * Like findingsForPeople, for a list that is the result: at most `limit` findings of each code, then the number and names of the others.
  */
 export function listForPeople(findings: readonly SaidFinding[], limit: number): readonly SaidFinding[] {
   if (limit === Number.POSITIVE_INFINITY) return findings;

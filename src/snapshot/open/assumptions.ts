@@ -47,10 +47,7 @@ export interface Assumptions {
 export interface AskedCluster {
   readonly node?: string | readonly string[] | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /**
-   * The name of the other side of a comparison if its cluster is dual-stack: the assumed cluster is then dual-stack
-   * too.
-   */
+  /** The name of the other side of a comparison if its cluster is dual-stack: the assumed cluster is then dual-stack too. */
   readonly dualStackAs?: string | undefined;
 }
 
@@ -102,9 +99,8 @@ export function assumeCluster(
 }
 
 /**
- * The families of the cluster, its Nodes and each PreferDualStack Service: taken from the Services' networks or a flag.
- * Otherwise they are those of the Pods' networks (IPv4 if there are none), and both if a Service needs the other family
- * or the other side is dual-stack.
+ * The families of the cluster, its Nodes and each PreferDualStack Service: taken from the Services' networks or a flag. Otherwise they are
+ * those of the Pods' networks (IPv4 if there are none), and both if a Service needs the other family or the other side is dual-stack.
  */
 function assumeFamilies(
   { services, serviceCidrs, nodes }: Inputs,

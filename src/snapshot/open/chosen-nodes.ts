@@ -159,10 +159,7 @@ function listensOnLocalhost(settings: ProxySettings, networks: NodePortNetworks)
   return concernsMode(name, settings.mode) && behaviours.has(name) && namesLocalhost(networks, behaviours);
 }
 
-/**
- * Whether node ports should listen only on the node's own addresses, which are unknown: they then listen on all
- * addresses.
- */
+/** Whether node ports should listen only on the node's own addresses, which are unknown: they then listen on all addresses. */
 function lacksPrimary({ nodePortAddresses }: ProxySettings, { nodeIPs }: NodeContext): boolean {
   return nodePortAddresses.join() === 'primary' && families.every((family) => isLoopback(nodeIPs[family]));
 }

@@ -6,8 +6,7 @@ export const openNodePort: LintRule<'open-node-port'> = ofRestricted((service, i
   const { spec, ingress } = written;
   const own = spec.ports.filter(({ nodePort }) => nodePort !== 0);
   if (isOpen(service) || (own.length === 0 && !spec.allocateLoadBalancerNodePorts)) return undefined;
-  // A Service with a cluster IP and a load balancer address comes from a cluster, which has already assigned its node
-  // ports.
+  // A Service with a cluster IP and a load balancer address comes from a cluster, which has already assigned its node ports.
   if (own.length === 0 && ingress.length > 0 && spec.clusterIP !== '') return undefined;
   const port = ports.find(({ nodePort }) => own.some((each) => each.nodePort === nodePort));
   return {

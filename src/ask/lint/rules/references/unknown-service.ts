@@ -56,10 +56,7 @@ export const unknownService: LintRule<'unknown-service'> = {
   },
 };
 
-/**
- * Each backend once. Leaves out names that an annotation defines: some controllers take such a name for an action, not
- * a Service.
- */
+/** Each backend once. Leaves out names that an annotation defines: some controllers take such a name for an action, not a Service. */
 function listBackends({
   object: { metadata, routes },
 }: Sourced<Ingress>): readonly (IngressBackend & { service: string })[] {
