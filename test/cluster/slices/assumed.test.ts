@@ -510,7 +510,7 @@ describe('addresses', () => {
     const file = join(scratch, 'one.json');
     writeFileSync(file, inputOf(service('web'), workload('Deployment', 'web'), node(1)));
     const diff = await runKpc(['diff', '--rules', '--proxy-mode', 'ipvs', '--assume-endpoints', file, file]);
-    expect(diff).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+    expect(diff).toMatchObject({ status: 0, stdout: expect.stringMatching(/^No difference\./) as string });
   });
 });
 
