@@ -1,7 +1,8 @@
 /**
- * The feature gates of each kube-proxy, by "npm run record" from its own code: no line is written by hand. The first line has the versions.
- * A gate has a letter for each: - unknown, a alpha, b beta, s set as one likes (generally available or deprecated), l locked; a capital for
- * one that is on by default. Then the gates that it needs, since the first release in which there are both, or the one after @.
+ * The feature gates of each kube-proxy, by "npm run record" from its own code: no line is written by hand. The first line has the
+ * versions. A gate has a letter for each: - unknown, a alpha, b beta, s set as one likes (generally available or
+ * deprecated), l locked; a capital for one that is on by default. Then the gates that it needs, since the first release in which there
+ * are both, or the one after @.
  */
 export const recordedGates = `
 v1.25.16 v1.30.14 v1.31.14 v1.32.10 v1.33.13 v1.34.2 v1.35.4 v1.36.3 v1.37.2 v1.38.0-beta.0
