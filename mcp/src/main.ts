@@ -16,7 +16,7 @@ import { findNearest } from '../../src/base/names.ts';
 import { describeError } from '../../src/base/system-errors.ts';
 import { makeEnvelope } from '../../src/say/formats/json.ts';
 import { wordsOf } from '../../src/say/words/words.ts';
-import { kpcYamlKey, type Flag } from '../../src/settings/flag.ts';
+import type { Flag } from '../../src/settings/flag.ts';
 import { envelopeOf } from '../../src/say/outputs/envelope.ts';
 import { answerQuestions, Answers } from './answers.ts';
 import { BoundedInput, longestMessage } from './bounded-input.ts';
@@ -173,9 +173,9 @@ function furtherValues({ input, flags }: Tool, given: Given): Given {
 function furtherValue(row: Flag, value: unknown): unknown {
   const refuseValue = (details: ArgumentsOf<'bad-kpc-yaml'>): never => {
     const { text, help } = wordsOf(diagnose('bad-kpc-yaml', details));
-    return refuseUse(text.replace(kpcYamlKey(row), row.key), help);
+    return refuseUse(text, help);
   };
-  hasRightValue({ row, value, path: [] }, (_, details) => refuseValue(details));
+  hasRightValue({ row, value, path: [] }, (_, details) => refuseValue(details), row.key);
   try {
     return valueOfWords(row, [value].flat().map(String));
   } catch (error) {

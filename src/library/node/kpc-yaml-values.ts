@@ -32,8 +32,8 @@ export interface GivenFlag {
 /** `atKey`: at the value's key. */
 export type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
 
-/** False for null, which unsets the flag, and for a wrong value. */
-export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse): boolean {
+/** False for null, which unsets the flag, and for a wrong value. `called`: the name of the flag in errors. */
+export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse, called = kpcYamlKey(row)): boolean {
   if (value === null) return false;
   const faults = findFaults(valuesOf[row.kind].check, value);
   for (const { problem, path, check, value: found, name } of faults) {
@@ -41,10 +41,7 @@ export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refus
     if (Number.isNaN(found)) continue;
     // An entry of a list, "ignore[0]", or a field of one.
     const entryAt = (steps: FieldPath) =>
-      steps.reduce(
-        (entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`,
-        kpcYamlKey(row),
-      );
+      steps.reduce((entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`, called);
     const { expected } = valuesOf[row.kind !== 'codes' && path.length > 0 ? 'text' : row.kind];
     if (problem === 'wrong')
       refuse([...at, ...path], { problem: 'value', flag: entryAt(path), found: foundOf(found), expected });

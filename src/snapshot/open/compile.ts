@@ -23,7 +23,6 @@ import {
   type LoadedInputs,
   checkNamespace,
   parseVersionChoice,
-  sideName,
   releaseOfNode,
   releaseRunBy,
   startingRelease,
@@ -148,6 +147,13 @@ export function checkFlags(flags: GivenFlags): readonly Finding[] {
   return [...checkValues(flags), ...diagnostics.filter(isError)];
 }
 
+/** A side of a comparison may be a release, which no flag names. */
+function checkVersion({ kubernetesVersion, sideOf }: GivenFlags): ReturnType<typeof parseVersionChoice> {
+  return sideOf === 'release'
+    ? parseVersionChoice(kubernetesVersion, 'a side', false)
+    : parseVersionChoice(kubernetesVersion);
+}
+
 /** Before anything is read. */
 export function checkValues(flags: GivenFlags): readonly Finding[] {
   return [
@@ -155,7 +161,7 @@ export function checkValues(flags: GivenFlags): readonly Finding[] {
     ...checkShard(flags.shard),
     ...checkPrune(flags),
     ...checkNamespace(flags.namespace),
-    ...parseVersionChoice(flags.kubernetesVersion, flags.sideOf === 'release' ? sideName : undefined).diagnostics,
+    ...checkVersion(flags).diagnostics,
     ...parseAssignmentRanges(flags).diagnostics,
     ...parsePodNetworks(flags.assumeEndpoints).diagnostics,
   ].filter(isError);

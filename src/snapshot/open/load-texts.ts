@@ -268,17 +268,15 @@ function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): rea
 /** 'auto': the release that each node runs. Undefined: the newest, unless the input says otherwise. */
 export type VersionChoice = Release | 'auto' | undefined;
 
-/** The name of a side that is a release. */
-export const sideName = 'a side';
-
 /** Or of a flag with the same values, or of a side. After an error, the choice is undefined. */
 export function parseVersionChoice(
   text: string | undefined,
   flag = '--kubernetes-version',
+  takesAuto = true,
 ): { readonly choice: VersionChoice; readonly diagnostics: readonly Finding[] } {
   const choice = text === undefined || text === 'auto' ? text : parseRelease(text);
   if (text === undefined || choice !== undefined) return { choice, diagnostics: [] };
-  const expected = `a release of Kubernetes ${releaseRange}${flag === sideName ? '' : ', or auto'}`;
+  const expected = `a release of Kubernetes ${releaseRange}${takesAuto ? ', or auto' : ''}`;
   return { choice, diagnostics: [diagnose('bad-value', { field: flag, found: foundOf(text), expected })] };
 }
 
