@@ -126,7 +126,7 @@ function lostBefore(world: World, end: Flow): Beyond | undefined {
   const lost =
     (isOwn || isNamed ? undefined : findUnansweredArp(end)) ??
     (output && routing.isListed && lacksArp(routing, output)
-      ? ({ kind: 'no-arp', address: hop?.gateway ?? destination, link: output, sysctl: 'NOARP' } as const)
+      ? ({ kind: 'no-arp', address: hop?.gateway ?? destination, link: output, why: 'NOARP' } as const)
       : findLostSolicitation(world, end));
   const closer = hop?.gateway && routing.places.closerHop(destination, hop);
   return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);

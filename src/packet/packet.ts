@@ -159,7 +159,7 @@ export type Beyond =
   /** A UDP program of the node that is bound to all addresses answers from `source`, by the route to the client. */
   | { readonly kind: 'unbound'; readonly address: Address; readonly source: Address; readonly client: Address }
   /** The node does not answer ARP for the address on the link of the client's packets. */
-  | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl }
+  | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly why: ArpSilence }
   /** IPv6 rules drop neighbour solicitations for the address on that link, and so all that follows. */
   | {
       readonly kind: 'no-neighbour';
@@ -168,15 +168,15 @@ export type Beyond =
       readonly steps: readonly Step[];
     };
 
-/** Why the kernel ignores an ARP request (arp_process in arp.c): a sysctl or flag of the link, or no interface has the address. */
-export type ArpSysctl =
+/** Why the kernel ignores an ARP request (arp_process in arp.c): a sysctl or flag of the link, or the address is not on it. */
+export type ArpSilence =
   | 'arp_ignore'
   | 'arp_filter'
   | 'rp_filter'
   | 'NOARP'
-  | 'no interface has it'
+  | 'on-no-link'
   /** Only with IPv6, whose neighbour solicitations each link answers for its own addresses. */
-  | 'another interface has it';
+  | 'on-another-link';
 
 /** How a connection ends for one way of its first packet. */
 export type Outcome =

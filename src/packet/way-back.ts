@@ -3,7 +3,7 @@ import type { RouteQuestion } from '../kernel/route/route.ts';
 import { sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import { transportOf, type Flow } from './flow.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
-import { isUnknownOwn, type ArpSysctl, type Beyond } from './packet.ts';
+import { isUnknownOwn, type ArpSilence, type Beyond } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
 /** The links back to a packet's sender, for reverse-path checks. `asked`: the packet that would go there. */
@@ -105,7 +105,7 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
     asked.address.text !== first.destination.text &&
     places.isAround(asked.address, link)
   )
-    return { kind: 'no-arp', address: asked.address, link, sysctl: 'no interface has it' };
+    return { kind: 'no-arp', address: asked.address, link, why: 'on-no-link' };
   const hop = routing.hopTo(sender.address);
   const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
   const isAsked = routing.isLocal(asked.address) === true && places.isAround(asked.address, link);
@@ -114,11 +114,11 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   // Other links answer no neighbour solicitation for it (ndisc_recv_ns), unlike ARP.
   if (family === 'ipv6')
     return isAsked && routing.isOnOther(address, link) && !places.isTunnel(link)
-      ? { kind: 'no-arp', address, link, sysctl: 'another interface has it' }
+      ? { kind: 'no-arp', address, link, why: 'on-another-link' }
       : undefined;
   const strictest = (key: string): number =>
     Math.max(...['all', link].map((name) => Number(routing.sysctl(sysctlOfLink(name, key)) ?? 0)));
-  const unanswered = (sysctl: ArpSysctl) => ({ kind: 'no-arp', address, link, sysctl }) as const;
+  const unanswered = (why: ArpSilence) => ({ kind: 'no-arp', address, link, why }) as const;
   if (lacksArp(routing, link)) return unanswered('NOARP');
   if (strictest('arp_ignore') === 8) return unanswered('arp_ignore');
   if (strictest('arp_ignore') > 0 && routing.isLocalAt(address, link) === false) return unanswered('arp_ignore');

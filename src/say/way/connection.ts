@@ -4,7 +4,15 @@ import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { NextHop } from '../../kernel/route/route.ts';
 import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
-import { isOpen, isUndecided, sumOutcomes, type Connection, type Loss, type Outcome } from '../../packet/packet.ts';
+import {
+  isOpen,
+  isUndecided,
+  sumOutcomes,
+  type ArpSilence,
+  type Connection,
+  type Loss,
+  type Outcome,
+} from '../../packet/packet.ts';
 import type { RouteDecision, Step } from '../../packet/step.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { reasonSentence, reasonWords, ruleText, whereOf } from './reason.ts';
@@ -149,6 +157,14 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
   }
 }
 
+const silenceWords = {
+  arp_ignore: 'arp_ignore',
+  arp_filter: 'arp_filter',
+  rp_filter: 'rp_filter',
+  'on-no-link': 'no interface has it',
+  'on-another-link': 'another interface has it',
+} as const satisfies Record<Exclude<ArpSilence, 'NOARP'>, string>;
+
 /** Neighbours that do not find each other's link addresses. */
 function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' }, family: Family): string {
   if (loss.kind === 'no-neighbour') {
@@ -156,11 +172,11 @@ function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' 
     const why = last ? ` (${stoppedWords(last)})` : '';
     return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: the connection fails unless the sender already knows its link address`;
   }
-  const { address, link, sysctl } = loss;
-  if (sysctl === 'NOARP')
+  const { address, link, why } = loss;
+  if (why === 'NOARP')
     return `${link} finds no neighbours (NOARP): the connection fails unless both sides know each other's link address`;
   const request = family === 'ipv4' ? 'ARP request' : 'neighbour solicitation';
-  return `the node answers no ${request} for ${address.text} on ${link} (${sysctl}): the connection fails unless another program answers, or the sender knows the address`;
+  return `the node answers no ${request} for ${address.text} on ${link} (${silenceWords[why]}): the connection fails unless another program answers, or the sender knows the address`;
 }
 
 function hopWords({ link, gateway }: NextHop): string {
