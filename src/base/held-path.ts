@@ -46,7 +46,6 @@ export class HeldPath {
     return this.#descriptor !== undefined && kernelFileSystems.has(statfsSync(this.path).type);
   }
 
-  /** Its present path, without links. */
   realPath(): string {
     return this.#descriptor === undefined ? realpathSync(this.path) : readlinkSync(this.path);
   }

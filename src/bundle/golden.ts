@@ -48,7 +48,6 @@ interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serv
   readonly goldenVersion: number;
   /** "1.36": patch releases change nothing here. */
   readonly kubernetesVersion: string;
-  /** Non-default settings. */
   readonly settings: object;
   /** The values that were assumed; absent if all were given. Older goldens do not say. */
   readonly assumed?: AssumedHead | undefined;

@@ -61,7 +61,6 @@ export interface Bundle<Text extends FileText = string> {
 /** Texts that bundles of several nodes share. */
 export interface BundleTexts extends PartTexts {
   readonly writeServices: (cluster: Cluster) => FileText;
-  /** The SHA-256 of a file in hex. */
   digest(name: BundleFileName, text: FileText): string;
 }
 

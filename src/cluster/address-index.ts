@@ -9,7 +9,6 @@ import {
   type ShownPort,
 } from './model.ts';
 
-/** Makes each part on first use. */
 class PortIndex<Port extends ShownPort> implements AddressIndex<Port> {
   readonly #ports: readonly Port[];
   #services: ReadonlyMap<string, readonly Port[]> | undefined;

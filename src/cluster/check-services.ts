@@ -84,7 +84,6 @@ const linesPerEntry = 100;
 
 interface Size {
   readonly service: Sourced<Service>;
-  /** Pairs of a port and an endpoint. */
   readonly pairs: number;
   /** Virtual servers, their real servers, and pairs of a port and a source range. */
   readonly lines: number;

@@ -136,7 +136,6 @@ export type EndpointReason =
   | { readonly kind: 'ready' }
   /** Used: it terminates but still serves, and no other is ready. */
   | { readonly kind: 'last-resort' }
-  /** Not used: neither ready nor serving. */
   | { readonly kind: 'not-ready' }
   /** Not used: it terminates, and others are ready. */
   | { readonly kind: 'terminating' }

@@ -233,7 +233,6 @@ export interface PodStatus {
   readonly addresses: readonly Address[];
 }
 
-/** Bounds a workload's number of replicas. */
 export interface Autoscaler {
   readonly metadata: ObjectMeta;
   readonly target: Owner;
@@ -466,7 +465,6 @@ export interface PodMaker extends Pick<ObjectMeta, 'name' | 'namespace'> {
   readonly group: string;
   /** Whether another program defined its kind, or makes Pods for it. These may then have labels that no template shows. */
   readonly isCustom: boolean;
-  /** The labels of each of its templates. */
   readonly templates: readonly Labels[];
   /** Other namespaces that it names: the Pods that it makes may be there. */
   readonly namespaces: readonly string[];

@@ -24,7 +24,6 @@ import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import { RuleListings } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
-/** The tool that printed a dump file. */
 export type DumpFileKind =
   Exclude<ReadableKind, 'rules'> | 'ip6tables -L' | 'iptables-save' | 'ip6tables-save' | 'iptables -S' | 'ip6tables -S';
 
@@ -33,7 +32,6 @@ export interface Dump {
   readonly state: KernelState;
   readonly coverage: Coverage;
   readonly flows: readonly TrackedFlow[] | undefined;
-  /** The output of ip route and ip rule. */
   readonly routes: KnownRoutes;
   readonly log: ProxyLog | undefined;
   readonly files: readonly { readonly name: string; readonly kind: DumpFileKind }[];
@@ -45,7 +43,6 @@ export interface Dump {
 export type Doubt =
   /** No output at all, as from a tool that failed. */
   | { readonly file: string; readonly kind: 'empty' }
-  /** A last line that is cut off. */
   | { readonly file: string; readonly kind: 'cut-line'; readonly output: OutputKind }
   /** Unreadable lines; for rules, with the family and tables they may belong to. */
   | {

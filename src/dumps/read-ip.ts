@@ -110,7 +110,6 @@ export function isRoutingKind(kind: ReadableKind): kind is RoutingKind {
 
 interface Drafted {
   readonly routes: Map<string, Route>;
-  /** The tables that a listing shows in full. */
   readonly tables: Set<string>;
   isAll: boolean;
   readonly rules: Map<string, RoutingRule>;

@@ -93,7 +93,6 @@ class Splitter {
     this.#text = text;
   }
 
-  /** Returns whether there is any output. */
   run(isFirstOnly = false): boolean {
     let [at, next] = [0, 0];
     for (const raw of savedLines(this.#text, withoutEscapes)) {

@@ -38,13 +38,10 @@ import type { LoadedFiles, TextFile } from './documents/text-file.ts';
 export type Inputs = {
   readonly [List in keyof ObjectLists]: readonly ObjectLists[List][number][];
 } & {
-  /** Facts from other programs' configuration. */
   readonly facts: readonly ClusterFacts[];
   /** Kind → number of objects that kpc does not use. */
   readonly skipped: ReadonlyMap<string, number>;
-  /** The skipped objects that may make Pods. */
   readonly podMakers: readonly PodMaker[];
-  /** Lists that the cluster did not let kpc read. */
   readonly unread: UnreadLists;
   /** Objects with a faulty field: missing from their list or altered. */
   readonly faulty: readonly FaultyObject[];
@@ -60,7 +57,6 @@ export interface ReadOptions {
   readonly isTolerant?: boolean | undefined;
   /** Also reads NetworkPolicies, Ingresses and Namespaces, which are otherwise skipped. */
   readonly traffic?: boolean | undefined;
-  /** The namespace for objects without one. */
   readonly namespace?: string | undefined;
   /** Leaves out files with errors, with a warning. */
   readonly skipInvalid?: boolean | undefined;
@@ -72,7 +68,6 @@ export interface ReadOptions {
   readonly into?: string | undefined;
   /** Errors about objects that conflict with others when compiled: these objects are left out too. */
   readonly uncompiled?: readonly Finding[] | undefined;
-  /** Lists that the cluster did not let kpc read. */
   readonly unread?: UnreadLists | undefined;
   /** Diagnostics made per code and file; further ones are counted. */
   readonly mostOfCode?: number | undefined;
@@ -199,7 +194,6 @@ function wholeWorkloadsFirst({ workloads }: CollectedObjects): CollectedObjects 
 }
 
 interface LeftOut {
-  /** The first error. */
   readonly error: Finding;
   readonly more?: number;
   readonly files?: number;

@@ -19,7 +19,6 @@ export interface MarkChange {
 
 export const allBits = 0xffffffff;
 
-/** Actions of kube-proxy's rules. */
 export type PlainAction =
   | Verdict
   | { readonly kind: 'masquerade'; readonly fullyRandom?: boolean }
@@ -29,7 +28,6 @@ export type PlainAction =
   | { readonly kind: 'dnat'; readonly target: Target }
   | { readonly kind: 'change-mark'; readonly of: MarkHolder; readonly change: MarkChange };
 
-/** Actions that only other programs' rules have. */
 export type OtherAction =
   | { readonly kind: 'notrack' }
   | { readonly kind: 'snat'; readonly address: Address }

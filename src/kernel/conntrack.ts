@@ -9,9 +9,7 @@ export interface TrackedFlow {
   readonly protocol: string;
   readonly source: SocketAddress;
   readonly destination: SocketAddress;
-  /** The endpoint, if the flow was translated. */
   readonly answers: SocketAddress;
-  /** Whether an answer was seen. */
   readonly isReplied: boolean;
 }
 

@@ -31,7 +31,6 @@ export interface KernelState {
   readonly sysctls: ReadonlyMap<string, string>;
   /** Seconds; undefined if kpc sets none. */
   readonly ipvsTimeouts: IpvsTimeouts | undefined;
-  /** Kernel modules needed, in load order. */
   readonly modules: readonly string[];
 }
 

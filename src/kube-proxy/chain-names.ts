@@ -37,7 +37,6 @@ const prefixes = {
   external: 'KUBE-EXT-',
   /** Lets source ranges through to `external`. */
   firewall: 'KUBE-FW-',
-  /** Sends packets to one endpoint. */
   endpoint: 'KUBE-SEP-',
   /** The chain that releases up to 1.23 use instead of `external` under policy Local. */
   oldExternal: 'KUBE-XLB-',

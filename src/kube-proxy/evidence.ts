@@ -28,9 +28,7 @@ import type { ProxyMode } from './modes.ts';
 export type Evidence = 'certain' | 'possible' | 'none';
 
 export interface KubeProxyEvidence {
-  /** In a chain that is not built in. */
   chain(table: TableName, chain: Chain): Evidence;
-  /** In a built-in chain. */
   jump(table: TableName, from: string, rule: Rule): Evidence;
   set(set: IpSet): Evidence;
   nftTable(table: NftTable): Evidence;

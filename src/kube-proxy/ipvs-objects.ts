@@ -115,7 +115,6 @@ export const accessFilter = {
 /** The chain, called from OUTPUT, that closes load balancers to the node if their source ranges exclude it. */
 export const accessOutFilterChain = baseChains.accessOutFilter;
 
-/** Sets of Services' addresses and ports. */
 export const openSets = [
   'loadBalancer',
   'clusterIP',
@@ -139,7 +138,6 @@ export function accessFilterRules(family: Family, open: readonly SetId[]): reado
 
 /** Other objects that kube-proxy makes for its virtual servers. Addresses are text. */
 interface ServerMarks {
-  /** The addresses on kube-ipvs0. */
   readonly bound: ReadonlySet<string>;
   /** The node's own addresses, where node ports listen. Empty if the state has no links. */
   readonly own: ReadonlySet<string>;

@@ -252,7 +252,6 @@ const problems: readonly KnownProblem[] = [
   }),
 ];
 
-/** Lines that report no problem. */
 const ordinary = [
   'kube-proxy (?:running in|node IP is)|Detected node IP|Using (?:iptables|ipvs) proxy|Creating dualStackProxier|Tearing down',
   '(?:No kernel support|Kernel support disabled) for family|Setting route_localnet|nf_conntrack_tcp_be_liberal set',

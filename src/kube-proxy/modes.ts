@@ -30,7 +30,6 @@ export type CountName =
 
 /** The facts of a mode: every difference between modes that needs no code is a field here. */
 export interface ModeFacts {
-  /** Its name in sentences. */
   readonly title: string;
   /** The kinds of objects that kube-proxy programs, and so a bundle's files. */
   readonly kinds: ReadonlySet<ObjectKind>;

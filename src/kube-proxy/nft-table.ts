@@ -70,7 +70,6 @@ export const nftPrefixes = {
   firewall: 'firewall-',
   /** Sends packets to one endpoint and, with session affinity, remembers their client; with direct-dnat only then. */
   endpoint: 'endpoint-',
-  /** The clients that an endpoint chain remembers. */
   affinity: 'affinity-',
 } as const;
 

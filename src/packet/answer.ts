@@ -301,9 +301,7 @@ type Passing =
   | { readonly kind: 'passes'; readonly flow: Flow; readonly run: () => End; readonly beyond?: Beyond | undefined }
   /** A bridge of the node carries it without showing it to rules. */
   | { readonly kind: 'unseen'; readonly flow: Flow; readonly loss: Loss | undefined }
-  /** It does not pass the node. */
   | { readonly kind: 'past' }
-  /** Routes are not listed, so its way is unknown. */
   | { readonly kind: 'unlisted' };
 
 /** Whether and where the endpoint's answer passes the node. The node's programs and pods have no other way. */

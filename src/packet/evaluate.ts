@@ -257,7 +257,6 @@ function enter(world: World, flow: Flow, named: string | undefined): End {
   return 'forwarded';
 }
 
-/** The bridge that both ends are ports of. */
 function bridgeBetween(
   { routing, isOfService }: World,
   source: Address,

@@ -7,7 +7,6 @@ export class Choices {
   readonly points: Point[] = [];
   /** The sources that rules match on any of the ways. */
   readonly sources: Set<AskedSource>;
-  /** Whether a rule matched on TCP flags. */
   asksFlags = false;
   readonly #planned: readonly number[];
   readonly #budget: Budget;
@@ -49,7 +48,6 @@ type Point =
   | { readonly kind: 'random'; readonly probabilities: readonly number[] }
   | { readonly kind: 'doubt'; readonly reason: Reason; readonly steps: readonly Step[] };
 
-/** What all ways of one packet use up together. */
 interface Budget {
   chains: number;
   readonly sources: Set<AskedSource>;

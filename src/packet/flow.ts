@@ -14,10 +14,8 @@ import { loopbackInterface, type OwnSource, type Routing } from './routing/routi
 export interface Flow {
   readonly family: Family;
   readonly protocol: PacketProtocol;
-  /** Whether a program of the node sends it. */
   readonly isOwn: boolean;
   readonly turn: Turn;
-  /** TCP flags of a packet after the handshake. */
   readonly flags: readonly string[] | undefined;
   source: Address;
   /** Its possible addresses, if it is an unknown address of the node. */
@@ -59,9 +57,7 @@ export interface Flow {
   server: VirtualServer | undefined;
   /** The virtual server of its connection, and the chosen real server. */
   served: { readonly server: VirtualServer; readonly chosen: RealServer | undefined } | undefined;
-  /** The destination it was rewritten to. */
   endpoint: SocketAddress | undefined;
-  /** What the node refused it with. */
   refusal: Flow | undefined;
   readonly routing: Routing;
   /** Unknown routes that no rule has asked about. */
@@ -314,7 +310,6 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
 /** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
 const ephemeral = { first: 32768, last: 60999 };
 
-/** The ports that policy routing rules see. */
 export function transportOf({ protocol, port, sourcePort }: Pick<Flow, 'protocol' | 'port' | 'sourcePort'>): Transport {
   if (protocol === 'icmp') return { protocol, port: undefined, sourcePort: undefined };
   const rangeOf = (each: number | undefined): PortRange =>
@@ -409,7 +404,6 @@ export function translate(flow: Flow, half: NatHalf): boolean {
   return false;
 }
 
-/** Gives the packet another source. */
 export function rewriteSource(flow: Flow, { address, candidates }: OwnSource): 'accept' {
   flow.source = address;
   flow.candidates = candidates;

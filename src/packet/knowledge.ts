@@ -13,7 +13,6 @@ import type { Reason } from './reason.ts';
 export interface Knowledge {
   /** Without links that kube-proxy makes. */
   readonly links: readonly Link[];
-  /** Its routes, as far as they are listed. */
   readonly routes: { readonly [F in Family]?: Routes };
   readonly isPod: (address: Address) => boolean;
   /** Whether an address is an endpoint on another node (true) or a pod on this node (false). Undefined if unknown. */

@@ -6,7 +6,6 @@ import { tableOf, withJumps } from './rule-table.ts';
 import type { HookedChain, RuleTable } from './run-chain.ts';
 import { hooks } from './step.ts';
 
-/** The tables of a family, ready for packets. */
 export function nftTablesOf(
   state: KernelState,
   family: Family,

@@ -20,7 +20,6 @@ export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 /** `icmp` is an echo request of either family. */
 export type PacketProtocol = (typeof packetProtocols)[number];
 
-/** The first packet of a connection. */
 export interface Packet {
   /** Undefined for an own packet bound to no address: the routes choose its source. */
   readonly source: Address | undefined;
@@ -55,7 +54,6 @@ export interface Way<End = unknown> {
   readonly probability: number;
   readonly verdict: Verdict;
   readonly endpoint: SocketAddress | undefined;
-  /** Its final source. */
   readonly source: Address | 'masqueraded';
   /** The address it was masqueraded with, if the routes show it. */
   readonly masqueradedAs?: Address | undefined;
@@ -67,7 +65,6 @@ export interface Way<End = unknown> {
   readonly kept?: (() => string) | undefined;
   /** Doubts that do not change how this packet ends, but what conntrack keeps for later ones. */
   readonly doubts?: readonly { readonly reason: Reason; readonly end: End | undefined }[] | undefined;
-  /** Why an answer does not reach the client. */
   readonly loss?: Loss | undefined;
   readonly steps: readonly Step[];
   /** Why the verdict is unknown. The steps end where the first reason came up. */
@@ -83,7 +80,6 @@ export interface Arrival {
 export interface ReachedEndpoint extends SocketAddress {
   /** Above 0. Those of all endpoints sum to 1 if the packet is always delivered. */
   readonly probability: number;
-  /** The source that the endpoint sees. */
   readonly source: Address | 'masqueraded';
   readonly masqueradedAs?: Address | undefined;
 }
@@ -104,7 +100,6 @@ export type Loss =
       readonly source: Address;
       readonly port: number | undefined;
       readonly why: 'bridge' | 'past' | 'untracked' | 'zone';
-      /** The link where it passes unseen. */
       readonly link: string | undefined;
     }
   /** The answer leaves by another way than the client's packets came. */
@@ -183,7 +178,6 @@ export type Outcome =
   | { readonly kind: 'works' }
   /** Without `loss`, the first packet itself is lost. */
   | { readonly kind: 'fails'; readonly loss?: Loss | undefined }
-  /** It depends on hosts beyond the node. */
   | { readonly kind: 'depends'; readonly loss: Loss }
   | { readonly kind: 'unknown'; readonly reasons: readonly Reason[] };
 
@@ -218,13 +212,11 @@ export interface Fate {
   readonly verdict: Verdict;
   /** Sorted by address, then port. */
   readonly endpoints: readonly ReachedEndpoint[];
-  /** The source on the likeliest way. */
   readonly source: Address | 'masqueraded';
   readonly masqueradedAs?: Address | undefined;
   readonly redirectedTo?: number | undefined;
   /** Of the likeliest way; undefined if only one link is possible. */
   readonly arrival: () => Arrival | undefined;
-  /** The steps of the likeliest way. */
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];
   /** How the connection goes on. Answers are followed on the first call. */
@@ -240,7 +232,6 @@ export interface Fate {
 
 export type KnownFate = Omit<Fate, 'otherwise' | 'sources' | 'reasons'>;
 
-/** What is assumed about an open question. */
 export interface Supposition {
   readonly reason: Reason;
   readonly isSo: boolean;

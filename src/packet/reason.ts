@@ -48,13 +48,11 @@ export type Missing =
   /** Whether chain `from` has a rule that jumps to the rules shown. */
   | { readonly kind: 'jump'; readonly tool: RuleStep['tool']; readonly from: string; readonly to: string }
   | { readonly kind: 'chain'; readonly tool: RuleStep['tool']; readonly table: string; readonly chain: string }
-  /** The policy of a base chain. */
   | { readonly kind: 'policy'; readonly family: Family; readonly table: TableName; readonly chain: string }
   /** `unlisted`: a clause about a virtual server in another listing that this list, seemingly complete, lacks. */
   | { readonly kind: 'virtual-servers'; readonly unlisted?: string | undefined }
   /** `tool`: the tool of the rule that uses the set. */
   | { readonly kind: 'set'; readonly set: string; readonly tool: RuleStep['tool'] }
-  /** The endpoints of a Service, "namespace/name". */
   | { readonly kind: 'endpoint-slices'; readonly service: string }
   /** The networks of cluster IPs: kube-proxy drops packets to addresses there that no Service has. */
   | { readonly kind: 'service-cidrs' }
@@ -80,27 +78,12 @@ export type Missing =
 
 export type LostByBridge = 'answer' | 'reset';
 
-/** Something that varies from packet to packet, whatever the rules are. */
+/** Something that varies from packet to packet. `rate` and `excess`: what a limit has let through; `memory`: what a rule has remembered. */
 export type Circumstance =
-  /** How many packets a rule has seen lately, matched against a limit. */
-  | 'rate'
-  | 'excess'
-  /** The port that the client's kernel chose. */
-  | 'source-port'
-  /** The sending program. */
-  | 'program'
-  | 'listener'
-  /** Earlier packets that a rule has remembered. */
-  | 'memory'
-  /** The ports of a bridge that hosts are behind. */
-  | 'bridge-port'
-  | 'refusal'
-  /** Another field of the packet. */
-  | 'content';
+  'rate' | 'excess' | 'source-port' | 'program' | 'listener' | 'memory' | 'bridge-port' | 'refusal' | 'content';
 
 /** Why a packet's fate is unknown. Each kind says what would settle it. */
 export type Reason = {
-  /** Where the question came up. */
   readonly rule?: RuleStep | undefined;
   /** Names a fact that is the same wherever asked on a packet's way: "in docker0". */
   readonly fact?: string | undefined;
@@ -126,7 +109,6 @@ export type Reason = {
 
 export type Answer = Maybe<Reason>;
 
-/** What may be missing to answer a question. */
 export const reasonKinds = [
   'missing-listing',
   'missing-flag',

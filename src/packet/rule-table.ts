@@ -15,7 +15,6 @@ interface ChainOf<Rule> {
   readonly origin?: Origin | undefined;
 }
 
-/** What a rule asks and does. */
 export interface Terms {
   readonly expressions: readonly (Expression | RuleTerm)[];
   /** What steps say that it does; undefined if each expression says it. */

@@ -21,7 +21,6 @@ export interface RuleTable {
   readonly name: string;
   readonly chains: { readonly has: (chain: string) => boolean };
   readonly bases: readonly HookedChain[];
-  /** Chains that no listing shows. */
   readonly supposed: ReadonlySet<string>;
   /** What the first deciding rule does with a packet; undefined if none decides. */
   readonly runRules: (flow: Flow, chain: string) => Decision | undefined;
@@ -37,7 +36,6 @@ export interface HookedChain {
   readonly isNat: boolean;
   /** Whether the kernel reroutes the node's packets changed here: mangle, and chains of type route. */
   readonly reroutes: boolean;
-  /** Whether its policy drops. */
   readonly drops: Answer;
   /** Whether no packet reaches a rule or policy here. */
   readonly isIdle: boolean;

@@ -9,9 +9,7 @@ import { allOf, circumstance, lacks, negateIf, someOf, unreadRule, unreadValue, 
 import { carryOutAction, type RuleTable } from './run-chain.ts';
 import type { Action, RuleStep } from './step.ts';
 
-/** The named sets of a table's rules. */
 export interface Sets {
-  /** The set's name among those of all tables. */
   readonly nameOf: (set: string) => string;
   /** Undefined if the set is not shown. */
   readonly elementsOf: (set: string) => readonly Element[] | undefined;
@@ -24,7 +22,6 @@ export interface Sets {
 /** Large lists of elements, hashed when first reached. */
 export type Indexes = Map<readonly Element[], Map<string, ReturnType<typeof hashElements>>>;
 
-/** A packet, and where its rules look things up. */
 interface RuleQuestion {
   readonly flow: Flow;
   readonly table: Pick<RuleTable, 'tool'>;

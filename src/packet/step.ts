@@ -67,7 +67,6 @@ export type Step =
       readonly server: ProxyListener & { readonly endpoints: readonly SocketAddress[] };
       readonly chosen: SocketAddress | undefined;
     }
-  /** What routing decided. */
   | { readonly kind: 'route'; readonly decision: RouteDecision; readonly destination: Address };
 
 /**

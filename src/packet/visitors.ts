@@ -174,7 +174,6 @@ export type Visitors = { readonly [H in Hook]: Ordered } & {
   readonly onLink: (flow: Flow) => UnknownEnd | undefined;
 };
 
-/** A node in one family. */
 export interface World extends Knowledge {
   readonly family: Family;
   readonly routing: Routing;

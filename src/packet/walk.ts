@@ -24,7 +24,6 @@ import { checkReverse } from './way-back.ts';
 
 export type End = Verdict | UnknownEnd;
 
-/** The way of a packet that ended so. */
 export function wayOf(flow: Flow, end: End): Way<Flow> & { readonly end: Flow } {
   const [verdict, reasons] = typeof end === 'object' ? (['unknown', [end.reason]] as const) : ([end, []] as const);
   const { source, steps } = flow;

@@ -58,16 +58,13 @@ export interface FlagFacts {
   readonly isOfCall?: boolean;
 }
 
-/** The input that a flag applies to. */
 type FlagNeed =
   | 'manifests'
   /** Manifests; or anything, if packets are traced. */
   | 'manifests-or-packets'
   /** Manifests; or a node, if its flows are followed through a change to manifests. */
   | 'manifests-or-flows'
-  /** Manifests and bundles with several nodes. */
   | 'nodes'
-  /** It names the input. */
   | 'none';
 
 /** A flag that another flag makes ineffective, or that needs another flag. Each may have a value: "--output json". */

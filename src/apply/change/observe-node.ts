@@ -47,7 +47,6 @@ export interface Session {
   readonly say: (failure: Failure) => string;
   /** Aborted when the operator asks to stop: the change is then put back. */
   readonly signal?: AbortSignal | undefined;
-  /** The balancer's reload command. */
   readonly balancerReload?: readonly string[] | undefined;
   /** The operator says that no kube-proxy, and no tool of a killed apply, runs out of sight. */
   readonly assumesAlone?: boolean | undefined;
@@ -64,7 +63,6 @@ export type ChangeEvent =
   | { readonly kind: 'putting-back'; readonly because: Failure }
   | { readonly kind: 'warning'; readonly remark: Remark };
 
-/** The event of something to remark on. */
 export function remark<Code extends Remark['code']>(code: Code, details: RemarkArguments[Code]): ChangeEvent {
   return { kind: 'warning', remark: remarkOf(code, details) };
 }
@@ -146,7 +144,6 @@ export interface Observation {
   readonly plan: Plan;
   readonly node: NodeState;
   readonly rules: RuleLinesByFamily;
-  /** The connections and the clock of the plan. */
   readonly traffic: OpenTraffic;
   readonly terms: DrainTerms;
 }

@@ -78,7 +78,6 @@ export async function listStates(session: Session): Promise<RollBackStates> {
 
 type RollBackChoice =
   | { readonly to: StateMark; readonly request: ChangeRequest; readonly unfinished?: undefined }
-  /** The state before an unfinished apply. */
   | { readonly to?: undefined; readonly request: ChangeRequest; readonly unfinished: StoredSnapshot };
 
 /** Throws a Failure if there is nothing to undo. */

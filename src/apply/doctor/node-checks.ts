@@ -17,7 +17,6 @@ export type NodeCheck = CheckFault & {
   readonly severity: Severity | 'ok';
   /** Undefined if all modes that were examined need it. */
   readonly mode?: ProxyMode;
-  /** The one at fault. */
   readonly tool?: string;
 };
 

@@ -12,7 +12,6 @@ export interface Host {
   examine(path: string): Promise<ExaminedPath>;
   /** How to start this program again: Node and its file, or one binary. Undefined if unknown. */
   readonly program?: readonly string[] | undefined;
-  /** Where to look for tools, as a PATH. */
   readonly toolPath?: string | undefined;
   /** Runs a tool to its end, in the C locale. Throws a Failure if it does not end in time. */
   run(command: ToolCommand, patience?: Patience): Promise<CommandResult>;
@@ -89,7 +88,6 @@ export function formatCommand(command: ToolCommand): string {
   return [command.tool, ...command.args].join(' ');
 }
 
-/** How a tool ended, and what it said on stderr. */
 export function endOf(command: ToolCommand, { status, signal, stderr }: CommandResult & { kind: 'ended' }): CommandEnd {
   return { command: formatCommand(command), status, signal, said: excerptOf(stderr) };
 }

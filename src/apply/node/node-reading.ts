@@ -60,7 +60,6 @@ export interface ReadingScope {
   readonly needed: ReadonlySet<ReadingPart>;
   readonly variants: Variants;
   readonly timeouts: boolean;
-  /** Files of settings. */
   readonly settings: readonly string[];
   /** IPVS's own list, if already read; null if IPVS is not in the kernel. */
   readonly ipvs?: string | null | undefined;

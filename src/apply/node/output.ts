@@ -38,7 +38,6 @@ export class Room {
   }
 }
 
-/** The Failure for a listing that has no room. */
 export function tooLarge(listing: LongListing, { bytes }: Room): Failure {
   return new Failure('node-too-large', { ...listing, most: bytes, of: bytes === mostRead ? 'node' : 'listing' });
 }

@@ -3,7 +3,6 @@ import { hasCode } from '../../base/system-errors.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
 
-/** Bits of a process's capabilities. */
 export const capNetAdmin = 1n << 12n;
 export const capSysModule = 1n << 16n;
 const capSysPtrace = 1n << 19n;

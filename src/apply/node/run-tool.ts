@@ -45,7 +45,6 @@ export function toolPath(): string {
 
 /** Passes no other variables: many make a program load code (LD_PRELOAD, PERL5OPT, …). See docs/security.md. */
 function programEnvironment(): NodeJS.ProcessEnv {
-  // Where systemd-notify sends watch's status.
   const { NOTIFY_SOCKET } = process.env;
   return { LC_ALL: 'C', PATH: toolPath(), ...(NOTIFY_SOCKET !== undefined && { NOTIFY_SOCKET }) };
 }

@@ -31,7 +31,6 @@ export function isMet(
   return found === value || (onlyRaises === true && found !== undefined && Number(found) >= Number(value));
 }
 
-/** The most connections that the node tracks. */
 export const conntrackMax = 'net.netfilter.nf_conntrack_max';
 
 const conntrackBucketsName = 'nf_conntrack hashsize';

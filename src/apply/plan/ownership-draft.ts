@@ -31,7 +31,6 @@ export const conflictSchema = objectOf({
 
 export type Conflict = Shaped<typeof conflictSchema>;
 
-/** An object as messages name it. */
 type NamedObject = Pick<Conflict, 'kind' | 'name'>;
 
 /** Objects that look like kube-proxy's, and stay. */
@@ -79,7 +78,6 @@ interface Division<T> {
 export class OwnershipDraft {
   readonly claims: Claims;
   readonly present: KernelState;
-  /** Which present objects a kube-proxy made. */
   readonly evidence: KubeProxyEvidence;
   /** Leaves out iptables rules and links that collide with those that stay. */
   wanted: KernelState;

@@ -38,7 +38,6 @@ export interface NodeState {
   readonly traffic: OpenTraffic;
 }
 
-/** A setting with another value, or none yet. */
 export interface RequiredChange {
   readonly setting: RequiredSysctl;
   readonly from: string | undefined;
@@ -52,7 +51,6 @@ export interface Plan {
   readonly delta: KernelDelta;
   /** Real servers that keep their connections until these end. */
   readonly draining: readonly DrainingServer[];
-  /** Open connections to real servers that drain. */
   readonly kept: number;
   /** Open connections that end with their real server or virtual server. */
   readonly cut: number;
@@ -66,7 +64,6 @@ export interface Plan {
   readonly variants: Variants;
   /** The part of the node's present state that kpc-apply owns. */
   readonly present: KernelState;
-  /** The state that is wanted in the end. */
   readonly wanted: KernelState;
   /** The owned state after the change: the wanted objects plus those still draining. */
   readonly state: KernelState;

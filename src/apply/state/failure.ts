@@ -22,7 +22,6 @@ export class Failure extends Error {
     return code === 'unreadable-node' && details.problem === 'failed' && details.isRefused;
   }
 
-  /** The tool that is at fault, if one is. */
   get tool(): string | undefined {
     const { arguments: details } = this.finding;
     return 'tool' in details ? details.tool : undefined;
@@ -48,7 +47,6 @@ export function explainError(error: unknown): Failure {
   return new Failure('internal-error', { reason });
 }
 
-/** An error as the cause of a failure. */
 export function causeOf(error: unknown): Cause {
   return error instanceof Failure ? error.finding : describeError(error);
 }

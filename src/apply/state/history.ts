@@ -13,7 +13,6 @@ import {
   type StateMark,
 } from './record.ts';
 
-/** How many earlier states are kept. */
 const mostStates = 5;
 
 export type ChangeOrigin =

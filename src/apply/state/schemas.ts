@@ -48,7 +48,6 @@ export const drainingSchema = objectOf({
   sinceBoot: amount,
 });
 
-/** The owner of a file in the state folder. */
 const bindingFields = {
   bootId: text,
   /** Undefined in the record of an older kpc-apply, which may be of any network. */

@@ -81,7 +81,6 @@ interface States {
   readonly states: readonly NamedState[];
 }
 
-/** A command that changed nothing. */
 export interface IdleCommand {
   readonly command: string;
   readonly at: number;
@@ -89,7 +88,6 @@ export interface IdleCommand {
   readonly reason?: string | undefined;
 }
 
-/** An object of another program. */
 export interface Obstacle {
   readonly kind: string;
   readonly name: string;
@@ -205,7 +203,6 @@ export const applyFindings = {
   'write-failed': byProblem<{
     lock: Strings<'folder'> & { readonly cause: Cause; readonly of: 'run' | 'state-folder' | 'file' };
     journal: Strings<'folder'> & { readonly cause: Cause };
-    /** The file holds no metrics. */
     metrics: Strings<'path'>;
     sysctl: Strings<'name' | 'value'> & { readonly cause: Cause };
   }>('error'),

@@ -145,7 +145,6 @@ export const fileFindings = {
     'read-as': Strings<'text'>;
     'taken-as-other': Strings<'text'>;
     'skipped-on-both': Lists<'services'>;
-    /** Addresses of Services. */
     untested: Lists<'leftOut'>;
     'taken-as-subject': Strings<'word'>;
     'misnamed-file': Strings<'file'>;

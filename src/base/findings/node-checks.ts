@@ -12,7 +12,6 @@ type Sysctl = Strings<'name' | 'value'>;
 /** `loadsModules`: whether the kernel does. */
 type Unloaded = Lists<'names'> & { readonly loadsModules: boolean };
 
-/** The purposes of nftables features. */
 export type NftFeature = 'dnat' | 'masquerade' | 'numgen' | 'fib' | 'reject' | 'ct';
 
 /** A record or journal that another network of this boot left in the state folder. `mark`: that it had. */
@@ -106,7 +105,6 @@ export interface CheckArguments {
   >;
 }
 
-/** The result of a check of a node, as data. */
 export type CheckFault = {
   readonly [Subject in keyof CheckArguments]: {
     readonly code: Subject;
@@ -120,7 +118,6 @@ export interface RemarkArguments {
   'one-standby': { readonly lacks: 'process' | 'timer'; readonly cause: Cause };
   'balancer-not-reloaded': Strings<'path'>;
   'open-journal': Strings<'path'> & { readonly cause: Cause };
-  /** Rules that could not be read. */
   'rules-unseen': { readonly failure: Cited };
   'rules-left': { readonly objects: readonly Obstacle[] };
   'dump-lacks': { readonly failure: Cited; readonly part?: string };

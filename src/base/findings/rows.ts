@@ -38,7 +38,6 @@ export type By<Key extends string, Cases> = {
 
 export type None = Readonly<Record<string, never>>;
 
-/** The arguments of a table's code. */
 export type ArgumentsIn<Table, Code extends keyof Table> = {
   [C in Code]: Table[C] extends Row<infer Arguments> ? Arguments : never;
 }[Code];

@@ -24,7 +24,6 @@ export interface Check<T = unknown> {
   readonly isClosed?: true;
   readonly others?: Check;
   readonly items?: Check;
-  /** The field that selects a variant. */
   readonly tag?: string;
   readonly variants?: Readonly<Record<string, Check>>;
   readonly [described]?: () => T;
@@ -39,7 +38,6 @@ export interface ValueFault {
   /** Whether its object may lack the value. */
   readonly isOptional: boolean;
   readonly value: unknown;
-  /** The unknown field; '' otherwise. */
   readonly name: string;
 }
 

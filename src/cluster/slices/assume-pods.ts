@@ -40,7 +40,6 @@ interface Assumption {
   /** kube-proxy's --cluster-cidr. */
   readonly clusterCIDRs: readonly Network[];
   readonly given: Names;
-  /** Addresses of endpoints in the input. */
   readonly taken: ReadonlySet<string>;
 }
 
@@ -48,7 +47,6 @@ interface AssumedPods {
   readonly pods: readonly Sourced<Pod>[];
   /** Whether a workload has no Pods, which a Service may select. */
   readonly hasIdle: boolean;
-  /** Templates of scaled-down workloads. */
   readonly scaledDown: readonly Sourced<Pod>[];
   readonly pending: readonly Pending[];
   /** Owners ("Deployment default/web") whose requirements no assumed Node meets: their Pods are assumed on any Node. */
@@ -74,7 +72,6 @@ interface PodSet {
   readonly owner: Owner;
   readonly template: { readonly metadata: Pod['metadata']; readonly spec: PodSpec };
   readonly source: Sourced<Pod>['source'];
-  /** Whether it may be scaled up later. */
   readonly scales: boolean;
   readonly replicas: number;
   readonly place: (index: number) => PodSlot;

@@ -62,7 +62,6 @@ export interface AddressClaim {
   readonly network: Network;
   /** Identifies the workload, the same in every run. */
   readonly workload: string;
-  /** The Pod's number in its workload. */
   readonly index: number;
   /** Whether the Pod exists; otherwise an address is reserved for it. */
   readonly wanted: boolean;

@@ -28,7 +28,6 @@ interface CauseSources extends MakerSources {
   readonly workloads: readonly Sourced<Workload>[];
 }
 
-/** Why no Pod has a Service's selector. */
 interface SelectorCause {
   /** The objects that the selector may be meant for. */
   readonly likely: Likely;

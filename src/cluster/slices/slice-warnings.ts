@@ -156,7 +156,6 @@ export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
 
 /** Workloads without Pods, and other objects that a Service may be meant for. */
 export interface IdleWorkloads {
-  /** Templates of scaled-down workloads. */
   readonly scaledDown: readonly Sourced<Pod>[];
   readonly pending: readonly Pending[];
   /** Why a Service may select no Pod. */

@@ -40,7 +40,6 @@ export interface ConfigFile {
   /** Facts about the cluster, or settings in another program's words. */
   readonly facts: readonly ClusterFacts[];
   readonly diagnostics: readonly Finding[];
-  /** The file, if it could be read. */
   readonly file: TextFile | undefined;
 }
 

@@ -13,7 +13,6 @@ export interface FolderOrigin {
   readonly folder: string;
   /** The folder of the Helm chart that has this file as a template. */
   readonly chart: string | undefined;
-  /** The chart's own name. */
   readonly chartName?: string | undefined;
 }
 

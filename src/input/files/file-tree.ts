@@ -67,7 +67,6 @@ export type TreeEntry = Pick<Dirent, 'name' | 'isDirectory' | 'isFile'>;
 /** Files on disk or in a git revision, under the names used in messages. */
 export interface FileTree {
   readonly exists: (path: string) => boolean;
-  /** Throws if the path does not exist. */
   readonly isFolder: (path: string) => boolean;
   /** The entries of a folder, unsorted. */
   readonly list: (folder: string) => readonly TreeEntry[];

@@ -5,7 +5,6 @@ import type { FolderOrigin } from '../documents/text-file.ts';
 import { disk, type FileTree, type TreeEntry } from './file-tree.ts';
 import { IgnorePatterns } from './ignore-patterns.ts';
 
-/** Files read from a folder. */
 const manifestName = /\.(?:ya?ml|json)$/;
 
 /** A file of patterns to leave out, as in .gitignore. */

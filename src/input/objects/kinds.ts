@@ -70,7 +70,6 @@ interface Kind {
   /** Kinds other than "always" are read only for commands that ask for them. */
   readonly group: 'always' | 'workloads' | 'traffic';
   readonly list: keyof ObjectLists;
-  /** Adds a valid object to its list. */
   readonly read: (value: unknown, report: Report, readers: Readers, into: ObjectLists) => void;
 }
 

@@ -145,7 +145,6 @@ function checkHostNames(addresses: readonly string[], index: number, report: Rep
   }
 }
 
-/** Returns the first address. */
 function checkEndpointAddresses(
   addresses: readonly string[],
   addressType: 'IPv4' | 'IPv6' | undefined,

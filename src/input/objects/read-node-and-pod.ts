@@ -277,7 +277,6 @@ function checkSelector(kind: WorkloadKind, { selector }: RawWorkloadSpec, labels
   report.add(['spec', 'selector'], 'unmatched-selector', details);
 }
 
-/** Reads the bounds on the number of Pods. */
 export function readAutoscaler(raw: RawAutoscaler, report: Report, names: CommonNames): Autoscaler {
   const { scaleTargetRef, minReplicas, maxReplicas } = raw.spec ?? {};
   return {

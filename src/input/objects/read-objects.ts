@@ -12,13 +12,11 @@ import { Report } from './report.ts';
 import type { TextFile } from '../documents/text-file.ts';
 
 export interface CollectedObjects extends ObjectLists {
-  /** Facts from other programs' configuration. */
   readonly facts: ClusterFacts[];
   /** Kind → number of objects that kpc has no use for. */
   readonly skipped: Map<string, number>;
   /** Lists that may be incomplete: related kinds that kpc does not read, or that the cluster does not let it read. */
   readonly unread: Set<keyof ObjectLists>;
-  /** The skipped objects that may make Pods. */
   readonly podMakers: PodMaker[];
   /** Objects with a faulty field: missing from their list or altered. */
   readonly faulty: FaultyObject[];
@@ -33,7 +31,6 @@ export interface FaultyObject {
 
 export interface Checks extends AskedKinds {
   readonly names: CommonNames;
-  /** The namespace for objects without one. */
   readonly namespace: string;
   /** Whether errors in any text of a ConfigMap count. */
   readonly areConfigs: boolean;

@@ -6,7 +6,6 @@ import type { FieldPath, ObjectSource } from '../../cluster/objects.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { InputSource } from '../documents/document.ts';
 
-/** The diagnostics of one object. */
 export class Report implements ObjectSource {
   readonly source: InputSource;
   readonly diagnostics: Finding[] = [];

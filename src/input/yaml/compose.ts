@@ -121,7 +121,6 @@ interface LexerInside {
   readonly buffer: string;
   readonly pos: number;
   readonly flowLevel: number;
-  /** The least indentation of the next line. */
   indentNext: number;
   /** Start of the content of a scalar's next line; -1 if that line is not part of the scalar. */
   continueScalar(offset: number): number;

@@ -85,7 +85,6 @@ class FastReader extends Lines {
   readonly #memory: Memory;
   readonly #counts: ParseCounts;
   readonly #places: YamlPlaces | undefined;
-  /** The entry whose value comes next. */
   #entry: JsonEntry | undefined;
   #depth = 0;
 
@@ -207,7 +206,6 @@ class FastReader extends Lines {
     return this.atKey() ? this.#readMapping() : this.#readInline(column);
   }
 
-  /** The value of the scalar just passed. */
   #resolveWord(start: number): unknown {
     return requireFinite(this.#memory.words.resolve(this.#memory.text, start, this.wordEnd));
   }

@@ -62,7 +62,6 @@ export class Lines {
   /** Line feeds since the last line with content, and whether a comment was among them. */
   lineFeeds = 0;
   passedComment = false;
-  /** End of the plain scalar just passed. */
   wordEnd = 0;
 
   constructor({ text, bytes }: PlainText) {

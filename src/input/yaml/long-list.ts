@@ -48,7 +48,6 @@ export function readLongList(document: string, memory: Memory, least = usualLeas
   return withFaults({ ...value, items: items.value }, [{ ...outer, faults: outerFaults }, items]);
 }
 
-/** Merges the faults of its parts. */
 function withFaults(value: unknown, parts: readonly ParsedValue[]): ParsedValue {
   const faults = parts.flatMap((part) => part.faults ?? []);
   const isUncertain = parts.some((part) => part.kind === 'value' && part.isUncertain);

@@ -97,7 +97,6 @@ interface RepeatedNode {
 }
 
 interface DecoderOptions {
-  /** Filled with the places. */
   readonly places?: YamlPlaces;
   /** If a document is decoded in pieces: the counts so far, and the levels around the piece. */
   readonly counts?: ParseCounts;

@@ -72,7 +72,6 @@ function findUnclosedBrackets(text: string): readonly Unclosed[] {
 interface Lexeme {
   readonly source: string;
   readonly offset: number;
-  /** A plain scalar or block text. */
   readonly isScalar: boolean;
 }
 

@@ -77,7 +77,6 @@ export class SetDrafts {
   }
 }
 
-/** Why splitSetWords cannot split a line. */
 export const openQuote = 'a quote that is not closed';
 
 /**

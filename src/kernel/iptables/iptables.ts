@@ -46,7 +46,6 @@ export class LazyChain<Subject> implements Chain {
     return this.#maker.originOf(this.#subject);
   }
 
-  /** The same values on every call. */
   get rules(): readonly Rule[] {
     return (this.#rules ??= this.makeRules());
   }

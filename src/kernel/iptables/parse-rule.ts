@@ -40,7 +40,6 @@ function lineEnd(text: string, from: number): number {
   return end < 0 ? text.length : end;
 }
 
-/** Whether a quote in the line is not closed. */
 export function hasOpenQuote(line: string): boolean {
   return findOpenQuote(line) >= 0;
 }

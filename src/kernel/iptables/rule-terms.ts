@@ -22,7 +22,6 @@ export type RuleTerm = Condition | RuleAction;
 
 interface RuleTerms {
   readonly expressions: readonly RuleTerm[];
-  /** The last of them. */
   readonly action: RuleAction;
 }
 
@@ -66,7 +65,6 @@ function valueOfPorts({ first, last }: PortRange): Value {
   return first === last ? { kind: 'number', value: first } : { kind: 'numbers', first, last };
 }
 
-/** The header of a family's addresses. */
 function headerOf(family: Family): 'ip' | 'ip6' {
   return family === 'ipv4' ? 'ip' : 'ip6';
 }
@@ -277,7 +275,6 @@ function readValues(field: string, text: string): readonly Value[] | undefined {
   return values.every((each) => each !== undefined) ? values : undefined;
 }
 
-/** nft's words for iptables'. */
 const spellings: ReadonlyMap<string, string> = new Map([
   ['SEEN_REPLY', 'seen-reply'],
   ['unicast', 'host'],

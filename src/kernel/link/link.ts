@@ -39,7 +39,6 @@ export interface Link {
   readonly kind?: string | undefined;
   /** The bridge or other link that it is a port of. */
   readonly master?: string | undefined;
-  /** The details that `ip -d` prints about it. */
   readonly traits?: LinkTraits | undefined;
   readonly addresses: readonly LinkAddress[];
 }
@@ -200,7 +199,6 @@ function traitsAt(place: 'info_data' | 'info_slave_data', traits: LinkTraits): L
   return own.length > 0 ? Object.fromEntries(own) : undefined;
 }
 
-/** The addresses on these links, as texts. */
 export function addressesOn(links: readonly Link[]): ReadonlySet<string> {
   return new Set(links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
 }

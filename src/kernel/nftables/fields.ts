@@ -74,7 +74,6 @@ export function readSelector(words: Words): Selector | undefined {
   return fields;
 }
 
-/** The most words of a field. */
 const longest = 4;
 
 export function readFieldName(words: Words): string | undefined {

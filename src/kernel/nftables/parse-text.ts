@@ -83,9 +83,7 @@ function readTablePart(table: DraftTable, { line, words, items = [] }: Item, isO
   } else if (kind === 'set' || kind === 'map') {
     const set = readSet(kind, name, items, note);
     table.sets.set(name, isOpen ? { ...set, isPart: true } : set);
-  }
-  // Counts are ignored.
-  else if (kind === 'counter') table.counters.set(name, { name, comment: findComment(items) });
+  } else if (kind === 'counter') table.counters.set(name, { name, comment: findComment(items) });
   else note(line, 'neither a chain, a set, a map nor a counter');
 }
 

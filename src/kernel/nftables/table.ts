@@ -17,12 +17,10 @@ export type ElementKey = readonly Value[];
 
 export type ElementValue = Verdict | { readonly kind: 'data'; readonly values: readonly Value[] };
 
-/** A constant in a rule or an element. */
 export type Value =
   | { readonly kind: 'address'; readonly address: Address }
   /** A network of one address means the same as the address, and nft prints it as such. */
   | { readonly kind: 'network'; readonly network: Network }
-  /** A range of addresses that is not a network. */
   | { readonly kind: 'range'; readonly first: Address; readonly last: Address }
   | { readonly kind: 'number'; readonly value: number }
   /** A range of ports or marks: `7000-7900`. */
@@ -43,7 +41,7 @@ export interface Field {
 export type Right =
   /** `10.0.0.1`, `{ 10.0.0.0/8, 192.0.2.1 }`, or `established, related`, which is not braced. */
   | { readonly elements: readonly Element[]; readonly isBraced?: true }
-  /** `@name`: the elements of a named set. */
+  /** `@name`. */
   | { readonly set: string };
 
 type Look = Match | VerdictMap;
@@ -115,7 +113,6 @@ export function setOf(expression: Expression): string | undefined {
   return 'set' in named ? named.set : undefined;
 }
 
-/** The chains that an expression may lead to. */
 export function chainsOf(expression: Expression): readonly string[] {
   switch (expression.kind) {
     case 'jump':

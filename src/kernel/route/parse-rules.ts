@@ -20,7 +20,6 @@ const alone: ReadonlySet<string> = new Set(
   'not nop blackhole unreachable prohibit l3mdev proto_any detached'.split(' '),
 );
 
-/** Words of a rule that are not conditions. */
 const idle: ReadonlySet<string> = new Set(['proto', 'protocol', 'realms', 'suppress_ifgroup']);
 
 /** Reads `ip rule`. A rule that cannot be read gets an unknown condition. */

@@ -17,7 +17,6 @@ export const routeTypes = [
 
 export type RouteType = (typeof routeTypes)[number];
 
-/** To a gateway, or directly to the address. */
 export interface NextHop {
   readonly gateway?: Address | undefined;
   readonly link?: string | undefined;
@@ -35,13 +34,11 @@ export interface Route {
   readonly from?: Network | undefined;
   /** If two routes lead to one network, the lower metric wins. */
   readonly metric: number;
-  /** The source address of the node's own packets. */
   readonly source?: Address | undefined;
   /** Several for a multipath route. */
   readonly hops: readonly NextHop[];
 }
 
-/** A line of `ip rule`. */
 export interface RoutingRule {
   readonly family: Family;
   readonly priority: number;
@@ -72,7 +69,6 @@ export type RoutingAction =
 export interface RouteAnswer {
   readonly family: Family;
   readonly to: Address;
-  /** The source given in the question. */
   readonly from?: Address | undefined;
   readonly mark?: number | undefined;
   readonly input?: string | undefined;
@@ -143,7 +139,6 @@ export interface Transport {
 
 export type RouteResult =
   | { readonly kind: 'route'; readonly route: Pick<Route, 'type' | 'source' | 'hops'> }
-  /** No route, or a rule or route that forbids it. */
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
   /** The rules or a table are unknown. */
   | { readonly kind: 'open'; readonly lacks: 'rules' | 'table'; readonly table?: string }

@@ -53,7 +53,6 @@ export interface Routing {
   sourceBy(address: Address, way: RouteFound): OwnSource;
   /** The source that masquerading gives: an address of the link the packet leaves by. */
   masqueradeBy(address: Address, hop: NextHop | undefined): OwnSource;
-  /** The node's address on an interface. */
   ownAddress(link: string | undefined): Address;
   /** The node's link-local address on an interface, if it is listed. */
   linkLocal(link: string): Address | undefined;
@@ -83,7 +82,6 @@ export type BridgeEnds = 'itself' | 'apart' | 'any';
 export interface OwnSource {
   /** A placeholder if unknown. */
   readonly address: Address;
-  /** Its possible addresses, if unknown. */
   readonly candidates?: readonly Address[] | undefined;
 }
 
