@@ -99,8 +99,8 @@ export class NodeComparison {
     const { side: from } = scenes[0];
     const { side: to } = scenes[1];
     if (compared.findings.length === 0) refuseNoServices(from, to, 'packets');
-    const { classes, unknown, reasons } = compared;
-    if (compared.findings.length === 0 && unknown === classes)
+    const { classes, unknown, unknownOnOne, reasons } = compared;
+    if (compared.findings.length === 0 && unknown + unknownOnOne === classes)
       refuse({ problem: 'nothing-known', classes, reasons: [...reasons] });
     const report = {
       ...names,

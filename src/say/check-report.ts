@@ -21,6 +21,7 @@ import {
   formatReviewMarkdown,
 } from './differences.ts';
 import type { Answered, AnswerOutput } from './formats/answer.ts';
+import { nothingLacks } from './words/answers.ts';
 import { lacksOf } from './diff-review.ts';
 import type { checked, checkedFleet } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
@@ -116,7 +117,7 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
 
 /** Formats for CI leave out packets here. */
 function lacksOfCheck({ comparison }: Pick<CheckReport, 'comparison'>): ArgumentsOf<'answer-lacks'> {
-  return comparison ? lacksOf(comparison.diff) : { notCompared: [], unknown: 0, reasons: [] };
+  return comparison ? lacksOf(comparison.diff) : nothingLacks;
 }
 
 /** Text for people besides the answer: the differences in words, if the output is the files themselves, and how to accept the change. */

@@ -20,7 +20,7 @@ import type { EffectSender, EndpointShares, EffectSeverity } from '../ask/equiva
 import type { ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
-import { unknownWords } from './words/answers.ts';
+import { nothingLacks, unknownWords } from './words/answers.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 
 export interface Review {
@@ -270,7 +270,8 @@ function uncomparedPackets({ packets, diff, from, to }: Review): readonly string
 /** What a diff leaves open; `review` adds what it leaves open about packets. */
 export function lacksOf({ gaps }: SideDiff, review?: Review): ArgumentsOf<'answer-lacks'> {
   const notCompared = [...describeGaps(gaps), ...(review ? uncomparedPackets(review) : [])];
-  return { notCompared, unknown: review?.packets?.unknown ?? 0, reasons: [] };
+  const { unknown, unknownOnOne } = review?.packets ?? nothingLacks;
+  return { notCompared, unknown, unknownOnOne, reasons: [] };
 }
 
 /** What happens to packets, the worst first. */
@@ -287,10 +288,10 @@ export function listEffects(review: Review): {
   const where = name === '' ? '' : ` on ${name}${to.assumed?.node ? ' (assumed)' : ''}`;
   const mode = to.assumed?.mode ? ` in ${modeFacts[to.mode].title} ${unnamedMode}` : '';
   const title = `Packets${where}${mode}`;
-  const unknown = packets?.unknown ?? 0;
+  const unknown = unknownWords(lacksOf(diff, review));
   const gaps = [
     ...uncomparedPackets(review).map((what) => `not compared: ${what}`),
-    ...(unknown > 0 ? [`${unknownWords(unknown, [])}: "kpc equivalence" says why`] : []),
+    ...unknown.map((what) => `${what}: "kpc equivalence" says why`),
   ];
   if (!packets) return { title, effects: [], gaps };
   const effects = packets.effects
@@ -311,7 +312,7 @@ export function listEffects(review: Review): {
   const isSame = packets.effects.length === 0;
   return {
     title,
-    ...(effects.length > 0 ? {} : { note: isSame ? (unknown > 0 ? noneKnown : noneDiffers) : onlyFailures }),
+    ...(effects.length > 0 ? {} : { note: isSame ? (unknown.length > 0 ? noneKnown : noneDiffers) : onlyFailures }),
     effects,
     gaps,
   };

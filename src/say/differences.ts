@@ -100,6 +100,7 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
       ? {
           packets: review.packets.effects.map((effect) => effectJson(effect, review.trace)),
           unknown: review.packets.unknown,
+          unknownOnOne: review.packets.unknownOnOne,
         }
       : {}),
     base: diff.base.map(changeToJson),

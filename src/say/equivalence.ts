@@ -182,9 +182,12 @@ function summarizeEquivalence(report: EquivalenceReport): string {
     return causes === 0 ? [] : [{ severity, causes }];
   });
   const telling = counts.filter(({ severity }) => severity !== 'unknown' && severity !== 'fails-otherwise');
-  const isKnown = report.unknown === 0 && counts.every(({ severity }) => severity !== 'unknown');
+  const isKnown = report.unknown + report.unknownOnOne === 0 && counts.every(({ severity }) => severity !== 'unknown');
   const all = count(classes, 'class of packets', 'classes of packets');
-  const open = report.unknown > 0 ? `; ${formatCount(report.unknown)} not known on either side` : '';
+  const open = [
+    ...(report.unknown > 0 ? [`; ${formatCount(report.unknown)} not known on either side`] : []),
+    ...(report.unknownOnOne > 0 ? [`; ${formatCount(report.unknownOnOne)} known on one side only`] : []),
+  ].join('');
   const result =
     counts.length === 0
       ? `${all}, no difference`
@@ -204,14 +207,15 @@ function countWords({ severity, causes }: { readonly severity: EffectSeverity; r
   return `${count(causes, 'thing')} ${causes === 1 ? one : many}`;
 }
 
-function notes({ unknown, reasons, nodes, standIns, snapshots, beyond }: EquivalenceReport): readonly string[] {
+function notes(report: EquivalenceReport): readonly string[] {
+  const { nodes, standIns, snapshots, beyond } = report;
   const rest = nodes - standIns;
   const like = standIns === 1 ? 'it' : 'one of these';
   const represented = `Compared on ${formatCount(standIns)} of ${count(nodes, 'node')}: ${rest === 1 ? `the other is like ${like}` : `the others are ${standIns === 1 ? '' : 'each '}like ${like}`}.`;
   const assumed = assumedSummary(snapshots);
   return [
     ...(assumed === undefined ? [] : [`${assumed}.`]),
-    ...(unknown > 0 ? [`${unknownWords(unknown, reasons)}.`] : []),
+    ...unknownWords(report).map((what) => `${what}.`),
     ...(standIns < nodes ? [represented] : []),
     `Not looked at: ${joinWords([...beyond, ...notCompared])}.`,
   ];
@@ -242,7 +246,10 @@ export function equivalenceAnswer(
       sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
     snapshots: () => report.snapshots,
     // Leave out what no comparison looks at.
-    lacks: () => ({ notCompared: report.beyond, unknown: report.unknown, reasons: report.reasons }),
+    lacks: () => {
+      const { beyond: notCompared, unknown, unknownOnOne, reasons } = report;
+      return { notCompared, unknown, unknownOnOne, reasons };
+    },
     suite: `${said.command} ${from} ${to}`,
     cases: () => casesOfReport(report, placeOf),
   };
@@ -312,12 +319,13 @@ export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
 
 /** The result that `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
-  const { from, to, nodes, standIns, represented, classes, unknown, reasons, trace, findings, beyond } = report;
+  const { from, to, nodes, standIns, represented, classes, unknown, unknownOnOne, reasons, trace, findings, beyond } =
+    report;
   const causes = findings.map((finding) => ({
     ...finding,
     effects: finding.effects.map((effect) => effectJson(effect, trace)),
   }));
-  const counts = { nodes, standIns, represented, classes, unknown };
+  const counts = { nodes, standIns, represented, classes, unknown, unknownOnOne };
   return {
     from,
     to,

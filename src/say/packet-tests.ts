@@ -15,6 +15,7 @@ import { listTraceLines, describeTrace, traceJson } from './way/trace.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { verdictCondition } from './way/stop.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
+import { nothingLacks } from './words/answers.ts';
 import { formatDescription } from './formats/description.ts';
 import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { tested } from './outputs/trace.ts';
@@ -43,7 +44,7 @@ export function testAnswer(results: readonly PacketResult[], isColoured: boolean
     markdown: () => resultsToMarkdown(results),
     findings: () => failuresOf(results),
     snapshots,
-    lacks: () => ({ notCompared: [], unknown: 0, reasons: [], beside: allBeside(results) }),
+    lacks: () => ({ ...nothingLacks, beside: allBeside(results) }),
     suite: 'kpc test',
     cases: () => results.map(caseOf),
   };

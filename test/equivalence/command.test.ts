@@ -44,6 +44,23 @@ describe('kpc equivalence', () => {
       expect(`${first?.text} ${first?.help}`).not.toContain(flag === '--proxy-mode' ? flag : `with ${flag}`);
     },
   );
+  test('tells what neither side knows from what one side knows', async () => {
+    const service = join(folder, 'service.yaml');
+    const bundle = join(folder, 'of-service');
+    const spec = '{ clusterIP: 10.96.0.10, selector: { app: web }, ports: [{ port: 80 }] }';
+    writeFileSync(service, `apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: ${spec}\n`);
+    expect((await runKpc(['compile', service, '--out', bundle])).status).toBe(0);
+    const compare = async (other: string) =>
+      resultOf((await runKpc(['equivalence', bundle, other, '--output', 'json'])).stdout);
+    // The rules of the bundle refuse; the manifests lack the endpoints.
+    const alone = await compare(bundle);
+    const beside = await compare(service);
+    expect(alone).toMatchObject({ causes: [], unknownOnOne: 0 });
+    expect(beside).toMatchObject({ causes: [], unknown: alone.unknown });
+    expect(beside.unknownOnOne).toBeGreaterThan(0);
+    expect(beside.reasons).toEqual([...alone.reasons, expect.stringContaining('EndpointSlices of default/web')]);
+  });
+
   test('says which rules a dump does not show', async () => {
     const dump = join(folder, 'nat.txt');
     const services = '-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES';

@@ -36,8 +36,9 @@ export interface Difference {
 interface ClassCounts {
   /** One packet was sent for each class. */
   readonly classes: number;
-  /** Classes without an answer on either side. */
+  /** Classes without an answer on either side, and those with one on one side only. */
   readonly unknown: number;
+  readonly unknownOnOne: number;
   /** Sentences on why they are unknown and what would settle it, without repetition. */
   readonly reasons: ReadonlySet<string>;
 }
@@ -85,13 +86,14 @@ export function compareScenes(
   const nodes = knownOwnAddresses([from, to]);
   const clients = new Clients([from, to], asked, nodes);
   const likeness = isSingle ? undefined : Likeness.of([from, to], asked, clients, nodes);
-  const counts = { classes: 0, unknown: 0, reasons: new Set<string>() };
+  const counts = { classes: 0, unknown: 0, unknownOnOne: 0, reasons: new Set<string>() };
   const ask = (member: Member, group?: Group): boolean => {
     const target = targetOfMember(member);
     const answer = compareTarget([from, to], target, clients, nodes);
     const isOfAll = group !== undefined && isFirm(answer);
     counts.classes += answer.classes * (isOfAll ? 1 + group.others.length : 1);
     counts.unknown += answer.unknown;
+    counts.unknownOnOne += answer.unknownOnOne;
     for (const reason of answer.reasons) counts.reasons.add(reason);
     const alike = isOfAll && answer.differences.length > 0 ? likesOf(group) : none;
     for (const difference of answer.differences) found(difference, alike, target.turn);
@@ -155,8 +157,11 @@ interface ComparedPackets extends ClassCounts {
   readonly differences: readonly Difference[];
 }
 
-function isFirm({ unknown, differences }: ComparedPackets): boolean {
-  return unknown === 0 && differences.every(({ from, to }) => from.verdict !== 'unknown' && to.verdict !== 'unknown');
+function isFirm({ unknown, unknownOnOne, differences }: ComparedPackets): boolean {
+  return (
+    unknown + unknownOnOne === 0 &&
+    differences.every(({ from, to }) => from.verdict !== 'unknown' && to.verdict !== 'unknown')
+  );
 }
 
 function compareTarget(
@@ -166,7 +171,13 @@ function compareTarget(
   nodes: ReadonlyMap<string, Address>,
 ): ComparedPackets {
   const { address } = target;
-  const answer = { classes: 0, unknown: 0, reasons: new Set<string>(), differences: [] as Difference[] };
+  const answer = {
+    classes: 0,
+    unknown: 0,
+    unknownOnOne: 0,
+    reasons: new Set<string>(),
+    differences: [] as Difference[],
+  };
   const sources = new Set<AskedSource>();
   const reached = new Map<string, Address>();
   const senders = [...clients.usual[address.family]];
@@ -182,11 +193,13 @@ function compareTarget(
       if (!isOfConnection || !workAlike(fates, scenes))
         answer.differences.push({ sender, packet, from, to, isOfConnection });
       else {
-        const open = scenes.flatMap((scene, side) =>
+        const open = scenes.map((scene, side) =>
           openReasons(fates[side] ?? from, scene).map((each) => reasonWords(each, address.family, scene)),
         );
-        if (open.length > 0) answer.unknown++;
-        for (const reason of open) answer.reasons.add(reasonSentence(reason));
+        const sides = open.filter((reasons) => reasons.length > 0);
+        if (sides.length === 2) answer.unknown++;
+        if (sides.length === 1) answer.unknownOnOne++;
+        for (const reason of sides.flat()) answer.reasons.add(reasonSentence(reason));
       }
       for (const fate of fates) {
         for (const value of fate.sources) sources.add(value);

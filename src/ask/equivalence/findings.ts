@@ -147,8 +147,9 @@ export interface ServiceEffects {
   readonly effects: readonly (Effect & { readonly services: readonly string[] })[];
   /** Whether Pods that reach themselves through a Service are treated differently. Effects do not say that. */
   readonly touchesHairpins: boolean;
-  /** How many classes of packets are unknown on both sides. */
+  /** How many classes of packets are unknown on both sides, and on one only. */
   readonly unknown: number;
+  readonly unknownOnOne: number;
 }
 
 /** Sends one packet of each class to both sides, and returns the differences by Service; undefined if there are too many destinations. */
@@ -170,7 +171,7 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
       gathered.push({ turn: like.turn, ports: find(packet).ports, effect: { ...effect, example } });
     }
   };
-  const { unknown, isTooMuch } = compareScenes(from, to, collect, options);
+  const { unknown, unknownOnOne, isTooMuch } = compareScenes(from, to, collect, options);
   if (isTooMuch) return undefined;
   // The first of several equal effects is the example.
   for (const { ports, effect } of gathered.sort((a, b) => a.turn - b.turn)) {
@@ -190,16 +191,22 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
       effects.set(key, { ...effect, services: service === '' ? before : [...before, service] });
     }
   }
-  return { effects: [...effects.values()].toSorted((a, b) => rank(a) - rank(b)), touchesHairpins, unknown };
+  return {
+    effects: [...effects.values()].toSorted((a, b) => rank(a) - rank(b)),
+    touchesHairpins,
+    unknown,
+    unknownOnOne,
+  };
 }
 
 const none: readonly never[] = [];
 
 /** The result of comparing many nodes. */
 export interface Compared {
-  /** Packet classes that were compared, and those without an answer on either side. */
+  /** Packet classes that were compared, those without an answer on either side, and those with one on one side only. */
   readonly classes: number;
   readonly unknown: number;
+  readonly unknownOnOne: number;
   /** Why some classes are unknown, and what would settle it. */
   readonly reasons: readonly string[];
   readonly findings: readonly Divergence[];
@@ -213,20 +220,23 @@ export class Comparison {
   readonly #asked = new Set<string>();
   #classes = 0;
   #unknown = 0;
+  #unknownOnOne = 0;
 
   /** Compares both sides of one node; `only` skips packets that another node represents. */
   add(scenes: readonly [Scene, Scene], only: Only | undefined): void {
-    const { classes, unknown, reasons } = compareScenes(...scenes, this.#findings.collector(...scenes), { only });
+    const compared = compareScenes(...scenes, this.#findings.collector(...scenes), { only });
     this.#asked.add(nodeOf(...scenes));
-    for (const reason of reasons) this.#reasons.add(reason);
-    this.#classes += classes;
-    this.#unknown += unknown;
+    for (const reason of compared.reasons) this.#reasons.add(reason);
+    this.#classes += compared.classes;
+    this.#unknown += compared.unknown;
+    this.#unknownOnOne += compared.unknownOnOne;
   }
 
   result(): Compared {
     return {
       classes: this.#classes,
       unknown: this.#unknown,
+      unknownOnOne: this.#unknownOnOne,
       reasons: [...this.#reasons].toSorted(),
       findings: this.#findings.list(),
       asked: [...this.#asked],

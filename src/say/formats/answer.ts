@@ -3,7 +3,7 @@ import { diagnose } from '../../base/findings/finding.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
 import { assumedWithMode } from '../snapshots.ts';
-import { unknownWords } from '../words/answers.ts';
+import { nothingLacks, unknownWords } from '../words/answers.ts';
 import { helpWithTrace, identify, sayFindings, type SaidFinding } from '../words/said.ts';
 import { formatGithub, type PathOf } from './github.ts';
 import { formatGitlab } from './gitlab.ts';
@@ -57,13 +57,14 @@ function formatForCi(
 ): string {
   const of = snapshots ? assumedWithMode(snapshots()) : [];
   const assumes = of.length > 0;
-  const open: ArgumentsOf<'answer-lacks'> = findLacks?.() ?? { notCompared: [], unknown: 0, reasons: [] };
-  const { notCompared, unknown, reasons, beside = [] } = open;
-  const lacks = notCompared.length + unknown + beside.length > 0;
+  const open: ArgumentsOf<'answer-lacks'> = findLacks?.() ?? nothingLacks;
+  const { notCompared, beside = [] } = open;
+  const [unknown] = unknownWords(open);
+  const lacks = unknown !== undefined || notCompared.length + beside.length > 0;
   const properties = {
     ...(assumes ? { assumed: of.join(', ') } : {}),
     ...(notCompared.length > 0 ? { notCompared: notCompared.join(', ') } : {}),
-    ...(unknown > 0 ? { unknown: unknownWords(unknown, reasons) } : {}),
+    ...(unknown === undefined ? {} : { unknown }),
     ...(beside.length > 0 && output === 'sarif' ? { beside: beside.join('; ') } : {}),
   };
   const notes = sayFindings([

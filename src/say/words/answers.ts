@@ -1,4 +1,5 @@
 import { otherParts } from '../../ask/diff/diff-sides.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import type { answerFindings } from '../../base/findings/answers.ts';
 import { count, formatCount, nameSome } from '../../base/printable.ts';
 import type { WordsOf } from './rows.ts';
@@ -18,19 +19,27 @@ function onNode(golden: { readonly node?: string | undefined } | undefined): str
 export const acceptHelp = ({ accept }: { readonly accept?: string | undefined }): string | undefined =>
   accept === undefined ? undefined : `if this is intended: ${accept}`;
 
-/** "what happens to 2 classes of packets is unknown on both sides: the rules of another table". */
-export function unknownWords(unknown: number, reasons: readonly string[]): string {
-  const classes = count(unknown, 'class of packets', 'classes of packets');
+export const nothingLacks: ArgumentsOf<'answer-lacks'> = { notCompared: [], unknown: 0, unknownOnOne: 0, reasons: [] };
+
+type Unknowns = Pick<ArgumentsOf<'answer-lacks'>, 'unknown' | 'unknownOnOne' | 'reasons'>;
+
+/** "what happens to 2 classes of packets is unknown on both sides: the rules of another table"; none if all is known. */
+export function unknownWords({ unknown, unknownOnOne, reasons }: Unknowns): readonly string[] {
+  const of = (classes: number, sides: string) =>
+    classes === 0
+      ? []
+      : [`what happens to ${count(classes, 'class of packets', 'classes of packets')} is unknown on ${sides}`];
+  const said = [...of(unknown, 'both sides'), ...of(unknownOnOne, 'one side')];
   const why = reasons.length === 0 ? '' : `: ${nameSome(reasons)}`;
-  return `what happens to ${classes} is unknown on both sides${why}`;
+  return said.length === 0 ? [] : [`${said.join(', and ')}${why}`];
 }
 
 export const answerWords: WordsOf<typeof answerFindings> = {
   'answer-assumes': ({ of }) => `assumed: ${of.join(', ')}`,
-  'answer-lacks': ({ notCompared, unknown, reasons, beside = [] }) =>
+  'answer-lacks': ({ notCompared, beside = [], ...unknowns }) =>
     [
       ...(notCompared.length > 0 ? [`not compared: ${notCompared.join(', ')}`] : []),
-      ...(unknown > 0 ? [unknownWords(unknown, reasons)] : []),
+      ...unknownWords(unknowns),
       ...(beside.length > 0 ? [parts(beside)] : []),
     ].join('; '),
   'service-differs': ({ servicePort, change, what, more, golden }) => [

@@ -149,7 +149,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     'nothing-in-common': ({ from, to }) => `${from} and ${to} have nothing in common that could be compared`,
     'nothing-known': ({ classes, reasons }) => [
-      `no packet could be compared: of ${count(classes, 'class', 'classes')} none is known on either side`,
+      `no packet could be compared: of ${count(classes, 'class', 'classes')} none is known on both sides`,
       reasons.length > 1 ? `for one, ${reasons[0]}` : reasons[0],
     ],
     'no-services': ({ from, to, compared }) => [
