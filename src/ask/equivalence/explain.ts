@@ -163,6 +163,8 @@ function causeOfDifference(
 ): CauseId {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'not-understood';
   if (isOfConnection) return 'connection';
+  // No policy, range or address changes the shares alone.
+  if (compareChoice(from, to) === 'other-shares' && isNearly(lostShare(from), lostShare(to))) return 'endpoints';
   if (kind === 'external-ip' && changesExternalIPs) return 'external-ips';
   const own = causeIds.find((each) => each === kind);
   if (own || kind === 'node') return own ?? ([from, to].some(isBalanced) ? 'proxy-port' : 'other');
