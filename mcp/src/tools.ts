@@ -20,10 +20,10 @@ import {
   type NamedText,
 } from '../../src/library/index.ts';
 import { isError } from '../../src/base/findings/finding.ts';
-import { holdsOutput } from '../../src/dumps/split-outputs.ts';
 import { isUnread } from '../../src/library/lint.ts';
+import { byName } from '../../src/library/inputs.ts';
 import { openedTexts, openTexts } from '../../src/library/open.ts';
-import { refuse, refuseFlag } from '../../src/library/refusal.ts';
+import { Refusal, refuse, refuseFlag } from '../../src/library/refusal.ts';
 import { migrateFlags, nodeFlag, traceFlags } from '../../src/library/command-flags.ts';
 import { changeFlags, flagRow, openFlags, upgradeFlag, type Flag } from '../../src/library/options.ts';
 import { packetProtocols, readsNoNames } from '../../src/library/trace.ts';
@@ -33,8 +33,9 @@ import { compiled, equivalence as compared } from '../../src/say/outputs/compile
 import { describe as described } from '../../src/say/outputs/describe.ts';
 import { linted } from '../../src/say/outputs/lint.ts';
 import { traced } from '../../src/say/outputs/trace.ts';
-import { sayFindings } from '../../src/say/words/said.ts';
+import { sayFinding, sayFindings } from '../../src/say/words/said.ts';
 import { snapshotsJson } from '../../src/say/snapshots.ts';
+import { recogniseTexts } from '../../src/snapshot/open/recognise-texts.ts';
 import { refuseUse } from './refusals.ts';
 import type { TextsBelow } from './texts-below.ts';
 
@@ -138,15 +139,20 @@ export function parametersOf({ input, flags }: Tool, isOfDump = false): Readonly
 const besideDump: ReadonlySet<string> = new Set(['namespace', 'hostAddresses']);
 const withoutDump: ReadonlySet<string> = new Set(['manifests', 'allNodes', ...Object.keys(compiledFor(theNode))]);
 
-/** Refuses what a node's tools print. `others`: the files of the folder that are not named like manifests, too. */
+/** Refuses what kpc has written, and what a node's tools print. `others`: the files of the folder that are not named like manifests, too. */
 function expectManifests(
   path: string,
   texts: readonly NamedText[],
   others: () => readonly NamedText[],
 ): readonly NamedText[] {
-  const isDump =
-    texts.every(({ text }) => holdsOutput(text)) && [...texts, ...others()].some(({ text }) => holdsOutput(text));
-  if (isDump) refuseUse(`${path} is a dump, not manifests`, 'name it as dump, which trace and describe take');
+  const listed = recogniseTexts(path, byName(texts));
+  const isElse = listed.kind !== 'manifests' || texts.length === 0;
+  const { kind, diagnostics } = isElse ? recogniseTexts(path, byName([...texts, ...others()])) : listed;
+  const [fault] = diagnostics;
+  if (kind === 'unreadable' && fault) throw new Refusal(sayFinding(fault));
+  if (kind === 'dump') refuseUse(`${path} is a dump, not manifests`, 'name it as dump, which trace and describe take');
+  if (kind === 'bundle')
+    refuseUse(`${path} is a bundle, not manifests`, 'name the manifests that it was compiled from');
   return texts;
 }
 

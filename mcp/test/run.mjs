@@ -22,6 +22,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 
 const project = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const program = join(project, 'mcp', 'dist', 'kpc-mcp.mjs');
+const kpc = join(project, 'bin', 'kpc.js');
 
 const work = mkdtempSync(join(tmpdir(), 'kpc-mcp-'));
 const folder = join(work, 'cluster');
@@ -298,6 +299,12 @@ const tests = [
       assert.equal(await codeOf('describe', {}), 'bad-call usage');
       assert.equal(await codeOf('describe', { manifests: ['nofile.yaml'] }), 'bad-call unreadable');
       assert.equal(await codeOf('describe', { dump: manifests }), 'bad-call no-dump');
+      const stored = join(folder, 'stored');
+      for (const form of ['--out', '--golden']) {
+        execFileSync(process.execPath, [kpc, 'compile', join(folder, 'shop.yaml'), form, stored, '-q']);
+        assert.match((await ask('lint', { manifests: ['stored'] })).text, /stored is a bundle, not manifests/);
+        rmSync(stored, { recursive: true });
+      }
       assert.equal(await codeOf('compile', { manifests, file: 'nothing' }), 'bad-call usage');
       assert.equal(await codeOf('migrate', { manifests, from: 'nftables', to: 'ipvs' }), 'bad-call usage');
       assert.equal(await codeOf('explain', { code: 'nothing' }), 'bad-call unknown-code');

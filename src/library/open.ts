@@ -1,23 +1,23 @@
-import { goldenHead } from '../base/names.ts';
-import { findExcess } from '../base/bounds.ts';
 import { loadTexts, type LoadedInputs } from '../snapshot/open/load-texts.ts';
-import { diagnose, diagnoseFault, isError, placeAtLine, type Finding, keyOfFault } from '../base/findings/finding.ts';
+import { diagnose, isError, type Finding, keyOfFault } from '../base/findings/finding.ts';
 import { isForeignDoubt } from '../dumps/dump.ts';
-import { expectDumpFile, readDump } from '../dumps/read-dump.ts';
-import { holdsOutput } from '../dumps/split-outputs.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../snapshot/open/opened.ts';
-import {
-  manifests as asManifests,
-  sideOfBundle,
-  sideOfDump,
-  sideOfGolden,
-  withHostAddresses,
-} from '../snapshot/open/stored-side.ts';
+import { recogniseTexts } from '../snapshot/open/recognise-texts.ts';
+import { namesOf, withHostAddresses, withNames } from '../snapshot/open/stored-side.ts';
 import { sceneOf, type Scene } from '../ask/trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
-import { shownOptions, readInputTexts, checkOptionNames, checkText, byName, listTexts, type Texts } from './inputs.ts';
+import {
+  shownOptions,
+  readInputTexts,
+  checkOptionNames,
+  checkText,
+  byName,
+  listTexts,
+  type NamedText,
+  type Texts,
+} from './inputs.ts';
 import { openOptions } from './options.ts';
 import { diagnosticsOf } from './words.ts';
 
@@ -46,8 +46,8 @@ export interface OpenedTexts {
 
 /**
  * Recognises and opens texts: manifests; the files of a bundle or golden; or a node's output of iptables-save, ipset
- * save, ipvsadm -Sn, nft list ruleset, ip -j addr, sysctl -a and similar tools, under any name. Ignores other text
- * around such output.
+ * save, ipvsadm -Sn, nft list ruleset, ip -j addr, sysctl -a and similar tools, under any name but those of manifests, which
+ * name what such output shows. Ignores other text around it.
  *
  * ```ts
  * import { describeServices, open } from 'kube-proxy-compiler';
@@ -65,8 +65,19 @@ export function open(inputs: Texts, { name = 'manifests', ...options }: OpenText
   const { nodes, at } =
     found.kind === 'manifests'
       ? openTexts({ ...options, manifests: texts }, name)
-      : openReading(found.kind === 'dump' ? withHostAddresses(found, host) : found);
+      : openReading(found.kind === 'dump' ? nameDump(withHostAddresses(found, host), texts, options) : found);
   return openedTexts(found.kind, { nodes, at });
+}
+
+function nameDump(
+  read: ReturnType<typeof withHostAddresses<Recognised & { readonly kind: 'dump' }>>,
+  texts: readonly NamedText[],
+  options: OpenTextsOptions,
+): Reading {
+  const { side, beside } = read;
+  const own = texts.filter(({ name }) => beside.includes(name));
+  if (!side || own.length === 0) return read;
+  return withNames({ ...read, side }, namesOf(openTexts({ ...options, manifests: own }).loaded));
 }
 
 /** Returns the opened nodes with all diagnostics. */
@@ -75,19 +86,6 @@ export function openedTexts(kind: Recognised['kind'], { nodes, at }: Pick<Opened
   const diagnostics = readings.flatMap(diagnosticsOfNode);
   const sides = readings.flatMap(({ side }) => side ?? []);
   return { kind, snapshots: diagnostics.some(isError) ? [] : sides, diagnostics: diagnosticsOf(diagnostics) };
-}
-
-function recogniseTexts(name: string, texts: ReadonlyMap<string, string>): Recognised {
-  if (texts.has(goldenHead)) return sideOfGolden(name, texts);
-  if (texts.has('manifest.json')) return sideOfBundle(name, texts);
-  const printed = [...texts].filter(([file, text]) => expectDumpFile(file) !== undefined || holdsOutput(text));
-  const excess = findExcess(printed.map(([file, text]) => ({ file, text })));
-  const dump = readDump(new Map(excess ? [] : printed));
-  const faults = [
-    ...(excess ? [diagnose('too-long', { of: excess.of, most: excess.most }, placeAtLine(excess.at.file))] : []),
-    ...dump.faults.map((fault) => diagnoseFault(fault, placeAtLine(fault.file, fault.line))),
-  ];
-  return faults.length + dump.files.length === 0 ? asManifests : sideOfDump(name, dump, faults);
 }
 
 /** Manifests, or a side from compiling, a bundle or a dump. */

@@ -1,10 +1,11 @@
 // What kpc-apply dump writes of where packets go, and what kpc trace says of it.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
+import { open } from '../../src/library/index.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
@@ -186,6 +187,15 @@ describe('network.txt', () => {
     writeFileSync(beside, 'create theirs hash:ip family inet hashsize 1024 maxelem 65536\nadd theirs 10.244.1.12\n');
     expect(await connectionOf(folder)).toBe('unknown');
     expect(await connectionOf(...[folder].toSpliced(place, 0, beside))).toBe('fails');
+  });
+
+  test('a set that the library gets beside its texts, which are those of one folder', async () => {
+    const { folder } = await dump({ isBridgeSeen: true });
+    const names = readdirSync(folder).map((name) => [`node/${name}`, readFileSync(join(folder, name), 'utf8')]);
+    const texts = { ...Object.fromEntries(names), 'set.txt': '$ ipset save\ncreate theirs hash:ip family inet\n' };
+    const { kind, snapshots, diagnostics } = open(texts);
+    expect({ kind, diagnostics }).toEqual({ kind: 'dump', diagnostics: [] });
+    expect(snapshots[0]?.state.sets.map(({ name }) => name)).toContain('theirs');
   });
 
   test('a table of kube-proxy in nftables that is listed there too', async () => {

@@ -209,6 +209,17 @@ describe('open', () => {
     expect(openWith('none')).toMatchObject({ snapshots: [], diagnostics: [{ code: 'bad-host-addresses' }] });
   });
 
+  test('takes manifests beside what the tools printed for its names, and addresses alone for no dump', () => {
+    const folder = join(fixturesFolder, 'dumps', 'kube-proxy-iptables-session-affinity');
+    const rules = readFileSync(join(folder, 'iptables-save'), 'utf8');
+    const services = readFileSync(join(folder, 'cluster.yaml'), 'utf8');
+    const [named] = open({ 'iptables-save': rules, 'cluster.yaml': services }).snapshots;
+    expect(named).toMatchObject({ kind: 'dump', objects: { services: [expect.anything()] } });
+    const addresses = JSON.stringify([{ ifname: 'eth0', addr_info: [] }]);
+    expect(open({ 'addresses.json': addresses, 'cluster.yaml': services }).kind).toBe('manifests');
+    expect(open({ 'addresses.json': addresses }).kind).toBe('dump');
+  });
+
   test('compiles manifests, a snapshot for each node', () => {
     const nodes = ['a', 'b'].map((name) => ({
       name: `${name}.yaml`,

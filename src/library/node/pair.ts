@@ -10,8 +10,9 @@ import { findWrongChange, planChange, type AskedChange } from '../../ask/equival
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
 import { readManifestSide, type ManifestSide } from '../../snapshot/files/open.ts';
-import { readNames, readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
+import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import { loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
+import { namesOf } from '../../snapshot/open/stored-side.ts';
 import type { LoadedInputs, VersionChoice } from '../../snapshot/open/load-texts.ts';
 import { failedReading, openManifests, openReading, type Opened, type Recognised } from '../../snapshot/open/opened.ts';
 import { manifests } from '../../snapshot/open/stored-side.ts';
@@ -182,7 +183,7 @@ function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) =>
 
 /** Gives the contents of dumps the names of Services in manifests. */
 export async function nameSides(sides: FromTo<Snapshot>, options: SideOptions) {
-  const { cluster, release, ...read } = await readNames(options);
+  const { cluster, release, ...read } = namesOf(await loadInputs(options));
   const name = (side: Snapshot): Snapshot => (side.kind === 'dump' && cluster ? side.namedBy(cluster, release) : side);
   return { ...read, sides: [name(sides[0]), name(sides[1])] as const };
 }

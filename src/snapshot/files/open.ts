@@ -3,8 +3,8 @@ import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
-import { withHostAddresses } from '../open/stored-side.ts';
-import { readNames, recogniseInputs, type SideOptions } from './read-side.ts';
+import { namesOf, withHostAddresses, withNames } from '../open/stored-side.ts';
+import { recogniseInputs, type SideOptions } from './read-side.ts';
 import { loadInputs, readHostText } from './read-texts.ts';
 
 interface OpenPathsOptions extends SideOptions {
@@ -54,13 +54,11 @@ async function openDump(
   const read = withHostAddresses(input, hostAddresses === undefined ? undefined : readHostText(hostAddresses));
   const { side } = read;
   if (!side || beside.length + texts.length === 0) return { reading: read, leftOut: undefined };
-  const { cluster: named, release, objects, diagnostics, files } = await readNames({ ...options, file: beside, texts });
-  const [wrong] = diagnostics;
-  if (wrong && beside.length === 0) return { reading: read, leftOut: wrong };
-  const shown = side.with({ objects });
-  const whole = named ? shown.namedBy(named, release) : shown;
-  const said = { ...read, side: whole, diagnostics: [...read.diagnostics, ...diagnostics] };
-  return { reading: { ...said, files }, leftOut: undefined };
+  const names = namesOf(await loadInputs({ ...options, file: beside, texts }));
+  const [wrong] = names.diagnostics;
+  return wrong && beside.length === 0
+    ? { reading: read, leftOut: wrong }
+    : { reading: withNames({ ...read, side }, names), leftOut: undefined };
 }
 
 export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster'> {

@@ -3,23 +3,19 @@ import { basename } from 'node:path';
 import { describeError } from '../../base/system-errors.ts';
 import { isStoredFile } from '../../bundle/folder.ts';
 import { isGoldenFile } from '../../bundle/golden.ts';
-import { loadInputs, type FileOptions } from './read-texts.ts';
-import { diagnose, isError, type Finding, diagnoseFault, placeAtLine } from '../../base/findings/finding.ts';
+import type { FileOptions } from './read-texts.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/revision-paths.ts';
 import { disk, type FileTree, type Trees } from '../../input/files/file-tree.ts';
 import { isInside, listFolder } from '../../input/files/list-files.ts';
 import type { Recognised } from '../open/opened.ts';
 import { lookInto, readFolderTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
-import { manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable, isRefusedOnly } from '../open/stored-side.ts';
-import { TextBudget } from '../../base/bounds.ts';
+import { DumpTexts, isDocument, type DumpFiles, type FoundFile } from '../open/recognise-texts.ts';
+import { manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable } from '../open/stored-side.ts';
 import { decodePrinted, type Decoded } from '../../base/odd-texts.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
 import { bundleOfPath } from '../../dumps/support-bundles.ts';
-import { TextFile } from '../../input/documents/text-file.ts';
-import { expectDumpFile, isDumpFileName, readDump } from '../../dumps/read-dump.ts';
-import { holdsOutput } from '../../dumps/split-outputs.ts';
-import type { Dump } from '../../dumps/dump.ts';
 
 export interface SideOptions extends FileOptions {
   readonly node?: string | undefined;
@@ -169,33 +165,6 @@ async function readUnlessManifests(path: string, context: SideContext): Promise<
   return isNamed ? manifests : readStoredSide(path, context);
 }
 
-/** The Services in manifests, which name a dump's contents, and other objects. `cluster` is undefined after an error. */
-export async function readNames(options: FileOptions) {
-  const { diagnostics: all, files, inputs: objects, settings, cluster: found } = await loadInputs(options);
-  const diagnostics = all.filter(isError);
-  const cluster = diagnostics.length > 0 ? undefined : found;
-  return { cluster, release: settings.release, objects, diagnostics, files };
-}
-
-interface FoundFile {
-  /** Its name in messages. */
-  readonly name: string;
-  readonly path: string;
-  readonly file: Decoded;
-  readonly isNamed: boolean;
-  /** Whether it is a manifest from a support bundle. */
-  readonly isManifest?: boolean;
-}
-
-interface DumpFiles {
-  readonly dump: Dump;
-  /** By the names of their files. */
-  readonly texts: ReadonlyMap<string, string>;
-  readonly diagnostics: readonly Finding[];
-  /** From a support bundle. */
-  readonly manifests: readonly TextFile[];
-}
-
 /**
  * Reads files taken from one node: folders, single files, and - for stdin. `diagnostics` is about the files. Undefined if none of them is,
  * or should be, the output of a tool.
@@ -205,48 +174,10 @@ async function readDumpFiles(
   stdin: Uint8Array | string | undefined,
   trees: Trees,
 ): Promise<DumpFiles | undefined> {
-  const texts = new Map<string, string>();
-  const paths = new Map<string, string>();
-  const passedOver: Finding[] = [];
-  const collected: TextFile[] = [];
-  let isMeant = false;
-  const budget = new TextBudget();
-  for await (const { name, path, file, isNamed, isManifest } of findFiles(sources, stdin, trees)) {
-    if (isManifest) {
-      if (file.kind === 'text' && /^\s*\{/.test(file.text)) collected.push(new TextFile(path, file.text));
-      continue;
-    }
-    const expected = expectDumpFile(basename(name));
-    if (file.kind === 'text' ? expected === undefined && !holdsOutput(file.text) : !isNamed && !expected) continue;
-    isMeant ||= isDumpFileName(basename(name));
-    const exceeded = file.kind === 'text' ? budget.add(file.text) : undefined;
-    if (exceeded) {
-      passedOver.push(diagnose('too-long', exceeded, placeAtLine(path)));
-      isMeant = true;
-      break;
-    } else if (file.kind === 'text') {
-      texts.set(name, file.text);
-      paths.set(name, path);
-    } else {
-      const details = { expected, reason: file.reason } as const;
-      passedOver.push(diagnose('unread-file', details, placeAtLine(path)));
-    }
-  }
-  const dump = readDump(texts);
-  // A node's addresses may also accompany manifests, for --host-addresses.
-  const isBeside = dump.files.every(({ kind }) => kind.startsWith('ip ') || kind === 'sysctl');
-  const isElse =
-    isBeside &&
-    (dump.files.length === 0 || sources.some((source) => source !== '-' && treeOf(source, trees).isFolder(source)));
-  if (!isMeant && isElse && !isRefusedOnly(dump)) return undefined;
-  const faults = dump.faults.map((fault) =>
-    diagnoseFault(fault, placeAtLine(paths.get(fault.file) ?? fault.file, fault.line)),
-  );
-  return { dump, texts, diagnostics: [...passedOver, ...faults], manifests: collected };
+  const found = new DumpTexts();
+  for await (const file of findFiles(sources, stdin, trees)) if (!found.add(file)) break;
+  return found.read(sources.some((source) => source !== '-' && treeOf(source, trees).isFolder(source)));
 }
-
-/** Names of documents and programs, which may quote a tool's output. */
-const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
 
 async function* findFiles(
   sources: readonly string[],

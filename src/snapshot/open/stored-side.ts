@@ -5,7 +5,7 @@ import { nodeOfBundle, settingsOf } from '../../bundle/manifest.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
 import { readGolden } from '../../bundle/golden.ts';
-import { diagnose, type Finding } from '../../base/findings/finding.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import type { Cluster } from '../../cluster/model.ts';
 import { compileState } from './compile-node.ts';
 import type { Dump } from '../../dumps/dump.ts';
@@ -17,7 +17,7 @@ import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
 import { findTable } from '../../kernel/nftables/table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts, programs } from '../../kube-proxy/modes.ts';
-import { parseHostLinks, type HostText } from './load-texts.ts';
+import { parseHostLinks, type HostText, type LoadedInputs } from './load-texts.ts';
 import { describeMade, type Reading, type Recognised } from './opened.ts';
 
 const nothingSaid = { diagnostics: [], files: new Map(), notes: [], beside: [] } as const;
@@ -163,6 +163,23 @@ export function withHostAddresses<Read extends Reading & { readonly side: Dumped
   const { state, coverage } = read.side;
   const covered = { ...coverage, links: true, allAddresses: undefined };
   return { ...read, side: read.side.with({ state: () => ({ ...state, links }), coverage: covered }) };
+}
+
+/** The Services in manifests, which name a dump's contents, and other objects. `cluster` is undefined after an error. */
+export function namesOf({ diagnostics: all, files, inputs: objects, settings, cluster: found }: LoadedInputs) {
+  const diagnostics = all.filter(isError);
+  const cluster = diagnostics.length > 0 ? undefined : found;
+  return { cluster, release: settings.release, objects, diagnostics, files };
+}
+
+/** A dump with the names and objects of manifests beside it. */
+export function withNames(
+  read: Reading & { readonly side: DumpedSnapshot },
+  { cluster, release, objects, diagnostics, files }: ReturnType<typeof namesOf>,
+): Reading {
+  const shown = read.side.with({ objects });
+  const side = cluster ? shown.namedBy(cluster, release) : shown;
+  return { ...read, side, diagnostics: [...read.diagnostics, ...diagnostics], files };
 }
 
 /** Whether the files hold only forms of tools' output that kpc does not read. */

@@ -1,0 +1,128 @@
+import { TextBudget } from '../../base/bounds.ts';
+import { diagnose, diagnoseFault, placeAtLine, type Finding } from '../../base/findings/finding.ts';
+import { baseName, bundleHead, folderOf, goldenHead } from '../../base/names.ts';
+import type { Decoded } from '../../base/odd-texts.ts';
+import { isGoldenFile } from '../../bundle/golden.ts';
+import { bundleFileNames } from '../../bundle/state-files.ts';
+import type { Dump } from '../../dumps/dump.ts';
+import { expectDumpFile, isDumpFileName, readDump } from '../../dumps/read-dump.ts';
+import { holdsOutput } from '../../dumps/split-outputs.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
+import type { Recognised } from './opened.ts';
+import { isRefusedOnly, manifests, sideOfBundle, sideOfDump, sideOfGolden } from './stored-side.ts';
+
+export interface FoundFile {
+  /** Its name in messages. */
+  readonly name: string;
+  readonly path: string;
+  readonly file: Decoded;
+  readonly isNamed: boolean;
+  /** Whether it is a manifest from a support bundle. */
+  readonly isManifest?: boolean;
+}
+
+export interface DumpFiles {
+  readonly dump: Dump;
+  /** By the names of their files. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** About the files. */
+  readonly diagnostics: readonly Finding[];
+  /** From a support bundle. */
+  readonly manifests: readonly TextFile[];
+}
+
+/** Names of documents and programs, which may quote a tool's output. */
+export const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
+
+/** Files taken from one node, among others. */
+export class DumpTexts {
+  readonly #texts = new Map<string, string>();
+  readonly #paths = new Map<string, string>();
+  readonly #passedOver: Finding[] = [];
+  readonly #manifests: TextFile[] = [];
+  readonly #budget = new TextBudget();
+  #isMeant = false;
+
+  /** Whether to go on: false once they are too long to be read. */
+  add({ name, path, file, isNamed, isManifest }: FoundFile): boolean {
+    if (isManifest) {
+      if (file.kind === 'text' && /^\s*\{/.test(file.text)) this.#manifests.push(new TextFile(path, file.text));
+      return true;
+    }
+    const expected = expectDumpFile(baseName(name));
+    if (file.kind === 'text' ? expected === undefined && !holdsOutput(file.text) : !isNamed && !expected) return true;
+    this.#isMeant ||= isDumpFileName(baseName(name));
+    if (file.kind !== 'text') {
+      this.#passedOver.push(diagnose('unread-file', { expected, reason: file.reason }, placeAtLine(path)));
+      return true;
+    }
+    const exceeded = this.#budget.add(file.text);
+    if (exceeded) {
+      this.#passedOver.push(diagnose('too-long', exceeded, placeAtLine(path)));
+      this.#isMeant = true;
+      return false;
+    }
+    this.#texts.set(name, file.text);
+    this.#paths.set(name, path);
+    return true;
+  }
+
+  /** Undefined if none of them is, or should be, the output of a tool. `isMixed`: whether manifests may be among them. */
+  read(isMixed: boolean): DumpFiles | undefined {
+    const dump = readDump(this.#texts);
+    // A node's addresses may also accompany manifests, for --host-addresses.
+    const isBeside = dump.files.every(({ kind }) => kind.startsWith('ip ') || kind === 'sysctl');
+    const isElse = isBeside && (dump.files.length === 0 || isMixed);
+    if (!this.#isMeant && isElse && !isRefusedOnly(dump)) return undefined;
+    const faults = dump.faults.map((fault) =>
+      diagnoseFault(fault, placeAtLine(this.#paths.get(fault.file) ?? fault.file, fault.line)),
+    );
+    return {
+      dump,
+      texts: this.#texts,
+      diagnostics: [...this.#passedOver, ...faults],
+      manifests: this.#manifests,
+    };
+  }
+}
+
+const ofBundle: ReadonlySet<string> = new Set([bundleHead, ...bundleFileNames]);
+
+/** Recognises the texts of a folder: a bundle, a golden, manifests, or a dump, with more output and manifests beside it. */
+export function recogniseTexts(name: string, texts: ReadonlyMap<string, string>): Recognised {
+  const golden = withHead(texts, goldenHead, '"goldenVersion"', isGoldenFile);
+  if (golden) return sideOfGolden(name, golden.files);
+  const bundle = withHead(texts, bundleHead, '"formatVersion"', (file) => ofBundle.has(file));
+  const others = bundle?.others ?? texts;
+  const found = dumpAmong(others);
+  const beside = [...others.keys()].filter((file) => /\.(?:ya?ml|json)$/i.test(file) && !found?.texts.has(file));
+  if (!bundle) return found ? { ...sideOfDump(name, found.dump, found.diagnostics), beside } : manifests;
+  const side = sideOfBundle(name, bundle.files);
+  const whole = found && side.kind === 'dump' ? side.withMore?.(found.texts, found.diagnostics) : undefined;
+  return { ...(whole ?? side), beside };
+}
+
+/** The files of the folder with the head, by their names there, and all others; undefined without one such folder. */
+function withHead(
+  texts: ReadonlyMap<string, string>,
+  head: string,
+  version: string,
+  isOwn: (name: string) => boolean,
+): { readonly files: ReadonlyMap<string, string>; readonly others: ReadonlyMap<string, string> } | undefined {
+  // A Kubernetes manifest may have that name.
+  const heads = [...texts].filter(([path, text]) => baseName(path) === head && text.includes(version));
+  const [[first] = [], second] = heads;
+  if (first === undefined || second) return undefined;
+  const isBeside = (path: string): boolean => folderOf(path) === folderOf(first) && isOwn(baseName(path));
+  return {
+    files: new Map([...texts].flatMap(([path, text]) => (isBeside(path) ? [[baseName(path), text]] : []))),
+    others: new Map([...texts].filter(([path]) => !isBeside(path))),
+  };
+}
+
+function dumpAmong(texts: ReadonlyMap<string, string>): DumpFiles | undefined {
+  const dump = new DumpTexts();
+  const files = [...texts].filter(([name]) => !isDocument.test(name));
+  files.every(([name, text]) => dump.add({ name, path: name, file: { kind: 'text', text }, isNamed: true }));
+  return dump.read([...texts].some(([name, text]) => isDocument.test(name) || !holdsOutput(text)));
+}
