@@ -21,7 +21,8 @@ export const answerFindings = {
    * things that affect the packet, in sentences.
    */
   'answer-lacks': row<
-    Lists<'notCompared' | 'reasons'> & Numbers<'unknown' | 'unknownOnOne'> & { readonly beside?: readonly string[] | undefined }
+    Lists<'notCompared' | 'reasons'> &
+      Numbers<'unknown' | 'unknownOnOne'> & { readonly beside?: readonly string[] | undefined }
   >('note'),
   /** `golden` is undefined when comparing two sides without a reference. */
   'service-differs': row<Strings<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
