@@ -367,7 +367,7 @@ export const tools: readonly Tool[] = [
 
 /** One node of the manifests, or why there is none. */
 function manifestsOf(input: Compiled, files: TextsBelow) {
-  const { snapshots, diagnostics } = openedTexts('manifests', openTexts(optionsOf(input, files)));
+  const { snapshots, diagnostics } = openedTexts('manifests', openTexts(optionsOf(input, files), false));
   return { side: snapshots[0], diagnostics };
 }
 

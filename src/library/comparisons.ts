@@ -109,7 +109,7 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: Loa
     name,
     isPath: false,
     words: traceWords(files, input),
-    opened: openTexts({ ...input, manifests }, undefined, read),
+    opened: openTexts({ ...input, manifests }, false, undefined, read),
   };
 }
 
@@ -157,7 +157,7 @@ export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
 export function migrate(options: MigrateOptions): EquivalenceResult {
   checkPacketOptions(options, ['from', 'to', 'toKubernetesVersion']);
   const { from: _, to: __, toKubernetesVersion: ___, ...input } = options;
-  const { loaded } = openTexts(input);
+  const { loaded } = openTexts(input, false);
   const change = planChange(options, loaded);
   if (change.kind === 'refused') throw new TypeError(inOptions(inOneLine(faultOf('bad-call', change.why))));
   const allNodes = options.node === undefined && loaded.nodes.size > 1;

@@ -64,7 +64,7 @@ export function open(inputs: Texts, { name = 'manifests', ...options }: OpenText
   const host = hostAddresses && checkText(hostAddresses, 'hostAddresses');
   const { nodes, at } =
     found.kind === 'manifests'
-      ? openTexts({ ...options, manifests: texts }, name)
+      ? openTexts({ ...options, manifests: texts }, true, name)
       : openReading(found.kind === 'dump' ? nameDump(withHostAddresses(found, host), texts, options) : found);
   return openedTexts(found.kind, { nodes, at });
 }
@@ -77,7 +77,7 @@ function nameDump(
   const { side, beside } = read;
   const own = texts.filter(({ name }) => beside.includes(name));
   if (!side || own.length === 0) return read;
-  return withNames({ ...read, side }, namesOf(openTexts({ ...options, manifests: own }).loaded));
+  return withNames({ ...read, side }, namesOf(openTexts({ ...options, manifests: own }, true).loaded));
 }
 
 /** Returns the opened nodes with all diagnostics. */
@@ -105,9 +105,10 @@ export interface Scenes {
   readonly diagnostics: readonly Finding[];
 }
 
-/** Each node is compiled on demand. */
+/** Each node is compiled on demand. `traffic`: whether to read what packets pass besides kube-proxy, such as policies. */
 export function openTexts(
   { allNodes, ...options }: ManifestsOfNodes,
+  traffic: boolean,
   name = 'manifests',
   /** The manifests if already loaded, under other options. */
   read?: LoadedInputs,
@@ -115,7 +116,7 @@ export function openTexts(
   const request = shownOptions({ ...options, node: options.node });
   const assume = request.assume ?? 'by-default';
   const texts = readInputTexts(options, options.hostAddresses);
-  const asked = { ...request, assume, traffic: true } as const;
+  const asked = { ...request, assume, traffic } as const;
   const loaded = read ? read.under(asked, texts.config) : loadTexts(texts, asked);
   const named = { node: options.node, ipFamily: request.ipFamily, allNodes };
   return { ...openManifests(name, loaded, named), loaded };
@@ -123,7 +124,7 @@ export function openTexts(
 
 export function scenesOf(options: PacketInput): Scenes {
   if ('side' in options) return { scenes: [sceneOf(options.side)], diagnostics: [] };
-  const { loaded, nodes, at } = openTexts(options);
+  const { loaded, nodes, at } = openTexts(options, true);
   if (nodes.length === 0) {
     const lack = loaded.diagnostics.some(isError) ? [] : [diagnose('no-node', { problem: 'none-chosen' })];
     return { scenes: undefined, diagnostics: [...loaded.diagnostics, ...lack] };

@@ -38,11 +38,14 @@ test.each([
   const state = { ...emptyState, ipvsTimeouts: { tcp: 900, tcpFin: 120, udp: 300 } };
   const node = new DumpedSnapshot({ name: 'node', state: () => state, coverage: coverAll(), doubts: [] });
   const config = `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\n${fields}`;
-  const { side } = openTexts({
-    manifests: { 'in.yaml': service },
-    config: { name: 'config.yaml', text: config },
-    node: 'n',
-  }).at('n');
+  const { side } = openTexts(
+    {
+      manifests: { 'in.yaml': service },
+      config: { name: 'config.yaml', text: config },
+      node: 'n',
+    },
+    false,
+  ).at('n');
   if (!side) throw new Error('it does not compile');
   for (const found of [alignSides(node, side).from, alignSides(side, node).to])
     expect(found.state.ipvsTimeouts).toEqual(compared);

@@ -22,7 +22,7 @@ interface Cluster {
 function openScene({ manifests, node, flags }: Cluster, mode: ProxyMode): Scene | undefined {
   const list = typeof manifests === 'string' ? [{ name: 'in.yaml', text: manifests }] : manifests;
   const files = Object.fromEntries(list.map(({ name, text }) => [name, text]));
-  const { side, diagnostics } = openTexts({ manifests: files, node, proxyMode: mode, ...flags }).at(node);
+  const { side, diagnostics } = openTexts({ manifests: files, node, proxyMode: mode, ...flags }, false).at(node);
   return side && !diagnostics.some(isError) ? sceneOf(side) : undefined;
 }
 

@@ -86,7 +86,9 @@ test('random clusters: the nodes that stand for all find what all nodes together
   let fewer = 0;
   for (let seed = 1; seed <= rounds(40, 10); seed++) {
     const manifests = { 'in.yaml': makeAlikeServices(6, makeRandom(seed)) };
-    const [from, to] = (['iptables', 'nftables'] as const).map((proxyMode) => openTexts({ manifests, proxyMode }));
+    const [from, to] = (['iptables', 'nftables'] as const).map((proxyMode) =>
+      openTexts({ manifests, proxyMode }, false),
+    );
     const { loaded } = from ?? {};
     if (!from || !to?.loaded || !loaded) throw new Error('not read');
     const nodes = [...loaded.nodes.keys()];

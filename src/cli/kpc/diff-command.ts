@@ -105,7 +105,7 @@ async function diffPaths(
   const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, found)) : [];
   if (strays.length > 0) refuseStrays(strays, found);
   const { optionsOf, taken, commandOf } = readRevisions(call);
-  const opened = await openPair(found, { ...options, traffic: true, into: 'kpc describe -' }, more, optionsOf);
+  const opened = await openPair(found, { ...options, into: 'kpc describe -' }, more, optionsOf);
   const read = readPair(opened, found);
   await call.report(read);
   const sides = read.sides.map((side) => side ?? call.end()) as [Snapshot, Snapshot];

@@ -67,7 +67,10 @@ interface Readers {
 interface Kind {
   /** The apiVersions that kpc reads, newest first. */
   readonly versions: readonly string[];
-  /** Kinds other than "always" are read only for commands that ask for them. */
+  /**
+   * What a command does not read it does not check: it counts it as ignored. All read "always". "traffic" is read by trace, test, lint, and
+   * comparisons of two inputs; compile, describe, migrate and comparisons of two modes or releases only ask kube-proxy's rules.
+   */
   readonly group: 'always' | 'workloads' | 'traffic';
   readonly list: keyof ObjectLists;
   readonly read: (value: unknown, report: Report, readers: Readers, into: ObjectLists) => void;

@@ -114,10 +114,12 @@ interface PairOptions extends SideOptions {
  */
 export async function openPair(
   [from, to]: FromTo<FoundSide>,
-  options: PairOptions,
+  given: PairOptions,
   beside: readonly string[] = [],
   optionsOf: OptionsOfRevision = async () => undefined,
 ): Promise<FromTo<Opened>> {
+  // What kube-proxy does not read differs between two inputs only.
+  const options = { ...given, traffic: !(from.adds && to.adds) };
   if ((from.adds || to.adds) && (options.file ?? []).length === 0) refuse({ problem: 'no-input', takes: 'both-sides' });
   if (options.allNodes && !(from.adds && to.adds))
     refuse({
