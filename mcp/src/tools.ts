@@ -20,7 +20,6 @@ import {
   type NamedText,
 } from '../../src/library/index.ts';
 import { isError } from '../../src/base/findings/finding.ts';
-import { isUnread } from '../../src/library/lint.ts';
 import { byName } from '../../src/library/inputs.ts';
 import { openedTexts, openTexts } from '../../src/library/open.ts';
 import { Refusal, refuse, refuseFlag } from '../../src/library/refusal.ts';
@@ -347,8 +346,7 @@ export const tools: readonly Tool[] = [
     ],
     result: linted,
     answer: (input, files) => {
-      const { findings, report, snapshots, diagnostics } = lint(optionsOf(input, files));
-      const result = findings.some(isUnread) ? undefined : report;
+      const { findings, report: result, snapshots, diagnostics } = lint(optionsOf(input, files));
       return { snapshots, findings: [...diagnostics, ...findings], result };
     },
   }),

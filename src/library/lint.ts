@@ -30,10 +30,11 @@ export function lintLoaded(
 ): { readonly report: LintReport; readonly passed: boolean } {
   const found = lintInputs(loaded, named, ignores);
   const all = withoutDefaults(found, loaded, named).map(weigh);
+  const isRead = !all.some(isUnread);
   // The error that nothing was read comes last, because other findings may explain it.
-  const findings = all.some(isUnread) ? endLast(all) : all;
+  const findings = isRead ? all : endLast(all);
   const reported = findingReporter(trace, found.below);
-  const report = { ...found, findings: findings.map(reported), ignored: found.ignored.map(reported) };
+  const report = { ...found, isRead, findings: findings.map(reported), ignored: found.ignored.map(reported) };
   return { report, passed: !findings.some(isError) };
 }
 
@@ -44,7 +45,7 @@ interface LintWords {
 }
 
 /** Whether a diagnostic of manifests is an error that says that nothing was read. */
-export function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boolean {
+function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boolean {
   return severity === 'error' && (code === 'no-input' || code === 'unreadable-file');
 }
 
@@ -82,7 +83,8 @@ export interface LintResult {
   /** Whether there are no errors. */
   readonly passed: boolean;
   readonly findings: readonly SaidFinding[];
-  readonly report: Linted;
+  /** Undefined if nothing could be read. */
+  readonly report: Linted | undefined;
   /** The checked nodes; empty if an error in the input prevented the check. */
   readonly snapshots: readonly SnapshotJson[];
   /** Notes about the input. */

@@ -11,6 +11,8 @@ import { snapshotsJson } from './snapshots.ts';
 import { formatFindings, type LineOf } from './formats/text.ts';
 
 export interface LintReport extends Omit<LintOutcome, 'findings' | 'ignored'> {
+  /** If nothing was, there is nothing to judge. */
+  readonly isRead: boolean;
   readonly findings: readonly SaidFinding[];
   readonly ignored: readonly SaidFinding[];
 }
@@ -76,9 +78,10 @@ function summarizeLint(report: LintReport): string {
   return `${found}${accepted}${open}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
 }
 
-/** The result in `--output json`, without the findings. */
-export function lintJson(report: LintReport): Shaped<typeof linted> {
-  const { findings, ignored, files, services, unserved, nodes, hasRun } = report;
+/** The result in `--output json`, without the findings; undefined if nothing was read. */
+export function lintJson(report: LintReport): Shaped<typeof linted> | undefined {
+  const { findings, ignored, files, services, unserved, nodes, hasRun, isRead } = report;
+  if (!isRead) return undefined;
   return {
     errors: countOfSeverity(findings, 'error'),
     warnings: countOfSeverity(findings, 'warning'),

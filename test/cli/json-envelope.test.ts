@@ -204,6 +204,16 @@ describe('kpc', () => {
     },
   );
 
+  test.each([
+    ['lint', 'absent.yaml'],
+    ['trace', 'absent.yaml', '--from', 'pod', '--to', 'svc/web'],
+    ['describe', 'absent.yaml'],
+  ])('%s of nothing that could be read has status 2 and no result', async (...words) => {
+    const { status, stdout } = await runKpc([...words, '--output', 'json'], { cwd });
+    expect(status).toBe(2);
+    expect(JSON.parse(stdout)).not.toHaveProperty('result');
+  });
+
   test('a word that nothing in the input matches is a finding, with status 1', async () => {
     await dump;
     for (const input of ['web.yaml', 'node.txt']) {

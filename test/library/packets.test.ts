@@ -211,7 +211,7 @@ test('lint reports what the command does', async () => {
   const codes = findings.map(({ code }) => code);
   const left = lint({ manifests, ignore: codes as never });
   expect(left.findings).toEqual([]);
-  expect(left.report.ignored).toBe(codes.length);
+  expect(left.report?.ignored).toBe(codes.length);
   const text = readFileSync(join(fixturesFolder, 'codes/no-ready-endpoint/example/in.yaml'), 'utf8');
   const inMode = lint({ manifests: { 'in.yaml': text }, proxyMode: 'iptables' });
   const commands = inMode.findings.flatMap((each) => each.trace?.command ?? []);

@@ -2,7 +2,7 @@ import { refuse } from '../../library/refusal.ts';
 import { InvalidArgumentError } from 'commander';
 import { findNearest } from '../../base/names.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
-import { isUnread, type Ignore } from '../../library/lint.ts';
+import type { Ignore } from '../../library/lint.ts';
 import { lintFiles } from '../../library/node/lint.ts';
 import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { lintAnswer } from '../../say/lint.ts';
@@ -69,8 +69,7 @@ export const addLintCommand = defineCommand<LintFlags>({
     const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
     const style = { lineOf, isColoured: terminal.colour.out, limit: options.limit, said: call.said };
     await call.answerAs(options.output, lintAnswer(report, style));
-    // If nothing was read, there is nothing to judge.
-    if (report.findings.some(isUnread)) return exitStatus.badInput;
+    if (!report.isRead) return exitStatus.badInput;
     return passed ? exitStatus.ok : exitStatus.negative;
   },
 });
