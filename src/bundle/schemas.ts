@@ -48,6 +48,7 @@ export const assignedSchema = objectOf<AssignedService>({
 export const assumedSchema = objectOf<AssumedWorkload>({
   workload: text,
   pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(addressSchema) })),
+  unplaced: optional(oneOf(true)),
 });
 
 /** The values in a golden's head that were assumed. */

@@ -191,6 +191,12 @@ export interface AssumedWorkload {
   /** "Deployment namespace/name". */
   readonly workload: string;
   readonly pods: readonly AssumedPod[];
+  /** No Node is known to meet its nodeSelector or affinity: its Pods are assumed on any. */
+  readonly unplaced?: true | undefined;
+}
+
+export function unplacedOf(workloads: readonly AssumedWorkload[]): readonly string[] {
+  return workloads.flatMap(({ workload, unplaced }) => (unplaced ? [workload] : []));
 }
 
 export interface AssumedPod {

@@ -11,6 +11,7 @@ import {
   type NodeContext,
   type ServiceInfo,
   type ShownPort,
+  unplacedOf,
 } from '../cluster/model.ts';
 import { fullName, type Node, type Pod, type ProxySettings, type Service } from '../cluster/objects.ts';
 import { coverAll, type Coverage } from '../dumps/coverage.ts';
@@ -127,7 +128,6 @@ interface CompiledFacts extends Facts {
   /** The networks assumed for clusterCIDR, if the input does not say. */
   readonly assumedClusterCIDRs?: readonly string[] | undefined;
   readonly assumedFamilies?: readonly Family[] | undefined;
-  readonly unplaced?: readonly string[] | undefined;
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
   /** The Nodes that were assumed; this may be one of them. */
   readonly assumedNodes?: readonly string[] | undefined;
@@ -272,7 +272,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   constructor(facts: CompiledFacts) {
     super(facts);
     const { assigned, assumedEndpoints = [], assumedPods, assumedClusterCIDRs: clusterCIDRs = [] } = facts;
-    const { assumedNodes = [], assumedFamilies = [], unplaced = [], isModeAssumed = false } = facts;
+    const { assumedNodes = [], assumedFamilies = [], isModeAssumed = false } = facts;
     const pods = assumedPods
       ? assumedPods.flatMap(({ object }) => object.status?.addresses.map(({ text }) => text) ?? [])
       : assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses));
@@ -288,7 +288,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
       pods: new Set(pods),
       clusterCIDRs,
       families: assumedFamilies,
-      unplaced,
+      unplaced: unplacedOf(assumedEndpoints),
       node: assumedNodes.includes(facts.node.name),
       mode: isModeAssumed,
     };

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -116,6 +116,19 @@ describe('what is assumed of a cluster', () => {
     const question = [file, '--from', 'pod', '--to', 'svc/a'];
     expect(await assumedOf('trace', ...question)).toEqual(expected);
     expect(await assumedOf('describe', file)).toEqual(expected);
+  });
+
+  test.each([['--golden'], ['--out']])('workloads that no Node suits stand in what %s writes', async (flag) => {
+    const stored = `picky${flag}`;
+    const compiled = ['compile', 'picky.yaml', '--assume'];
+    await runKpc([...compiled, flag, stored], { cwd });
+    expect(await assumedOf('describe', stored)).toMatchObject({ unplaced: ['DaemonSet default/a'] });
+    // Older goldens do not say it.
+    const path = join(cwd, stored, flag === '--golden' ? 'default.a.txt' : 'manifest.json');
+    writeFileSync(path, readFileSync(path, 'utf8').replace(/,\s*"unplaced": ?true/, ''));
+    expect(await assumedOf('describe', stored)).toMatchObject({ unplaced: undefined });
+    if (flag === '--golden')
+      expect(await runKpc([...compiled, '--check', stored], { cwd })).toMatchObject({ status: 0 });
   });
 
   test('families that a flag names are not assumed', async () => {

@@ -15,7 +15,7 @@ import {
 } from '../objects.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { assumePods, ownerKey } from './assume-pods.ts';
-import type { AssumedWorkload } from '../model.ts';
+import { unplacedOf, type AssumedWorkload } from '../model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { makeKnownNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
@@ -38,7 +38,7 @@ interface AssumedNetworks {
   readonly clusterCIDRs: readonly string[];
 }
 
-export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'unplaced' | 'findUndeclared' | 'diagnostics'> {
+export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'findUndeclared' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ServiceWithSlices[];
   /** Including those that no Service selects. */
@@ -85,7 +85,6 @@ export function findSlices(
       };
     }),
     assumed: made.assumed,
-    unplaced: made.unplaced,
     assumedPods: assumed ? pods.filter(({ object }) => object.assumed) : none,
     findUndeclared: made.findUndeclared,
     diagnostics: [...mirrored.diagnostics, ...diagnostics, ...made.diagnostics],
@@ -121,8 +120,6 @@ interface SlicesOfPods {
   readonly services: readonly ObjectMeta[];
   /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
-  /** Workloads whose requirements no Node meets: their Pods are assumed on any Node. */
-  readonly unplaced: readonly string[];
   /** Finds target ports that no container lists. Not necessarily a fault, and only some commands ask. */
   readonly findUndeclared: () => readonly Finding[];
   readonly diagnostics: readonly Finding[];
@@ -132,7 +129,6 @@ const nothing: SlicesOfPods = {
   slices: [],
   services: [],
   assumed: [],
-  unplaced: [],
   findUndeclared: () => [],
   diagnostics: [],
 };
@@ -160,17 +156,15 @@ function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
   }
   const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
   const known = makeKnownNodes(nodes);
-  const assumed = listAssumed(made);
-  const unplaced = inputs.unplaced.filter((owner) => assumed.some(({ workload }) => workload === owner));
+  const assumed = listAssumed(made, new Set(inputs.unplaced));
   return {
     slices: made.flatMap(({ service, pods: its }) => makeSlices(service, its, known)),
     services: made.map(({ service }) => service.object.metadata),
     assumed,
-    unplaced,
     findUndeclared,
     diagnostics: [
       ...describeOrigin(made, selecting.length - open.length),
-      ...diagnoseAssumed(assumed, unplaced),
+      ...diagnoseAssumed(assumed),
       ...describeLeftPods(made, known),
       ...describeUnselective(made, inputs),
       ...wrongPorts,
@@ -199,7 +193,7 @@ function describeOrigin(made: readonly Selecting[], kept: number): readonly Find
   return [diagnose('endpoints-from-pods', { services: real.map(({ label }) => label), kept })];
 }
 
-function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
+function listAssumed(made: readonly Selecting[], unplaced: ReadonlySet<string>): readonly AssumedWorkload[] {
   const pods = new Set(made.flatMap((each) => each.pods.map(({ object }) => object)));
   const used = [...pods].filter((pod) => pod.assumed && isEndpoint(pod));
   const groups = groupBy(used, ({ metadata, owner }) => (owner ? ownerKey(metadata.namespace, owner) : ''));
@@ -214,14 +208,15 @@ function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
           node: spec.nodeName || undefined,
           addresses: (status?.addresses ?? []).map(({ text }) => text),
         })),
+      unplaced: unplaced.has(workload) || undefined,
     }));
 }
 
-function diagnoseAssumed(assumed: readonly AssumedWorkload[], unplaced: readonly string[]): readonly Finding[] {
+function diagnoseAssumed(assumed: readonly AssumedWorkload[]): readonly Finding[] {
   if (assumed.length === 0) return [];
   const workloads = assumed.map(({ workload, pods }) => `${pods.length} of ${workload}`);
   const pods = assumed.reduce((sum, each) => sum + each.pods.length, 0);
-  return [diagnose('assumed-endpoints', { pods, workloads, unplaced })];
+  return [diagnose('assumed-endpoints', { pods, workloads, unplaced: unplacedOf(assumed) })];
 }
 
 /** Reports Pods that look like endpoints but that the controller leaves out: Pods on no Node, or on unknown Nodes. */

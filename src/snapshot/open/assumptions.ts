@@ -7,7 +7,7 @@ import { addressAfter, contains, parseAddress, parseNetwork, type Network } from
 import { compareText } from '../../kernel/compare.ts';
 import { families as bothFamilies, familyNames, type Family } from '../../kernel/family.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
-import type { FoundSlices } from '../../cluster/slices/find-slices.ts';
+import { unplacedOf } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
 
 /**
@@ -224,7 +224,7 @@ type WhatIsAssumed = Pick<CompiledSnapshot, 'assigned' | 'assumedEndpoints'>;
 
 export function describeAssumptions(
   { ranges, podNetworks, dualStack, nodes, clusterCIDRs }: Assumptions,
-  { assigned, assumedEndpoints = [], unplaced }: WhatIsAssumed & Pick<FoundSlices, 'unplaced'>,
+  { assigned, assumedEndpoints = [] }: WhatIsAssumed,
   isDefault: boolean,
 ): readonly Finding[] {
   const pods = assumedEndpoints.flatMap((workload) => workload.pods);
@@ -250,7 +250,7 @@ export function describeAssumptions(
     diagnose('assumed', {
       values,
       dualStack,
-      unplaced,
+      unplaced: unplacedOf(assumedEndpoints),
       nodes: nodes.map(({ object }) => object.metadata.name),
       isDefault,
     }),

@@ -58,8 +58,6 @@ export interface Prepared {
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly assumedPods: readonly Sourced<Pod>[];
-  /** Workloads whose requirements no Node meets: their Pods are assumed on any Node. */
-  readonly unplaced: readonly string[];
   /** See `Assumptions`. */
   readonly assumedClusterCIDRs: readonly string[];
   /** The families that kpc chose for the cluster, if a Service takes its families from there; else empty. */
@@ -188,7 +186,6 @@ export function prepare(
     assigned: [...assigned],
     assumedEndpoints: found.assumed.length === 0 ? undefined : [...found.assumed],
     assumedPods: found.assumedPods,
-    unplaced: found.unplaced,
     assumedClusterCIDRs: assumptions?.clusterCIDRs ?? [],
     assumedFamilies: assumptions?.choosesFamilies && takesFamilies(services, assigned) ? assumptions.families : [],
     portFaults: faultsOfPorts(found, wrongSlices, inputs, cluster),
@@ -331,7 +328,6 @@ export function compileNode(
     assumedPods,
     assumedClusterCIDRs: prepared.assumedClusterCIDRs,
     assumedFamilies: prepared.assumedFamilies,
-    unplaced: prepared.unplaced,
     portFaults,
     assumedNodes: prepared.assumedNodes,
     anyOf: nodeName === '' && prepared.nodes.size > 1 ? prepared.nodes : undefined,
