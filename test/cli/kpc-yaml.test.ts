@@ -138,7 +138,11 @@ describe('kpc.yaml', () => {
     ['node: worker-1\nmasquerade-all: maybe\n', 'kpc.yaml:2:17: error: masquerade-all cannot be "maybe"'],
     ['node: { a: 1 }\n', 'kpc.yaml:1:7: error: node cannot be a mapping'],
     ['proxy-mode: [a, b]\n', 'kpc.yaml:1:13: error: proxy-mode cannot be a list'],
-    ['ip-family: ipv5\n', 'kpc.yaml:1:12: error: ip-family: '],
+    ['ip-family: ipv5\n', 'kpc.yaml:1:12: error: ip-family cannot be "ipv5"'],
+    ['ip-family: true\n', 'help: write auto, ipv4, ipv6 or dual\n'],
+    ['proxy-mode: true\n', 'help: write one value: ipvs, iptables, nftables or userspace ('],
+    ['node: a\nrender: true\n', 'kpc.yaml:2:1: error: render cannot be set in kpc.yaml'],
+    ['diff: { render-values: a }\n', 'kpc.yaml:1:9: error: render-values cannot be set in kpc.yaml'],
     ['service-cluster-ip-range: nowhere\n', 'kpc.yaml:1:27: error: --service-cluster-ip-range cannot be "nowhere"'],
     ['proxy-mode: fast\n', 'kpc.yaml:1:13: error: '],
     ['conntrack-min: -1\n', 'kpc.yaml:1:16: error: '],
@@ -153,7 +157,7 @@ describe('kpc.yaml', () => {
     ['a: [\n', 'kpc.yaml:1:4: error: not valid YAML'],
     ['node: a\nnode: b\n', 'kpc.yaml:2:1: error: '],
     ['node: a\n---\nnode: b\n', 'kpc.yaml holds several documents'],
-    ['kpc-yaml: x\n', 'kpc has no flag --kpc-yaml'],
+    ['kpc-yaml: x\n', 'kpc-yaml cannot be set in kpc.yaml'],
   ])('is told what is wrong with it, and where: %j', async (text, message) => {
     const cwd = write({ ...files, 'kpc.yaml': text });
     const run = await runKpc(['compile', '--print', 'manifest', '-f', 'services', '--allow-empty'], { cwd });

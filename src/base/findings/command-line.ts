@@ -56,7 +56,15 @@ export const commandLineFindings = {
     'several-documents': None;
     'no-mapping': Strings<'of'> & { readonly found: FoundValue };
     'unknown-flag': UnknownFlag;
-    value: NamedFlag & { readonly found: FoundValue; readonly expected: 'boolean' | 'list' | 'one' | 'ignores' };
+    // It is for the command line only.
+    'of-call': NamedFlag;
+    value: NamedFlag & {
+      readonly found: FoundValue;
+      readonly expected: 'boolean' | 'list' | 'one' | 'ignores';
+      readonly choices?: readonly string[] | undefined;
+      /** What the value is, as help says it. */
+      readonly meaning?: string | undefined;
+    };
     // An entry of a list: "ignore[0]".
     lacks: Strings<'entry' | 'field'>;
     'unknown-field': Strings<'entry' | 'name'> & { readonly meant?: string | undefined };

@@ -35,6 +35,7 @@ export type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atK
 /** False for null, which unsets the flag, and for a wrong value. `called`: the name of the flag in errors. */
 export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse, called = kpcYamlKey(row)): boolean {
   if (value === null) return false;
+  const { choices } = row;
   const faults = findFaults(valuesOf[row.kind].check, value);
   for (const { problem, path, check, value: found, name } of faults) {
     // Reading the file has already reported it.
@@ -43,8 +44,16 @@ export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refus
     const entryAt = (steps: FieldPath) =>
       steps.reduce((entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`, called);
     const { expected } = valuesOf[row.kind !== 'codes' && path.length > 0 ? 'text' : row.kind];
+    const meaning = expected === 'one' || expected === 'list' ? row.help : undefined;
     if (problem === 'wrong')
-      refuse([...at, ...path], { problem: 'value', flag: entryAt(path), found: foundOf(found), expected });
+      refuse([...at, ...path], {
+        problem: 'value',
+        flag: entryAt(path),
+        found: foundOf(found),
+        expected,
+        choices,
+        meaning,
+      });
     else if (problem === 'missing') {
       const of = path.slice(0, -1);
       refuse([...at, ...of], { problem: 'lacks', entry: entryAt(of), field: String(path.at(-1)) });
@@ -53,7 +62,10 @@ export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refus
       refuse([...at, ...path, name], { problem: 'unknown-field', entry: entryAt(path), name, meant }, true);
     }
   }
-  return faults.length === 0;
+  const strange = choices && [value].flat().find((each) => !choices.includes(String(each)));
+  if (faults.length > 0 || strange === undefined) return faults.length === 0;
+  refuse(at, { problem: 'value', flag: called, found: foundOf(strange), expected: 'one', choices });
+  return false;
 }
 
 export function isConfigured(name: string): boolean {
@@ -79,14 +91,12 @@ const valuesOf = {
 
 /** As from the command line; undefined for `false`, which unsets the flag. Refuses wrong values. */
 export function valueOfWords(row: Flag, written: readonly string[]): unknown {
-  const { kind, choices, path, parse = path === undefined ? String : withSlashes } = row;
+  const { kind, path, parse = path === undefined ? String : withSlashes } = row;
   const [first] = written;
   const isOn = first === 'true';
   if (kind === 'on' || kind === 'off') return isOn ? kind === 'on' : undefined;
   if (kind === 'optional' && written.length === 1 && (isOn || first === 'false'))
     return isOn ? knownNetworks : undefined;
-  const isStrange = choices && !written.every((each) => choices.includes(each));
-  if (isStrange) refuseCall({ problem: 'value', reason: `Allowed choices are ${choices.join(', ')}.` });
   try {
     const values = written.map((each) => parse(each));
     if (kind === 'list' || kind === 'codes') return values.flat();

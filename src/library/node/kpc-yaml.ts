@@ -167,8 +167,10 @@ function findFlags(
       const path = section === undefined ? [name] : [section, name];
       const names = rows.map(kpcYamlKey);
       if (!names.includes(name)) {
+        const isOfCall = call.all.some((row) => row.isOfCall && kpcYamlKey(row) === name);
         const meant = findNearest(name, names);
-        refuse(path, { problem: 'unknown-flag', name, command: section, meant }, true);
+        const unknown = { problem: 'unknown-flag', name, command: section, meant } as const;
+        refuse(path, isOfCall ? { problem: 'of-call', flag: name } : unknown, true);
       }
       if (section === undefined ? isOfOthers(name, call) : section !== call.name) return [];
       return call.flags.flatMap((row) => (kpcYamlKey(row) === name ? [{ row, value: inside, path }] : []));

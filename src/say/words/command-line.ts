@@ -81,7 +81,16 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       `${command === undefined ? 'kpc' : `kpc ${command}`} has no flag --${escapeText(name)}`,
       didYouMean(meant),
     ],
-    value: (details) => [`${details.flag} cannot be ${foundWords(details.found)}`, expectedValues[details.expected]],
+    'of-call': ({ flag }) => [
+      `${flag} cannot be set in kpc.yaml`,
+      `write --${flag} on the command line, and remove it here`,
+    ],
+    value: ({ flag, found, expected, choices, meaning }) => [
+      `${flag} cannot be ${foundWords(found)}`,
+      choices
+        ? `write ${joinWords(choices, 'or')}`
+        : `${expectedValues[expected]}${meaning === undefined ? '' : `: ${meaning}`}`,
+    ],
 
     lacks: ({ entry, field }) => [`${entry} has no ${field}`, expectedValues.ignores],
     'unknown-field': ({ entry, name, meant }) => [
