@@ -219,6 +219,25 @@ describe('a Service whose EndpointSlices the input lacks', () => {
     expect(await trace(write('empty.yaml', web + slice('web', '[]')), 'external', 'web.shop')).toContain('refused: ');
   });
 
+  test.each([
+    ['[{addresses: [10.244.0.5], nodeName: n1}]', [], '200 with a ready endpoint on this node, and 503 without'],
+    ['[{addresses: [10.244.0.5], nodeName: n1}]', ['--node', 'n1'], '200, with 1 ready endpoint'],
+    ['[{addresses: [10.244.0.5], nodeName: n1}]', ['--node', 'n2'], '503, with 0 ready endpoints'],
+    ['[]', [], '503, with 0 ready endpoints'],
+  ])(
+    'has a health check whose answer an unnamed node leaves open: endpoints %s and %j',
+    async (endpoints, named, said) => {
+      const local = 'type: LoadBalancer, externalTrafficPolicy: Local, healthCheckNodePort: 32000, ports:';
+      const nodes = ['n1', 'n2'].map((name) => `apiVersion: v1\nkind: Node\nmetadata: {name: ${name}}\n---\n`);
+      const input = write(
+        'health-of-any.yaml',
+        nodes.join('') + web.replace('ports:', local) + slice('web', endpoints),
+      );
+      const { stdout } = await runKpc(['trace', '-q', input, '--all', 'web.shop', ...named]);
+      expect(stdout).toContain(`health check of shop/web on port 32000: kube-proxy answers ${said}`);
+    },
+  );
+
   test('has a health check of which neither answer is known', async () => {
     const balanced = web.replace(
       'ports:',

@@ -243,7 +243,9 @@ export function healthCheckWords({ port, readyEndpoints, ...check }: ServiceHeal
   const words = `health check of ${service} on port ${port}: kube-proxy answers`;
   if (side.kind !== 'dump' && servicesWithoutEndpoints(side).has(service))
     return `${words} ${byReadiness}; the input holds no EndpointSlices of ${service}`;
-  const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.node?.name).length;
+  // An unnamed node may be any, also one with endpoints.
+  if (side.nodeName === '' && readyEndpoints.length > 0) return `${words} ${byReadiness}`;
+  const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.nodeName).length;
   const status = local > 0 ? 200 : 503;
   return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
 }
