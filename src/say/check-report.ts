@@ -1,5 +1,5 @@
 import type { FolderForm } from '../bundle/state-files.ts';
-import { acceptHelp } from './words/answers.ts';
+import { acceptHelp, nothingLacks } from './words/answers.ts';
 import { wordsOf } from './words/words.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
@@ -21,7 +21,6 @@ import {
   formatReviewMarkdown,
 } from './differences.ts';
 import type { Answered, AnswerOutput } from './formats/answer.ts';
-import { nothingLacks } from './words/answers.ts';
 import { lacksOf } from './diff-review.ts';
 import type { checked, checkedFleet } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';

@@ -247,8 +247,8 @@ export function equivalenceAnswer(
     snapshots: () => report.snapshots,
     // Leave out what no comparison looks at.
     lacks: () => {
-      const { beyond: notCompared, unknown, unknownOnOne, reasons } = report;
-      return { notCompared, unknown, unknownOnOne, reasons };
+      const { unknown, unknownOnOne, reasons } = report;
+      return { notCompared: report.beyond, unknown, unknownOnOne, reasons };
     },
     suite: `${said.command} ${from} ${to}`,
     cases: () => casesOfReport(report, placeOf),
