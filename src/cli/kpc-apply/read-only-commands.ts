@@ -49,7 +49,7 @@ async function compareNode(
   const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation, options) : undefined;
   await terminal.out(
     options.output === 'json'
-      ? formatPlanJson(found, { command: `kpc-apply ${as === 'plan' ? 'plan' : 'verify'}`, folder, bundle, foresight })
+      ? formatPlanJson(found, { command: `kpc-apply ${as === 'plan' ? 'plan' : 'verify'}`, bundle, foresight })
       : formatPlanText(found, { as, bundle, foresight, namesAll: options.all }),
   );
   return isEmptyPlan(found) && found.ownership.conflicts.length === 0 ? exitStatus.ok : exitStatus.negative;
@@ -74,7 +74,7 @@ export const doctor = defineApplyCommand({
     const modes = needs ? [needs.mode] : modesOfToday;
     await terminal.out(
       options.output === 'json'
-        ? formatNodeChecksJson(checks, modes, folder, bundle)
+        ? formatNodeChecksJson(checks, modes, bundle)
         : formatNodeChecks(checks, modes, terminal.colour.out),
     );
     return fitModes(checks, modes).length > 0 ? exitStatus.ok : exitStatus.negative;

@@ -31,7 +31,7 @@ export async function packBundle(
   { out, sign, serial }: { readonly out: string; readonly sign: string | undefined; readonly serial: number },
 ): Promise<string> {
   const files = await readFilesOf(folder);
-  const reading = readBundle(files);
+  const reading = readBundle(files, compileState);
   if (reading.kind === 'broken') return refuse({ problem: 'no-bundle', folder, problems: reading.problems });
   const key = sign === undefined ? undefined : readKeyFile(sign, readPrivateKey);
   if (typeof key === 'string') return refuse({ problem: 'no-key', flag: '--sign', file: sign ?? '', reason: key });
