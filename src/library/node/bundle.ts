@@ -87,7 +87,9 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
   const { manifest } = reading.bundle;
   const form = isPack ? 'a pack' : 'a bundle';
   const head = `${printable(path)}: ${form} as kpc ${manifest.kpcVersion} writes it, ${formatCount(bytesOf(bundle))} bytes, ${signer.words}`;
-  return { text: `${head}\ndigest ${groupDigest(digestOf(files))}\n${printable(summarize(manifest))}\n` };
+  return {
+    text: `${head}\ndigest ${groupDigest(digestOf(files))}\n${printable(summarize(reading.bundle.snapshot, manifest.counts))}\n`,
+  };
 }
 
 const compileAgain = 'compile it again with "kpc compile -o", and copy all of it';
