@@ -47,7 +47,7 @@ export function checkAnnotations(services: readonly Sourced<Service>[], cluster:
     return [
       ...checkValue(service, schedulerAnnotation, schedulers),
       ...checkValue(service, forwardingAnnotation, forwardingMethods),
-      ...checkPorts(service, cluster.addresses.portsOf(fullName(service.object.metadata))),
+      ...checkPortChanges(service, cluster.addresses.portsOf(fullName(service.object.metadata))),
     ];
   });
 }
@@ -63,7 +63,7 @@ function checkValue(
   return [diagnose('bad-value', details, annotationPlace(source, annotation))];
 }
 
-function checkPorts({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Finding[] {
+function checkPortChanges({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Finding[] {
   const method = readForwardingMethod(object.metadata.annotations);
   if (method === undefined || method === 'masquerade') return [];
   const place = annotationPlace(source, forwardingAnnotation);

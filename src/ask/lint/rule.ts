@@ -133,7 +133,7 @@ export function ofRestricted<Code extends FindingCode>(
 }
 
 /** Whether the ranges let everyone in, so that nothing is restricted. */
-export function isOpen({ object: { spec } }: LintedService): boolean {
+export function admitsEveryone({ object: { spec } }: LintedService): boolean {
   return spec.loadBalancerSourceRanges.some((range) => /\/0+$/.test(range.trim()));
 }
 

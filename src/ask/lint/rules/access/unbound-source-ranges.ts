@@ -1,10 +1,10 @@
 import { parseAddress } from '../../../../kernel/address.ts';
 import { behavioursOf } from '../../../../kube-proxy/releases.ts';
-import { claimedSocket, isOpen, ofRestricted, type RuleFinding, type LintRule } from '../../rule.ts';
+import { claimedSocket, admitsEveryone, ofRestricted, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /** Addresses of load balancers to which kube-proxy applies no source range. */
 export const unboundSourceRanges: LintRule<'unbound-source-ranges'> = ofRestricted((service, { nodes, loaded }) => {
-  if (isOpen(service)) return undefined;
+  if (admitsEveryone(service)) return undefined;
   const { written, name, ports, source } = service;
   const knowsIpMode = behavioursOf(loaded.settings.release, loaded.gates).has('load-balancer-ip-mode');
   return written.ingress.flatMap(({ ip, hostname, ipMode }, i): readonly RuleFinding<'unbound-source-ranges'>[] => {
