@@ -10,7 +10,7 @@ import { compile } from '../src/library/index.ts';
 import { loadBundle } from '../src/apply/open/load-bundle.ts';
 import { optionsOf } from './library/fixture-options.ts';
 import { listFixtures, type Fixture } from './support/fixtures.ts';
-import { contentOf, readGoldenFolder } from './support/golden.ts';
+import { readGoldenFolder } from './support/golden.ts';
 import { runKpc } from './support/run-kpc.ts';
 
 /** UPDATE_GOLDEN=1 writes what comes out over what is expected; the difference is then read in git. */
@@ -63,7 +63,7 @@ async function expectSuitsAll(bundle: string, fixture: Fixture, mode: ProxyMode)
   const golden = `${bundle}-golden`;
   const run = await runKpc([...fixture.args, '--proxy-mode', mode, '--golden', golden], { cwd: fixture.folder });
   expect(run).toMatchObject({ status: 0 });
-  const fromGolden = makeBundle(contentOf(await readGoldenFolder(golden)));
+  const fromGolden = makeBundle((await readGoldenFolder(golden)).snapshot);
   expect(fromGolden.manifest).toEqual(JSON.parse(files.get('manifest.json') ?? ''));
   expect(withoutManifest(fromGolden.files)).toEqual(withoutManifest(files));
   const kept = new Set([...(await readFolder(golden, isGoldenFile)).values()].flatMap(linesOf));

@@ -1,10 +1,9 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { kpcYaml } from '../../src/base/names.ts';
 import { readRegularFile, UnreadableFile } from '../../src/base/read-file.ts';
 import type { FolderOrigin } from '../../src/input/documents/text-file.ts';
 import { disk, type FileTree, type TreeEntry } from '../../src/input/files/file-tree.ts';
-import { ignoreFile, isInside, listFolder, type ListedFile } from '../../src/input/files/list-files.ts';
+import { isInside, listFolder, type ListedFile } from '../../src/input/files/list-files.ts';
 import type { NamedText } from '../../src/library/index.ts';
 import { Refusal, refuse } from '../../src/library/refusal.ts';
 
@@ -20,13 +19,9 @@ function refusePath(path: string, reason: string): never {
   return refuse({ problem: 'unreadable', path, reason });
 }
 
-/** What a folder holds but for links and pipes, and for what a checkout has that nobody asks about. */
+/** Without links, which may lead out of the folder, and pipes. */
 function listPlain(folder: string): readonly TreeEntry[] {
-  return disk
-    .list(folder)
-    .filter(({ name }) => name === ignoreFile || !name.startsWith('.'))
-    .filter(({ name }) => name !== 'node_modules' && name !== kpcYaml)
-    .filter((entry) => entry.isDirectory() || entry.isFile());
+  return disk.list(folder).filter((entry) => entry.isDirectory() || entry.isFile());
 }
 
 /** Reads files below one folder only: refuses links out of it. */

@@ -401,6 +401,7 @@ const tests = [
       const inner = join(folder, 'mixed');
       mkdirSync(join(inner, 'old'), { recursive: true });
       mkdirSync(join(inner, 'golden'));
+      mkdirSync(join(inner, '.deploy'));
       const service = (/** @type {string} */ name) =>
         `{apiVersion: v1, kind: Service, metadata: {name: ${name}, namespace: shop}, spec: {ports: [{port: 80}]}}\n`;
       for (const [name, text] of [
@@ -409,6 +410,7 @@ const tests = [
         ['package.json', '{"name": "x"}'],
         ['.kpcignore', 'old/\n'],
         ['old/svc.yaml', service('b')],
+        ['.deploy/svc.yaml', service('c')],
         ['golden/golden.json', '{}'],
         ['golden/manifest.json', '{"formatVersion": 1}'],
       ])
@@ -417,7 +419,7 @@ const tests = [
       assert.ok(!isError, text);
       assert.deepEqual(
         data.result.services.map((/** @type {any} */ { service: each }) => each),
-        ['shop/a'],
+        ['shop/a', 'shop/c'],
         text,
       );
       assert.ok(!data.findings.some((/** @type {any} */ { severity }) => severity === 'error'), text);

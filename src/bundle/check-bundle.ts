@@ -12,8 +12,15 @@ import { isModeOf } from '../kube-proxy/releases.ts';
 import { findWrongSettings } from '../settings/table.ts';
 import { settingsOf, type Manifest } from './manifest.ts';
 import { bundleFileNames } from './state-files.ts';
-import { freshTexts, compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
-import { findBroken, readBundle, readBundleMeaning, type BundleMeaning, type BundleReading } from './read-bundle.ts';
+import { freshTexts, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
+import {
+  findBroken,
+  readBundle,
+  readBundleMeaning,
+  snapshotOfBundle,
+  type BundleMeaning,
+  type BundleReading,
+} from './read-bundle.ts';
 
 /** Finds values of the right shape that kpc would not write; one line each. */
 export function checkManifestValues(
@@ -105,18 +112,18 @@ function checkStatuses({ servicePorts }: Cluster): readonly string[] {
  * Reads a bundle that may be an attacker's. services.json and manifest.json must hold values of Kubernetes and kube-proxy, and every other
  * file must equal, byte by byte, the result of compiling them: the compiler alone defines what a bundle may hold.
  */
-export function checkBundle(files: BundleFiles, compile: Compile): BundleReading {
+export function checkBundle(files: BundleFiles, compile: Compile, path = ''): BundleReading {
   const meaning = readBundleMeaning(files);
   if ('kind' in meaning) return meaning;
-  return meaning.manifest.dumped ? checkDumped(files) : checkCompiled(meaning, files, compile);
+  return meaning.manifest.dumped ? checkDumped(files, compile, path) : checkCompiled(meaning, files, compile, path);
 }
 
 /** A dump has no Services to compile its files from: it is only for comparing. */
-function checkDumped(files: BundleFiles): BundleReading {
-  const reading = readBundle(files);
+function checkDumped(files: BundleFiles, compile: Compile, path: string): BundleReading {
+  const reading = readBundle(files, compile, path);
   if (reading.kind === 'broken') return reading;
-  const { manifest, state } = reading.bundle;
-  const problems = [...state.sysctls].flatMap(([name, value]) => {
+  const { manifest, snapshot } = reading.bundle;
+  const problems = [...snapshot.state.sysctls].flatMap(([name, value]) => {
     const shown = quotePrintable(name);
     if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
       return [`sysctl.conf: ${shown} is not a network sysctl`];
@@ -127,23 +134,25 @@ function checkDumped(files: BundleFiles): BundleReading {
 }
 
 /** The state is the compiled one: equal bytes mean the same, so no tool's file is read back. */
-function checkCompiled({ manifest, cluster }: BundleMeaning, files: BundleFiles, compile: Compile): BundleReading {
+function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Compile, path: string): BundleReading {
+  const { manifest, cluster } = meaning;
   const lineOf = createLocatedLines('manifest.json', files.get('manifest.json') ?? '');
   const values = [
     ...checkManifestValues(manifest, lineOf),
     ...cut('services.json', checkServiceValues(cluster, manifest)),
   ];
   try {
-    const content = compileContent(manifest, cluster, compile);
+    const compiled = snapshotOfBundle(meaning, compile, { name: path });
     // Files are compared themselves, so skip their checksums.
-    const fresh = makeBundle(content, { ...freshTexts, digest: () => '' });
+    const fresh = makeBundle(compiled, { ...freshTexts, digest: () => '' });
     const problems = [
       ...values,
       ...compareManifests(manifest, fresh.manifest, lineOf),
       ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
     ];
-    const state = { ...content.state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
-    return findBroken(problems, manifest) ?? { kind: 'bundle', bundle: { manifest, cluster, files, state } };
+    const state = { ...compiled.state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
+    const snapshot = compiled.with({ state: () => state });
+    return findBroken(problems, manifest) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
   } catch (error) {
     // No rule can be written with some of these faults.
     const broken = findBroken(values, manifest);

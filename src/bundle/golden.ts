@@ -11,7 +11,6 @@ import { kubeProxyVersions, releases } from '../kube-proxy/releases.ts';
 import { defaultSettings } from '../settings/table.ts';
 import { checkManifestValues, checkServiceValues } from './check-bundle.ts';
 import {
-  compileContent,
   formatFile,
   makeBundle,
   writeServiceRanges,
@@ -21,7 +20,14 @@ import {
 } from './make-bundle.ts';
 import type { AssumedHead } from './schemas.ts';
 import { formatVersion, writeManifestNode, writeSettings, type Manifest } from './manifest.ts';
-import { findBroken, findMergeConflicts, findTooLong, readServiceRanges, type BundleReading } from './read-bundle.ts';
+import {
+  findBroken,
+  findMergeConflicts,
+  findTooLong,
+  readServiceRanges,
+  snapshotOfBundle,
+  type BundleReading,
+} from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 import { filesToRead } from './state-files.ts';
 
@@ -216,7 +222,7 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
 }
 
 /** Reads a golden back: node, settings and Services, compiled by this kpc. --check compares the tools' lines. */
-export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string): BundleReading {
+export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string, path = ''): BundleReading {
   const unfit = findBroken([
     ...findTooLong(files),
     ...findMergeConflicts(files, 'write it again with kpc compile --golden'),
@@ -241,8 +247,11 @@ export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: str
   const strange = findBroken([...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)]);
   if (strange) return strange;
   const chosen = { assigned: good.flatMap((part) => part.assigned), assumedEndpoints: uniteAssumed(good) };
-  const content = compileContent({ ...manifest, ...chosen }, cluster, compile);
-  return { kind: 'bundle', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster, assumed } };
+  const snapshot = snapshotOfBundle({ manifest: { ...manifest, ...chosen }, cluster }, compile, {
+    name: path,
+    assumed,
+  });
+  return { kind: 'bundle', bundle: { manifest: makeBundle(snapshot).manifest, files, snapshot } };
 }
 
 interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {

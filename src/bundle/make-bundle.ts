@@ -5,8 +5,6 @@ import { serviceName, type Cluster, type ServicePort, type NodeContext } from '.
 import {
   writeManifestNode,
   formatVersion,
-  nodeOfBundle,
-  settingsOf,
   writeSettings,
   writeServiceCidrs,
   type HealthCheck,
@@ -42,13 +40,6 @@ export type Compile = (
   settings: ProxySettings,
   families: readonly Family[],
 ) => KernelState;
-
-export function compileContent(manifest: Manifest, cluster: Cluster, compile: Compile): BundleContent {
-  const { families, assigned, assumedEndpoints, kpcVersion } = manifest;
-  const [settings, node] = [settingsOf(manifest), nodeOfBundle(manifest)];
-  const state = compile(cluster, node, settings, families);
-  return { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
-}
 
 /** File name → text, of a whole bundle, manifest.json first. */
 export type BundleFiles = ReadonlyMap<string, string>;

@@ -7,22 +7,20 @@ import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { goldenHead } from '../base/names.ts';
-import type { BundleFiles } from './make-bundle.ts';
-import { formatVersion, requireNetwork, type Manifest } from './manifest.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
+import { CompiledSnapshot } from '../snapshot/snapshot.ts';
+import type { BundleFiles, Compile } from './make-bundle.ts';
+import { formatVersion, nodeOfBundle, requireNetwork, settingsOf, type Manifest } from './manifest.ts';
 import type { AssumedHead } from './schemas.ts';
 import { readServices } from './services-file.ts';
 import { bundleFileNames, readStateFile, stateFileNames } from './state-files.ts';
 import { hashHex } from '#hash';
 
-/** A compiled bundle. Items of its state have no origin, because tools' files do not store origins. */
 export interface StoredBundle {
   readonly manifest: Manifest;
-  readonly state: KernelState;
-  readonly cluster: Cluster;
-  /** The text that the state was read from, if known. */
-  readonly files?: BundleFiles | undefined;
-  /** The assumptions that a golden records; a bundle does not record any. */
-  readonly assumed?: AssumedHead | undefined;
+  readonly files: BundleFiles;
+  /** What the files say. */
+  readonly snapshot: CompiledSnapshot;
 }
 
 /** No part of a broken bundle may be used. */
@@ -36,19 +34,55 @@ interface BrokenBundle {
 }
 
 /** The part of a bundle that determines the rest. */
-export type BundleMeaning = Pick<StoredBundle, 'manifest' | 'cluster'>;
+export interface BundleMeaning {
+  readonly manifest: Manifest;
+  readonly cluster: Cluster;
+}
 
 /** Undefined if there are no problems. */
 export function findBroken(problems: readonly string[], manifest?: Manifest): BrokenBundle | undefined {
   return problems.length > 0 ? { kind: 'broken', problems, manifest } : undefined;
 }
 
-/** Checks format version and checksums of readFolder's files, then reads each back. */
-export function readBundle(files: BundleFiles): BundleReading {
+/** Checks format version and checksums of readFolder's files, then reads each back. `path`: the user's name for the bundle. */
+export function readBundle(files: BundleFiles, compile: Compile, path = ''): BundleReading {
   const meaning = readBundleMeaning(files);
   if ('kind' in meaning) return meaning;
-  const { state, problems } = readKernelState(meaning.manifest, files);
-  return findBroken(problems) ?? { kind: 'bundle', bundle: { ...meaning, state } };
+  const { manifest } = meaning;
+  const { state, problems } = readKernelState(manifest, files);
+  const snapshot = snapshotOfBundle(meaning, compile, { name: path, state: () => state });
+  return findBroken(problems) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
+}
+
+/** `state`: by default compiled. `assumed`: as a golden records it, unlike a bundle. */
+export function snapshotOfBundle(
+  { manifest, cluster }: BundleMeaning,
+  compileAny: Compile,
+  { name, state, assumed = {} }: { name: string; state?: () => KernelState; assumed?: AssumedHead },
+): CompiledSnapshot {
+  const { mode, families, assigned, assumedEndpoints, kpcVersion } = manifest;
+  const [node, settings] = [nodeOfBundle(manifest), settingsOf(manifest)];
+  const compile = (own: Cluster, on = node) => compileAny(own, on, settings, families);
+  return new CompiledSnapshot({
+    kind: 'bundle',
+    name,
+    cluster,
+    node,
+    settings,
+    families,
+    assigned,
+    assumedEndpoints,
+    kpcVersion,
+    compile,
+    state: state ?? (() => compile(cluster)),
+    // A bundle's files hold no origins. If comments do not name the Services, compiling again does.
+    labels: modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster),
+    assumedNodes: assumed.node ? [node.name] : [],
+    isModeAssumed: assumed.mode,
+    assumedClusterCIDRs: assumed.clusterCIDRs,
+    assumedFamilies: assumed.families,
+    isAsCompiled: false,
+  });
 }
 
 /** Reads manifest.json and services.json, which determine the rest; checks format version and checksums. */

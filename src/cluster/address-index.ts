@@ -1,6 +1,7 @@
 import type { Family } from '../kernel/family.ts';
 import {
   portAddresses,
+  serviceName,
   type AddressIndex,
   type Cluster,
   type ClusterObjects,
@@ -14,6 +15,7 @@ class PortIndex<Port extends ShownPort> implements AddressIndex<Port> {
   #services: ReadonlyMap<string, readonly Port[]> | undefined;
   #nodePorts: ReadonlyMap<number, readonly Port[]> | undefined;
   #served: ReadonlyMap<string, readonly Port[]> | undefined;
+  #ofServices: ReadonlyMap<string, readonly Port[]> | undefined;
   #endpoints: ReadonlyMap<string, PlacedEndpoint | readonly PlacedEndpoint[]> | undefined;
   readonly #families = new Set<Family>();
 
@@ -37,6 +39,11 @@ class PortIndex<Port extends ShownPort> implements AddressIndex<Port> {
     if (!this.#placed.has(address)) return none;
     this.#served ??= this.#indexBy(({ endpoints = none }) => endpoints.flatMap((each) => each.address?.text ?? none));
     return this.#served.get(address) ?? none;
+  }
+
+  portsOf(service: string): readonly Port[] {
+    this.#ofServices ??= this.#indexBy((port) => [serviceName(port)]);
+    return this.#ofServices.get(service) ?? none;
   }
 
   endpointsAt(address: string): readonly PlacedEndpoint[] {

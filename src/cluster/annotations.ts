@@ -2,8 +2,7 @@
 import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import { foundOf } from '../base/findings/fields.ts';
 import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
-import { groupBy } from './grouping.ts';
-import { serviceName, type Cluster, type ServicePort } from './model.ts';
+import type { Cluster, ServicePort } from './model.ts';
 import { fullName, type Service, type Sourced } from './objects.ts';
 
 export const ownAnnotations = {
@@ -44,12 +43,11 @@ export function checkAnnotations(services: readonly Sourced<Service>[], cluster:
     [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),
   );
   if (annotated.length === 0) return [];
-  const portsOf = groupBy(cluster.servicePorts, serviceName);
   return annotated.flatMap((service) => {
     return [
       ...checkValue(service, schedulerAnnotation, schedulers),
       ...checkValue(service, forwardingAnnotation, forwardingMethods),
-      ...checkPorts(service, portsOf.get(fullName(service.object.metadata)) ?? []),
+      ...checkPortChanges(service, cluster.addresses.portsOf(fullName(service.object.metadata))),
     ];
   });
 }
@@ -65,7 +63,7 @@ function checkValue(
   return [diagnose('bad-value', details, annotationPlace(source, annotation))];
 }
 
-function checkPorts({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Finding[] {
+function checkPortChanges({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Finding[] {
   const method = readForwardingMethod(object.metadata.annotations);
   if (method === undefined || method === 'masquerade') return [];
   const place = annotationPlace(source, forwardingAnnotation);

@@ -140,6 +140,8 @@ export interface AddressIndex<Port extends ShownPort = ShownPort> {
   /** The Service ports for which nodes listen on the port, for clients or for health checks. */
   nodePortsAt(port: number): readonly Port[];
   servedAt(address: string): readonly Port[];
+  /** `service`: "namespace/name". */
+  portsOf(service: string): readonly Port[];
   /** One for each port at the address; if there are several, the last. */
   endpointsAt(address: string): readonly PlacedEndpoint[];
   endpointsOf(family: Family): Iterable<PlacedEndpoint>;

@@ -2,7 +2,7 @@
 import type { Address } from './address.ts';
 import type { Target } from './ports-and-marks.ts';
 
-export type Verdict =
+export type RuleVerdict =
   | { readonly kind: 'accept' | 'drop' | 'return' | 'continue' }
   /** `goto` does not return. */
   | { readonly kind: 'jump' | 'goto'; readonly chain: string };
@@ -20,7 +20,7 @@ export interface MarkChange {
 export const allBits = 0xffffffff;
 
 export type PlainAction =
-  | Verdict
+  | RuleVerdict
   | { readonly kind: 'masquerade'; readonly fullyRandom?: boolean }
   /** `with`: the answer in the tool's words; undefined for the default ICMP answer. */
   | { readonly kind: 'reject'; readonly with?: string | undefined }

@@ -16,6 +16,7 @@ import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import { inOneLine } from '../say/words/words.ts';
 import type { describe as described, describedDump } from '../say/outputs/describe.ts';
+import { refuseFlag } from './refusal.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
@@ -78,8 +79,21 @@ export function followedRelease({ settings }: Snapshot): Release | undefined {
   return settings?.release === newestRelease ? undefined : settings?.release;
 }
 
+/** Refuses flags without effect on the subject. */
+export function refuseIdleStyle(
+  { clusterDomain, rules, output }: Pick<DescriptionStyle, 'clusterDomain' | 'rules' | 'output'>,
+  kind: string,
+  what: string | undefined,
+): void {
+  const hasDomain = clusterDomain !== usualDomain;
+  if (what === undefined && hasDomain) refuseFlag('--cluster-domain', 'table-of-addresses');
+  const noRules = rules ? whyNoRules(kind, what, output) : undefined;
+  if (noRules !== undefined) refuseFlag('--rules', noRules);
+  if (kind === 'dump' && hasDomain) refuseFlag('--cluster-domain', 'no-dns-names');
+}
+
 /** Why a description shows no rules; undefined if it does. */
-export function whyNoRules(kind: string, what: string | undefined, output: DescriptionStyle['output']) {
+function whyNoRules(kind: string, what: string | undefined, output: DescriptionStyle['output']) {
   if (what === undefined) return 'table';
   if (kind === 'dump') return 'rules-of-dump';
   return output === 'json' ? 'always' : undefined;

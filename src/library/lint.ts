@@ -117,6 +117,6 @@ export function lint(options: LintOptions): LintResult {
     { ignores, trace: traceWords(files, input) },
   );
   const { findings, notes } = report;
-  const snapshots = snapshotsJson(report.snapshots());
+  const snapshots = snapshotsJson(report.snapshots);
   return { passed, findings, report: lintJson(report), snapshots, diagnostics: diagnosticsOf(notes) };
 }

@@ -176,3 +176,8 @@ function optionWord(value: unknown): string {
     ? pathWord(String(value.name))
     : [value].flat().join(',');
 }
+
+/** Whether it has no effect on what is compiled already. */
+export function isOfManifests(needs: Flag['needs']): boolean {
+  return needs === 'manifests' || needs === 'manifests-or-packets' || needs === 'manifests-or-flows';
+}

@@ -52,7 +52,7 @@ export function formatCompiled(
   format: 'text' | 'json',
   { said: beside, modeFrom }: { readonly said: SaidByCommand; readonly modeFrom: string },
 ): { readonly printed: string; readonly said: string } {
-  const summary = summarize({ ...manifest, assumed: side.assumed }, modeFrom);
+  const summary = summarize(side, manifest.counts, modeFrom);
   const written = folder === undefined ? '' : `${summary}\nWritten to ${folder}.\n`;
   if (format === 'json') {
     // The files are already in the folder.
@@ -73,20 +73,14 @@ interface CompiledFiles {
 }
 
 /** Like summarize, for a side that was compiled but not written. */
-export function summarizeSide(
-  { state, families, cluster, node, settings, assumed }: CompiledSnapshot,
-  modeFrom = '',
-): string {
-  const counts = { ...countServices(cluster), ...countState(state) };
-  return summarize({ counts, mode: settings.mode, node, families, assumed }, modeFrom);
+export function summarizeSide(side: CompiledSnapshot, modeFrom?: string): string {
+  return summarize(side, { ...countServices(side.cluster), ...countState(side.state) }, modeFrom);
 }
 
-type Counted = Pick<Manifest, 'counts'> & Parameters<typeof describeGrounds>[0];
-
 /** One line. `modeFrom`, in brackets, says where the mode comes from if nobody named it. */
-export function summarize({ counts, ...made }: Counted, modeFrom = ''): string {
+export function summarize(side: CompiledSnapshot, counts: Manifest['counts'], modeFrom?: string): string {
   const many = (name: string, one: string, more?: string) => count(counts[name] ?? 0, one, more);
-  const parts = modeFacts[made.mode].summary.map((part) => many(...part));
-  const where = describeGrounds(made, modeFrom);
+  const parts = modeFacts[side.mode].summary.map((part) => many(...part));
+  const where = describeGrounds(side, modeFrom);
   return `${many('services', 'Service')} (${many('servicePorts', 'port')}) on ${where}: ${parts.join(', ')}`;
 }

@@ -34,7 +34,7 @@ export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said
     json: () =>
       formatJson<typeof linted>({
         ...said,
-        snapshots: snapshotsJson(snapshots()),
+        snapshots: snapshotsJson(snapshots),
         findings: [...said.findings, ...findings],
         result: lintJson(report),
       }),

@@ -16,16 +16,15 @@ import { accessFilter } from '../kube-proxy/ipvs-objects.ts';
 import type { DrainingServer } from '../apply/state/record.ts';
 import { formatBalancer } from '../kernel/balancer/balancer.ts';
 import { formatJson, type SaidByCommand } from './formats/json.ts';
-import { bundleJson } from './snapshots.ts';
+import { snapshotsJson } from './snapshots.ts';
 import type { doctor as doctorSchema, plan as planSchema } from './outputs/node.ts';
 import { nameObject } from './words/apply-parts.ts';
 import { sayApply } from './words/apply-said.ts';
 import { describeLastCommand, describeState, formatTime, nameState } from './words/states.ts';
-import { nodeOfBundle } from '../bundle/manifest.ts';
 import { chooseEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
-import { newestRelease, parseRelease, type Release } from '../kube-proxy/releases.ts';
+import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 
 const signs = { add: '+', change: '~', remove: '-' } as const;
 
@@ -48,9 +47,9 @@ type PlanHeading = Shaped<typeof planSchema>['servicePorts'][number];
 /** The Service ports that change, of those that the bundle has. */
 function planHeadings(changes: readonly PlannedChange[], bundle: StoredBundle | undefined): readonly PlanHeading[] {
   if (!bundle) return [];
-  const node = nodeOfBundle(bundle.manifest);
+  const { node, cluster } = bundle.snapshot;
   const changed = new Set(changes.map(({ servicePort }) => servicePort));
-  const ports = bundle.cluster.servicePorts.filter(({ label }) => changed.has(label));
+  const ports = cluster.servicePorts.filter(({ label }) => changed.has(label));
   const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
   return [...groupBy(ports, ({ label }) => label)].map(([servicePort, ofFamilies]) => ({
     servicePort,
@@ -193,19 +192,18 @@ export function describeLeftSettings({ leftSettings }: Plan): readonly string[] 
 }
 
 /** The release of a bundle's kube-proxy; undefined for the newest, which is not mentioned. */
-function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
-  const release = parseRelease(manifest.kubeProxyVersion);
+function olderReleaseOf({ snapshot }: StoredBundle): Release | undefined {
+  const { release } = snapshot.settings;
   return release === newestRelease ? undefined : release;
 }
 
 /** A plan for programs: `changes` is empty if nothing would change. */
-export function formatPlanJson(plan: Plan, { command, folder, bundle, foresight }: PlanAnswer): string {
-  const snapshots = [bundleJson(folder, bundle.manifest)];
+export function formatPlanJson(plan: Plan, { command, bundle, foresight }: PlanAnswer): string {
+  const snapshots = snapshotsJson([bundle.snapshot]);
   return formatJson<typeof planSchema>({ command, snapshots, findings: [], result: planJson(plan, bundle, foresight) });
 }
 
 interface PlanAnswer extends Pick<SaidByCommand, 'command'> {
-  readonly folder: string;
   readonly bundle: StoredBundle;
   readonly foresight: Foresight | undefined;
 }
@@ -283,10 +281,9 @@ export function formatStates({ present, before, states, damaged, last, isUnfinis
 export function formatNodeChecksJson(
   checks: readonly NodeCheck[],
   modes: readonly ProxyMode[],
-  folder = '',
   bundle?: StoredBundle,
 ): string {
-  const snapshots = bundle ? [bundleJson(folder, bundle.manifest)] : [];
+  const snapshots = bundle ? snapshotsJson([bundle.snapshot]) : [];
   return formatJson<typeof doctorSchema>({
     command: 'kpc-apply doctor',
     snapshots,

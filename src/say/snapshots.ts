@@ -1,11 +1,9 @@
 import { unplacedWords } from './way/assumed-values.ts';
 import { count, joinWords, nameSome } from '../base/printable.ts';
-import type { Manifest } from '../bundle/manifest.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { families, familyNames, type Family } from '../kernel/family.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
-import { parseRelease } from '../kube-proxy/releases.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 
@@ -43,20 +41,6 @@ function shownFamilies({ iptables, nftables, excerpts = [], sets, virtualServers
   const isShown = (family: Family): boolean =>
     sets || virtualServers || iptables[family].length > 0 || nftables.includes(family) || excerpts.includes(family);
   return families.filter(isShown);
-}
-
-/** The snapshot of a bundle, from its manifest alone. */
-export function bundleJson(name: string, manifest: Manifest): SnapshotJson {
-  const { node, mode, kubeProxyVersion, assigned, assumedEndpoints } = manifest;
-  return {
-    name,
-    kind: 'bundle',
-    node: node.name === '' ? undefined : node.name,
-    mode,
-    release: parseRelease(kubeProxyVersion),
-    families: manifest.families,
-    assumed: assumedJson({ services: assigned, pods: assumedEndpoints }),
-  };
 }
 
 /** Undefined if nothing is. */

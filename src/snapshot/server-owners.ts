@@ -8,6 +8,7 @@ import { emptyState, type KernelState } from '../kernel/state.ts';
 import { weighEvidence, type Evidence } from '../kube-proxy/evidence.ts';
 import { findNodePortServers } from '../kube-proxy/ipvs-objects.ts';
 
+/** Of a snapshot. */
 interface Judged {
   readonly kind: 'manifests' | 'bundle' | 'dump';
   readonly state: KernelState;

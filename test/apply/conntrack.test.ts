@@ -12,7 +12,7 @@ import { writeFolder } from '../support/write-folder.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, keepLines } from './fake-node.ts';
 
-const { servicePorts } = (await loadBundle('fixtures/dns/expected-ipvs')).cluster;
+const { servicePorts } = (await loadBundle('fixtures/dns/expected-ipvs')).snapshot.cluster;
 const newest = behavioursOf('1.37');
 const before = behavioursOf('1.36');
 const dns = servicePorts.find((port) => port.protocol === 'UDP' && port.family === 'ipv4' && port.endpoints.length > 0);

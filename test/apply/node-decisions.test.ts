@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { settingsOf } from '../../src/bundle/manifest.ts';
 import { loadBundle } from '../../src/apply/open/load-bundle.ts';
 import { decideOnNode, isMet, readNodeFacts, type NodeFacts } from '../../src/apply/plan/node-decisions.ts';
 import { createFakeNode } from './fake-node.ts';
 
-const settings = settingsOf((await loadBundle('fixtures/dual-stack/expected-ipvs')).manifest);
+const settings = (await loadBundle('fixtures/dual-stack/expected-ipvs')).snapshot.settings;
 const facts: NodeFacts = { kernel: [6, 1, 0], cores: 4, conntrackBuckets: 1_000_000 };
 
 function decide(

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readFolder, replaceFolder } from '../../src/bundle/folder.ts';
 import { makeBundle, type BundleContent } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
+import { compileState } from '../../src/snapshot/open/compile-node.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { compileIptables } from '../../src/modes/iptables/compile-iptables.ts';
 import { compileIpvs } from '../../src/modes/ipvs/compile-ipvs.ts';
@@ -44,7 +45,7 @@ function contentOf(mode: ProxySettings['mode']): BundleContent {
 }
 
 function problemsOf(files: ReadonlyMap<string, string>): readonly string[] {
-  const reading = readBundle(files);
+  const reading = readBundle(files, compileState);
   return reading.kind === 'broken' ? reading.problems : [];
 }
 
@@ -53,10 +54,10 @@ describe.each(['ipvs', 'iptables'] as const)('a bundle in mode %s', (mode) => {
   const { files } = makeBundle(content);
 
   test('reads back as the state and the cluster that it was made of', () => {
-    const reading = readBundle(files);
+    const reading = readBundle(files, compileState);
     if (reading.kind !== 'bundle') throw new Error(JSON.stringify(reading.problems));
-    expect(equalStates(reading.bundle.state, content.state)).toBe(true);
-    expect(reading.bundle.cluster).toEqual(cluster);
+    expect(equalStates(reading.bundle.snapshot.state, content.state)).toBe(true);
+    expect(reading.bundle.snapshot.cluster).toEqual(cluster);
     expect(reading.bundle.manifest.node.name).toBe('worker-1');
   });
 

@@ -1,4 +1,3 @@
-import { settingsOf, nodeOfBundle } from '../../src/bundle/manifest.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
@@ -27,14 +26,11 @@ export function forge(files: Files, change: (files: Files) => void): Files {
 
 /** As forge, and then all that follows from services.json and the settings is compiled of them as kpc would. */
 export function forgeWhole(files: Files, change: (files: Files) => void): Files {
-  const reading = readBundle(forge(files, change));
+  const reading = readBundle(forge(files, change), compileState);
   if (reading.kind !== 'bundle') throw new Error(JSON.stringify(reading.problems));
-  const { manifest, cluster } = reading.bundle;
-  const node = nodeOfBundle(manifest);
-  const { families, assigned, kpcVersion } = manifest;
-  const settings = settingsOf(manifest);
-  const state = compileState(cluster, node, settings, families);
-  return new Map(makeBundle({ state, cluster, node, settings, families, assigned, kpcVersion }).files);
+  const { snapshot } = reading.bundle;
+  const state = snapshot.compile(snapshot.cluster);
+  return new Map(makeBundle(snapshot.with({ state: () => state })).files);
 }
 
 /** Parsed JSON, which a test changes as it likes. */

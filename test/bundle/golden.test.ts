@@ -7,7 +7,7 @@ import { makeGolden } from '../../src/bundle/golden.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { compileState } from '../../src/snapshot/open/compile-node.ts';
 import { loadBundle } from '../../src/apply/open/load-bundle.ts';
-import { contentOf, readGoldenFolder as readBack } from '../support/golden.ts';
+import { readGoldenFolder as readBack } from '../support/golden.ts';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
 import { readTree } from '../support/read-tree.ts';
@@ -35,7 +35,7 @@ describe.each(['ipvs', 'iptables', 'nftables'] as const)('a golden in mode %s', 
     const args = ['compile', '-f', input, ...ranges, '--node', 'node-1', '--proxy-mode', mode];
     const { golden, bundle } = await compileBoth(args);
     const files = await readFolder(bundle);
-    for (const [name, text] of makeBundle(contentOf(await readBack(golden))).files) expect(text).toBe(files.get(name));
+    for (const [name, text] of makeBundle((await readBack(golden)).snapshot).files) expect(text).toBe(files.get(name));
     expect(await runKpc([...args, '--check', golden])).toMatchObject({ status: 0, stdout: '' });
   });
 });
@@ -79,9 +79,9 @@ test('another Service changes no file but its own, even where it shares an addre
 test('another version of kpc changes no byte', async () => {
   const folder = freshPath();
   await compile(write(service('web', '10.96.0.10')), '--golden', folder);
-  const content = contentOf(await readBack(folder));
-  const later = makeGolden({ ...content, kpcVersion: '99.0.0' }, compileState);
-  expect(later).toEqual(makeGolden(content, compileState));
+  const { snapshot } = await readBack(folder);
+  const later = makeGolden(snapshot.with({ kpcVersion: '99.0.0' }), compileState);
+  expect(later).toEqual(makeGolden(snapshot, compileState));
   expect([...later.values()].join('\n')).not.toMatch(/0\.1\.0|v1\.36\.3|"counts"|[0-9a-f]{64}/);
 });
 

@@ -57,7 +57,7 @@ test.each([
   [[{ cidr: '10.96.0.0/12', from: 'me' }]],
   [[{ cidr: '10.96.0.0/12' }]],
 ])('what is no list of networks is refused: %j', (ranges) => {
-  expect(readBundle(forgeRanges(ranges))).toMatchObject({
+  expect(readBundle(forgeRanges(ranges), compileState)).toMatchObject({
     kind: 'broken',
     problems: [expect.stringMatching(/^manifest\.json:\d+:\d+: /)],
   });
@@ -65,9 +65,9 @@ test.each([
 
 test('networks in a mode that does not look at them are no form of a bundle', () => {
   const forged = forgeRanges([{ cidr: '10.96.0.0/12', from: 'ServiceCIDR' }]);
-  const reading = readBundle(forged);
+  const reading = readBundle(forged, compileState);
   if (reading.kind !== 'bundle') throw new Error(reading.kind);
-  expect(reading.bundle.cluster.serviceCidrs.map(({ network }) => network.text)).toEqual(['10.96.0.0/12']);
+  expect(reading.bundle.snapshot.cluster.serviceCidrs.map(({ network }) => network.text)).toEqual(['10.96.0.0/12']);
   expect(checkBundle(forged, (...args) => compileState(...args, undefined))).toMatchObject({
     problems: [
       expect.stringMatching(/^manifest\.json:\d+:\d+: serviceCidrs does not match services.json and the settings$/),

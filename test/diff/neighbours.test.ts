@@ -29,7 +29,7 @@ function joinTables(first: string, text: string): string {
 
 test.each(['ipvs', 'iptables'])('mode %s: diff takes what other programs keep on a node for theirs', async (mode) => {
   const folder = `fixtures/dual-stack/expected-${mode}`;
-  const { state } = await loadBundle(folder);
+  const { state } = (await loadBundle(folder)).snapshot;
   const files = readBundleFiles(folder);
   const all = (part: 'iptables' | 'ipset' | 'ipvsadm') => Object.values(others).flatMap((other) => other[part] ?? []);
   let tables = files.iptables ?? '';

@@ -7,7 +7,7 @@ import {
   type RuleArg,
   type TableName,
   type Tables,
-  type Target,
+  type RuleTarget,
 } from '../../src/kernel/iptables/iptables.ts';
 import { compareProxyPorts, proxyPortKey, type ProxyPort } from '../../src/kernel/balancer/balancer.ts';
 import { formatSocketAddress } from '../../src/kernel/ports-and-marks.ts';
@@ -132,11 +132,11 @@ function ruleArgs(family: Family): fc.Arbitrary<RuleArg> {
   );
 }
 
-function targets(family: Family): fc.Arbitrary<Target> {
+function targets(family: Family): fc.Arbitrary<RuleTarget> {
   const address = existing(parseAddress(addresses[family][0] ?? ''));
   return fc.oneof(
     fc.record({ kind: fc.constant('chain' as const), chain: fc.constantFrom(...userChains) }),
-    fc.constantFrom<Target>(
+    fc.constantFrom<RuleTarget>(
       { kind: 'accept' },
       { kind: 'drop' },
       { kind: 'return' },

@@ -23,7 +23,7 @@ const evidence = weighEvidence(emptyState);
 test.each(bundles)('all that $name makes is certainly kube-proxy’s', async ({ name, fixture, mode }) => {
   const options = optionsOf(fixture);
   const bundle = options && compile({ ...options, proxyMode: mode }).bundle;
-  const { state } = await loadBundle(name, { read: async () => bundle?.files ?? new Map() });
+  const { state } = (await loadBundle(name, { read: async () => bundle?.files ?? new Map() })).snapshot;
   const {
     jump,
     chain: weighChain,

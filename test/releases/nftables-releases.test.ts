@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { settingsOf } from '../../src/bundle/manifest.ts';
 import { checkManifestValues } from '../../src/bundle/check-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
+import { compileState } from '../../src/snapshot/open/compile-node.ts';
 import { fixtureBundle, forge } from '../bundle/forge.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
@@ -42,9 +42,9 @@ describe('nftables mode of a release that kpc does not follow in it', () => {
       const text = files.get('manifest.json') ?? '';
       files.set('manifest.json', text.replace(/"kubeProxyVersion": "[^"]*"/, '"kubeProxyVersion": "v1.31.14"'));
     });
-    const reading = readBundle(forged);
+    const reading = readBundle(forged, compileState);
     if (reading.kind !== 'bundle') throw new Error(reading.kind);
-    expect(settingsOf(reading.bundle.manifest).release).toBe('1.31');
+    expect(reading.bundle.snapshot.settings.release).toBe('1.31');
     expect(checkManifestValues(reading.bundle.manifest)).toEqual([
       'manifest.json: mode must be one that kpc follows in its kubeProxyVersion',
     ]);

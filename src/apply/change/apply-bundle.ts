@@ -4,7 +4,6 @@ import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { isLearned } from '../../kernel/nftables/table.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { readServicePort, servicePortRecord } from '../../bundle/services-file.ts';
 import type { ServicePort } from '../../cluster/model.ts';
@@ -49,7 +48,8 @@ export interface ApplyChoices {
 
 /** Asks for the state that a bundle describes, completed by decisions that only the node can make. */
 export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
-  const { manifest, state } = bundle;
+  const { manifest, snapshot } = bundle;
+  const { state, cluster } = snapshot;
   return {
     origin: { kind: choices.origin.kind, bundle: markBundle(bundle, choices.origin) },
     target: async () => ({
@@ -57,26 +57,26 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
       modules: state.modules,
       settings: [
         ...[...state.sysctls].map(([name, value]) => requireSysctl(name, value)),
-        ...(await decideWritable(host, manifest)),
+        ...(await decideWritable(host, bundle)),
       ],
     }),
     adopt: choices.adopt,
     excluded: requireNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.ipvsExcludeCidrs]),
-    clusterIPs: new Set(bundle.cluster.servicePorts.map(({ clusterIP }) => clusterIP.text)),
+    clusterIPs: new Set(cluster.servicePorts.map(({ clusterIP }) => clusterIP.text)),
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
     refusesLeftovers: true,
-    udpPorts: bundle.cluster.servicePorts
+    udpPorts: cluster.servicePorts
       .filter(({ protocol }) => protocol === 'UDP')
       .map((port) => ({ ...servicePortRecord(port), endpoints: [] })),
   };
 }
 
 export function markBundle(
-  { files, manifest }: StoredBundle,
+  { files }: StoredBundle,
   { folder, serial }: Pick<ApplyChoices['origin'], 'folder' | 'serial'>,
 ): BundleMark {
-  return { folder, digest: hashHex(files?.get('manifest.json') ?? JSON.stringify(manifest)), serial };
+  return { folder, digest: hashHex(files.get('manifest.json') ?? ''), serial };
 }
 
 /** ipvsadm takes whole seconds only, whatever wrote the bundle. */
@@ -87,9 +87,9 @@ function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefi
 }
 
 /** Only the node's own network can bound the conntrack table. A dump only asks for its state. */
-async function decideWritable(host: Host, manifest: Manifest): Promise<readonly RequiredSysctl[]> {
+async function decideWritable(host: Host, { manifest, snapshot }: StoredBundle): Promise<readonly RequiredSysctl[]> {
   if (manifest.dumped) return [];
-  const decided = decideOnNode(settingsOf(manifest), await readNodeFacts(host));
+  const decided = decideOnNode(snapshot.settings, await readNodeFacts(host));
   const writable = await Promise.all(decided.map(({ path }) => host.isWritable(path)));
   return decided.filter((_, i) => writable[i]);
 }
@@ -125,8 +125,8 @@ export function requestNothing(
 }
 
 export function needsOf(bundle: StoredBundle): Needs {
-  const { manifest } = bundle;
-  const { modules, sysctls } = bundle.state;
+  const { manifest, snapshot } = bundle;
+  const { modules, sysctls } = snapshot.state;
   return {
     mode: manifest.mode,
     modules,
@@ -163,11 +163,11 @@ export async function applyBundle(
 /** Deletes stale UDP flows, as kube-proxy does after a sync; never fails. `before`: ports served so far. */
 async function forgetUdpFlows(
   { host, onEvent }: Session,
-  bundle: StoredBundle,
+  { snapshot }: StoredBundle,
   before: readonly ServicePort[] | undefined,
 ): Promise<void> {
-  const behaviours = behavioursOf(settingsOf(bundle.manifest).release);
-  const ports = bundle.cluster.servicePorts;
+  const behaviours = behavioursOf(snapshot.settings.release);
+  const ports = snapshot.cluster.servicePorts;
   if (before === undefined && forgottenFlows(behaviours).ofGone !== 'none') {
     onEvent(remark('flows-of-gone-services', {}));
   }

@@ -56,10 +56,7 @@ export interface Examined {
  * Checks that the node would still be readable with this bundle: otherwise it could be neither checked nor restored.
  * nft prints a table longer than the bundle writes it. Test: apply/bounded-listings.test.ts.
  */
-export function examineRoom(
-  { files = new Map<string, string>() }: StoredBundle,
-  reading: NodeReading,
-): readonly NodeCheck[] {
+export function examineRoom({ files }: StoredBundle, reading: NodeReading): readonly NodeCheck[] {
   const wanted = [...files].map(([name, { length }]) => {
     if (name === 'nftables.nft') return 2 * length;
     return isStateFile(name) ? length : 0;

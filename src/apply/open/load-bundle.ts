@@ -48,8 +48,8 @@ async function readCheckedBundle(
 ): Promise<BundleReading> {
   try {
     const files = await source.read();
-    if (known?.files && areSameFiles(files, known.files)) return { kind: 'bundle', bundle: known };
-    return checkBundle(files, compileState);
+    if (known && areSameFiles(files, known.files)) return { kind: 'bundle', bundle: known };
+    return checkBundle(files, compileState, path);
   } catch (error) {
     if (error instanceof Failure) throw error;
     if (hasCode(error, 'ENOENT')) throw new Failure('bad-bundle', { problem: 'missing', path });

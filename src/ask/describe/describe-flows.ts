@@ -2,12 +2,14 @@ import { count, formatCount } from '../../base/printable.ts';
 import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import { deleteArguments, findStaleFlows } from '../../cluster/stale-flows.ts';
 import { addressesOn } from '../../kernel/link/link.ts';
+import { showsServices } from '../../dumps/coverage.ts';
 import type { TrackedFlow } from '../../kernel/conntrack.ts';
 import type { Family } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import type { Release } from '../../kube-proxy/releases.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import type { DumpedSnapshot } from '../../snapshot/snapshot.ts';
 import { cutDescription, descriptionLine, type DescriptionLine } from './describe-words.ts';
 import { describeFlowChange, flowChangeJson, followChange, isTranslated, type FlowChange } from './flow-change.ts';
 
@@ -41,29 +43,20 @@ export interface FlowFindings {
   readonly change: FlowChange | undefined;
 }
 
-/** The state that flows are compared with. */
-export interface FlowContext {
-  /** The Service ports from manifests, with each endpoint's status. */
-  readonly known: readonly ShownPort[];
-  /** The Service ports that a dump shows, with the endpoints that its rules lead to. */
-  readonly shown: readonly ShownPort[];
-  readonly state: KernelState;
-  /** Whether the dump shows all Services of a family: anything not among them belongs to no Service. */
-  readonly showsAll: (family: Family) => boolean;
-  /** Whether the dump names its Service ports. */
-  readonly namesPorts: boolean;
-  /** The manifests' release; undefined without manifests. */
-  readonly release: Release | undefined;
-}
-
-/** Finds the stale flows in a listing. Manifests override rules, which show no status. */
-export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): FlowFindings {
-  const { known, shown, state, showsAll, namesPorts, release } = context;
+/** Finds the stale flows that a dump lists; undefined if it lists none. Manifests override rules, which show no status. */
+export function findFlows(dump: DumpedSnapshot): FlowFindings | undefined {
+  const { flows, state, coverage, named, release } = dump;
+  if (!flows) return undefined;
+  const known = named?.servicePorts ?? [];
+  const { mode, ports: shown } = dump.shown;
+  // Then anything not among the shown Services belongs to no Service.
+  const showsAll = (family: Family): boolean => mode !== undefined && showsServices(coverage, mode, family);
+  const namesPorts = mode !== undefined && modeFacts[mode].namesServices !== 'none';
   const own = addressesOn(state.links);
   const isToNode = (flow: TrackedFlow) => isTranslated(flow) || own.has(flow.destination.address.text);
   const udp = flows.filter(({ protocol }) => protocol === 'udp');
   const ports = [...shown, ...known];
-  const fromManifests = new Set(known);
+  const fromManifests = new Set<ShownPort>(known);
   const groups = new Map<string, StaleGroup>();
   const add = (flow: TrackedFlow, port: StaleGroup['port'], because: StaleGroup['because']): void => {
     const command = ['conntrack', ...deleteArguments(flow)].join(' ');

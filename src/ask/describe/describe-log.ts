@@ -46,7 +46,7 @@ function setUpWords(log: ProxyLog): readonly string[] {
   const { facts, sysctls, slowest } = log;
   const mode = modeOfLog(log);
   const version = facts.get('version')?.[0] ?? '';
-  const addresses = nodeAddresses(log);
+  const addresses = loggedAddresses(log);
   const flags = [...log.flags].filter(([name, value]) => shapingFlag.test(name) && !unsetFlags.has(value));
   const sets = [...sysctls].map(([name, value]) => `${name.replaceAll('/', '.')}=${value}`);
   const inMode = mode ? `mode ${mode}${modeReason(log)}` : version && 'mode unknown';
@@ -60,7 +60,7 @@ function setUpWords(log: ProxyLog): readonly string[] {
 }
 
 /** The log lists them in quotes, some releases after the name of each family. */
-function nodeAddresses({ facts }: ProxyLog): readonly string[] {
+function loggedAddresses({ facts }: ProxyLog): readonly string[] {
   const listed = facts.get('node-ips')?.[0] ?? '';
   return listed === '' ? [] : listed.replace(/"IPv[46]":|"/g, '').split(',');
 }
@@ -112,7 +112,7 @@ function unknownLinesWords({ unknown: { lines, errors, firstError } }: ProxyLog)
 
 export function logJson(log: ProxyLog) {
   const { lines, firstTime, lastTime, problems, facts, flags, sysctls, syncs, slowest, unknown } = log;
-  const [mode, addresses] = [modeOfLog(log), nodeAddresses(log)];
+  const [mode, addresses] = [modeOfLog(log), loggedAddresses(log)];
   return {
     lines,
     firstTime,

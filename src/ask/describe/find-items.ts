@@ -1,4 +1,4 @@
-import { isServiceChain, dnatTargets, type Owners } from '../../kube-proxy/owners.ts';
+import { isServiceChain, dnatTargets } from '../../kube-proxy/owners.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
@@ -8,10 +8,10 @@ import { formatRule, tableNames, type TableName } from '../../kernel/iptables/ip
 import { parseIptablesSave } from '../../kernel/iptables/parse-save.ts';
 import { formatElement, formatNftRule } from '../../kernel/nftables/format.ts';
 import { isLearned, type NftChain } from '../../kernel/nftables/table.ts';
-import type { KernelState } from '../../kernel/state.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { isNftServiceName, parseNftName } from '../../kube-proxy/nft-table.ts';
 import { dnatEndpoint } from '../../snapshot/decompile-iptables.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 
 /** A chain, set, map or rule that a text names. */
 export interface SharedSubject {
@@ -45,10 +45,7 @@ interface FoundItems {
 }
 
 /** A state and the Service ports that own its objects. */
-export interface HeldState {
-  readonly state: KernelState;
-  readonly owners: Owners;
-}
+export type HeldState = Pick<Snapshot, 'state' | 'owners'>;
 
 /** Finds objects in a state by the name of a chain, set or map, or by a line of iptables-save. */
 export function findItems(what: string, held: HeldState): FoundItems | undefined {

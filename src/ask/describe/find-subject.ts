@@ -3,14 +3,14 @@ import { nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, servicePortLabel, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { fullName, type Pod, type Sourced } from '../../cluster/objects.ts';
-import type { CompiledSnapshot, DumpedSnapshot } from '../../snapshot/snapshot.ts';
+import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import { setName } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { endpointOn, PortDraft, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
-import { describeSet, findItems, modeOfName, type HeldState, type SharedSubject } from './find-items.ts';
+import { describeSet, findItems, modeOfName, type SharedSubject } from './find-items.ts';
 import { bareName, headlessServices, hostInDns, hostOf, parseAsked, readPodName, type Asked } from './parse-asked.ts';
 import {
   nodeOfDump,
@@ -39,7 +39,7 @@ interface ServiceMatch {
 }
 
 /** The places to look up a text. */
-interface SearchedState<P extends ShownPort> extends HeldState {
+interface Searched<P extends ShownPort> {
   readonly ports: readonly P[];
   readonly node: AskedNode;
   /** The Service port of a chain that the state lacks. */
@@ -61,10 +61,11 @@ interface FoundSubjects<P extends ShownPort> {
  */
 function findAsked<P extends ShownPort>(
   text: string,
-  { ports, node, labelOfChain, ...held }: SearchedState<P>,
+  side: Snapshot,
+  { ports, node, labelOfChain }: Searched<P>,
 ): FoundSubjects<P> {
   const what = bareName(text.trim());
-  const { owner, subjects = [] } = findItems(what, held) ?? {};
+  const { owner, subjects = [] } = findItems(what, side) ?? {};
   const label = owner?.label ?? labelOfChain?.(what);
   const asked = parseAsked(label ?? what);
   const because = owner?.role ?? { kind: 'name' };
@@ -82,16 +83,14 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   const { cluster, node } = view;
   const isOwn: AskedNode['isOwn'] = (own) => node.hostAddresses.some((each) => each.text === own.text);
   const known = {
-    state: view.state,
-    owners: view.owners,
     ports: [...cluster.servicePorts, ...cluster.services.flatMap(portsNotProgrammed)],
     node: { isOwn, listeners: findNodePortListeners(view.state) },
   };
-  const { asked, subjects, unanswered, ...found } = findAsked(text, known);
+  const { asked, subjects, unanswered, ...found } = findAsked(text, view, known);
   const pods = findPods(asked, view.objects.pods);
   const addresses = [...pods.flatMap(addressesOfPod), ...addressesInDns(asked.text, cluster.services)];
   const matches =
-    found.matches.length > 0 ? found.matches : addresses.flatMap((each) => findAsked(each, known).matches);
+    found.matches.length > 0 ? found.matches : addresses.flatMap((each) => findAsked(each, view, known).matches);
   if (matches.length > 0) {
     const byService = groupBy(matches, ({ port }) => serviceName(port));
     const services = cluster.services.flatMap((service): readonly ServiceMatch[] => {
@@ -172,9 +171,7 @@ type FoundInDump =
 /** Finds what a text refers to in a dump. */
 export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
   const { owners, state, shown } = dump;
-  const { asked, matches, ...found } = findAsked(text, {
-    state,
-    owners,
+  const { asked, matches, ...found } = findAsked(text, dump, {
     ports: [...shown.ports, ...shown.leftovers.ports],
     node: nodeOfDump(state, dump.coverage),
     // A chain may be known only by name.

@@ -2,7 +2,7 @@ import { joinWords } from '../../base/printable.ts';
 import type { DumpNote } from '../../base/findings/files.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
-import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../../dumps/coverage.ts';
+import { lackingNftables, showsRules, type Coverage, type Shown } from '../../dumps/coverage.ts';
 import { describeSkippedListings } from '../../dumps/dump.ts';
 import { jumpsToOwn } from '../../dumps/rule-listings.ts';
 import { showsIptablesAsNft, type DumpedSnapshot, type Snapshot } from '../../snapshot/snapshot.ts';
@@ -29,15 +29,9 @@ export interface DumpReading {
 }
 
 export function readDumped(dump: DumpedSnapshot): DumpReading {
-  const { state, coverage, named, shown } = dump;
-  const { mode, ports } = shown;
-  const known = named?.servicePorts ?? [];
-  const showsAll = (family: Parameters<typeof showsServices>[2]): boolean =>
-    mode !== undefined && showsServices(coverage, mode, family);
-  const namesPorts = mode !== undefined && modeFacts[mode].namesServices !== 'none';
-  const told = { known, shown: ports, state, showsAll, namesPorts, release: dump.release };
-  const flows = dump.flows && findFlows(dump.flows, told);
-  const evidence = state.virtualServers.map(weighServersOfSides(dump, dump));
+  const { mode } = dump.shown;
+  const flows = findFlows(dump);
+  const evidence = dump.state.virtualServers.map(weighServersOfSides(dump, dump));
   const notes = [...(mode ? jumpNotes(dump, mode) : []), ...notesOnDump(dump, evidence)];
   return { dump, flows, notes, skipped: describeSkippedListings(dump.doubts), nothing: whyNothingFound(dump) };
 }

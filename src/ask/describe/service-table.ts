@@ -6,10 +6,8 @@ import {
   usesLocalEndpoints,
   type EndpointChoice,
 } from '../../cluster/endpoint-choice.ts';
-import { groupBy } from '../../cluster/grouping.ts';
 import {
   portAddresses,
-  serviceName,
   type PortAddress,
   type ServiceInfo,
   type ServicePort,
@@ -193,11 +191,10 @@ type KnownService = ReturnType<typeof eachService>[number];
 
 /** The Services in the cluster's order, with the endpoints that the node chooses for each port. */
 function eachService({ cluster, node, assumed }: CompiledSnapshot) {
-  const byService = groupBy(cluster.servicePorts, serviceName);
   const chosen = new Map(assumed.services.map((each) => [each.service, each]));
   return cluster.services.map((service) => {
     const name = fullName(service);
-    const ports = byService.get(name) ?? [];
+    const ports = cluster.addresses.portsOf(name);
     const choices = ports.map((port) => chooseEndpoints(port, node));
     const endpoints = countByAddress(service, ports, choices);
     return { service, ports, choices, endpoints, assumed: chosen.get(name) };

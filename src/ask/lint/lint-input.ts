@@ -1,18 +1,9 @@
-import { groupBy } from '../../cluster/grouping.ts';
 import { groupSlices } from '../../cluster/endpoints.ts';
-import {
-  serviceName,
-  type Cluster,
-  type NodeContext,
-  type ServiceInfo,
-  type ServicePort,
-} from '../../cluster/model.ts';
+import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
 import {
   fullName,
   type EndpointSlice,
-  type Node,
   type Pod,
-  type ProxySettings,
   type Service,
   type Sourced,
   type Workload,
@@ -24,22 +15,16 @@ import { compileNode, NodeMemo } from '../../snapshot/open/compile-node.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import { prepareChecked, type NodeOptions } from '../../snapshot/open/compile.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import type { KernelState } from '../../kernel/state.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 
 /** The input of the rules. */
 export interface LintInput {
   readonly loaded: LoadedInputs;
-  readonly settings: ProxySettings;
-  /** Whether flags or the input name the mode. Without that, the settings are kube-proxy's defaults. */
-  readonly namesMode: boolean;
   readonly services: readonly LintedService[];
   /** The Nodes of the input; kpc assumes none here. */
-  readonly nodes: readonly LintedNode[];
-  /** What kube-proxy programs on a node; '' stands for a node that the input does not name. */
-  readonly compile: (node: string) => KernelState;
-  /** One for each node, or one for the unnamed node '' if the input has none. */
-  readonly snapshots: () => readonly CompiledSnapshot[];
+  readonly nodes: readonly CompiledSnapshot[];
+  /** The nodes, or the unnamed node '' if the input has none. */
+  readonly snapshots: readonly CompiledSnapshot[];
 }
 
 export interface LintedService extends Sourced<Service> {
@@ -66,15 +51,6 @@ export interface LintedService extends Sourced<Service> {
   readonly isScaledToZero: boolean;
 }
 
-export interface LintedNode {
-  readonly name: string;
-  readonly object: Node | undefined;
-  readonly context: NodeContext;
-  readonly settings: ProxySettings;
-  /** The ports of a Service as this node sees them. */
-  readonly portsOf: (service: string) => readonly ServicePort[];
-}
-
 /** Reads the input of lint. After an error it returns only the diagnostics, because there is no cluster to check. */
 export function readLintInput(
   loaded: LoadedInputs,
@@ -85,39 +61,19 @@ export function readLintInput(
   const flag = only === undefined ? undefined : names;
   const { preparedFor, diagnostics } = prepareChecked(loaded, { names, flag }, []);
   if (!preparedFor) return { input: undefined, diagnostics };
-  const groups = new Map<Cluster, ReadonlyMap<string, readonly ServicePort[]>>();
-  const portsOf = (cluster: Cluster) => {
-    const known = groups.get(cluster) ?? groupBy(cluster.servicePorts, serviceName);
-    groups.set(cluster, known);
-    return (service: string) => known.get(service) ?? [];
-  };
   const memo = new NodeMemo();
   const compiled = (name: string) => compileNode(preparedFor(name), name, { ipFamily, name: 'manifests' }, memo);
-  const nodes = names.map((name): LintedNode => {
-    const { cluster, node, settings } = compiled(name);
-    return { name, object: loaded.nodes.get(name), context: node, settings, portsOf: portsOf(cluster) };
-  });
-  const input = {
-    loaded,
-    settings: loaded.settings,
-    namesMode: namesMode(loaded),
-    services: readLintedServices(loaded, portsOf(loaded.cluster)),
-    nodes,
-    compile: (name: string) => compiled(name).state,
-    snapshots: () => (names.length > 0 ? names : ['']).map(compiled),
-  };
-  return { input, diagnostics };
+  const nodes = names.map(compiled);
+  const snapshots = nodes.length > 0 ? nodes : [compiled('')];
+  return { input: { loaded, services: readLintedServices(loaded), nodes, snapshots }, diagnostics };
 }
 
-/** Whether flags or the input name the mode. */
+/** Whether flags or the input name the mode. Without that, the settings are kube-proxy's defaults. */
 export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
   return configured || modeNote?.code !== 'default-mode';
 }
 
-function readLintedServices(
-  { cluster, inputs, services }: LoadedInputs,
-  portsOf: (service: string) => readonly ServicePort[],
-): readonly LintedService[] {
+function readLintedServices({ cluster, inputs, services }: LoadedInputs): readonly LintedService[] {
   const written = new Map(inputs.services.map(({ object }) => [fullName(object.metadata), object]));
   const infos = new Map(cluster.services.map((info) => [fullName(info), info]));
   const slices = groupSlices(inputs.slices);
@@ -136,7 +92,7 @@ function readLintedServices(
     const info = infos.get(name);
     // Another proxy serves this Service, so skip it.
     if (!info) return [];
-    const ports = portsOf(name);
+    const ports = cluster.addresses.portsOf(name);
     const given = slices.get(namespace, short) ?? [];
     const hasSlices = given.length > 0 || withEndpoints.has(name);
     const own = written.get(name) ?? object;

@@ -1,8 +1,6 @@
-import type { IpFamilyChoice } from '../../snapshot/open/choose-families.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { Family } from '../../kernel/family.ts';
 import { isArrival, type PacketProtocol } from '../../packet/packet.ts';
-import { openManifests } from '../../snapshot/open/opened.ts';
 import { packetOf } from '../trace/ask.ts';
 import { readSender } from '../trace/read-sender.ts';
 import type { Sender } from '../trace/question.ts';
@@ -26,14 +24,12 @@ import { subjectsOf, type Subjects } from './subjects.ts';
 /** Returns how a claimed packet ends, like kpc trace on the same input; undefined if kpc trace has no answer. */
 type TracePacket = (claim: PacketClaim) => PacketEnd | undefined;
 
-/** Returns a function that traces packets. Each node is compiled once, on first use. */
-function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): TracePacket {
-  const opened = openManifests('-f', loaded, { ipFamily });
+function packetTracer({ snapshots }: LintInput): TracePacket {
   const scenes = new Map<string, Scene | undefined>();
   const senders = new Map<string, Sender | undefined>();
   const sceneAt = (node: string): Scene | undefined => {
     if (!scenes.has(node)) {
-      const { side } = opened.at(node);
+      const side = snapshots.find(({ nodeName }) => nodeName === node);
       scenes.set(node, side && sceneOf(side));
     }
     return scenes.get(node);
@@ -76,7 +72,7 @@ export interface LintOutcome {
   /** How many Nodes the input has. */
   readonly nodes: number;
   /** The nodes that were checked; empty if the rules have not run. */
-  readonly snapshots: () => readonly CompiledSnapshot[];
+  readonly snapshots: readonly CompiledSnapshot[];
   /** All that were read. */
   readonly files: readonly string[];
   /** Each file's path relative to the argument that led to it. */
@@ -86,7 +82,6 @@ export interface LintOutcome {
 /** Returns all findings in the input except ignored ones. */
 export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintOutcome {
   const { input, diagnostics } = readLintInput(loaded, options);
-  const trace = packetTracer(loaded, options.ipFamily);
   const subjects = subjectsOf(loaded);
   // After an error, leave out findings of rules, because the error may have caused them.
   const isOfRules = (code: FindingCode): boolean => (input ? lintRuleOf(code)?.check : lintRuleOf(code)) !== undefined;
@@ -96,7 +91,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const isNote = (each: Finding): boolean =>
     each.severity === 'note' && !lintRuleOf(each.code) && !subjects.isInObject(each);
   const ofObjects = said.filter((each) => !isNote(each));
-  const found = input ? [...showSaid(ofObjects, input, trace), ...runRules(input, subjects, trace)] : ofObjects;
+  const found = input ? judge(ofObjects, input, subjects) : ofObjects;
   const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs, subjects);
   // Without input the rules have not run, so "matches nothing" is not certain.
   const shownIdle = input ? idle : idle.filter(isCertain);
@@ -110,7 +105,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     services: input?.services.length ?? 0,
     unserved: input?.services.filter(({ ports, isGiven }) => ports.length > 0 && !isGiven).length ?? 0,
     nodes: input?.nodes.length ?? 0,
-    snapshots: input?.snapshots ?? (() => []),
+    snapshots: input?.snapshots ?? [],
     files: [...loaded.files.keys()],
     below: new Map([...loaded.files.values()].map((file) => [file.name, nameBelow(file)])),
   };
@@ -130,6 +125,12 @@ function isCertain(idle: Finding): boolean {
 
 function nameBelow({ name, origin }: TextFile): string {
   return origin ? pathBelow(origin.folder, name) : (name.split('/').at(-1) ?? name);
+}
+
+/** What compiling found, with the rules' packets, and what the rules find. */
+function judge(said: readonly Finding[], input: LintInput, subjects: Subjects): readonly Finding[] {
+  const trace = packetTracer(input);
+  return [...showSaid(said, input, trace), ...runRules(input, subjects, trace)];
 }
 
 /** The findings of all rules, except those that a traced packet disproves. */

@@ -5,7 +5,8 @@ import type { Place } from '../../kernel/place.ts';
 import type { PacketEvidence } from '../../base/findings/finding.ts';
 import type { OnNodes } from '../../base/findings/lint.ts';
 import type { Verdict } from '../../packet/packet.ts';
-import type { LintedService, LintInput, LintedNode } from './lint-input.ts';
+import type { LintedService, LintInput } from './lint-input.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { ServicePort } from '../../cluster/model.ts';
 import { planTraffic } from '../../cluster/plan-traffic.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
@@ -60,23 +61,24 @@ export function claimedSocket({
 
 /** A packet to the cluster IP, which gets no endpoint on any node. kpc knows the node's own address in any input. */
 export function claimRefused(port: ServicePort, { nodes }: LintInput): PacketClaim {
-  return { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: nodes[0]?.name ?? '', ends: unanswered };
+  return { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: nodes[0]?.nodeName ?? '', ends: unanswered };
 }
 
 /** A client's packet to a node port that leads to endpoints; undefined if no node's address is known. */
 export function toNodePort(port: ServicePort, { nodes }: LintInput): PacketClaim | undefined {
-  const node = nodes.find(({ context }) => !isLoopback(context.nodeIPs[port.family]));
-  if (!node) return undefined;
-  const to = node.context.nodeIPs[port.family];
-  return { from: 'external', to, port: port.nodePort, protocol: port.protocol, node: node.name, ends: ['delivered'] };
+  const known = nodes.find(({ node }) => !isLoopback(node.nodeIPs[port.family]));
+  if (!known) return undefined;
+  const { name: node, nodeIPs } = known.node;
+  const to = nodeIPs[port.family];
+  return { from: 'external', to, port: port.nodePort, protocol: port.protocol, node, ends: ['delivered'] };
 }
 
 /** A port of a Service, and the nodes where a condition holds for it. */
 interface PortOnNodes {
   readonly port: ServicePort;
   /** The first of these nodes. */
-  readonly node: LintedNode;
-  readonly nodes: readonly LintedNode[];
+  readonly node: CompiledSnapshot;
+  readonly nodes: readonly CompiledSnapshot[];
   /** Their names and the number of all nodes; also the family, if the Service has two and the condition holds for one. */
   readonly on: OnNodes;
 }
@@ -85,9 +87,9 @@ interface PortOnNodes {
 export function findNodes(
   { name }: LintedService,
   { nodes }: LintInput,
-  holds: (port: ServicePort, node: LintedNode) => boolean,
+  holds: (port: ServicePort, node: CompiledSnapshot) => boolean,
 ): readonly PortOnNodes[] {
-  const all = nodes.map((node) => ({ node, ports: node.portsOf(name) }));
+  const all = nodes.map((node) => ({ node, ports: node.cluster.addresses.portsOf(name) }));
   const own = families.filter((family) => all.some(({ ports }) => ports.some((port) => port.family === family)));
   return own.flatMap((family) => {
     const found = all.flatMap(({ node, ports }) => {
@@ -96,7 +98,7 @@ export function findNodes(
     });
     const [first] = found;
     const on = {
-      nodes: found.map(({ node }) => node.name),
+      nodes: found.map(({ node }) => node.nodeName),
       of: nodes.length,
       family: own.length > 1 ? family : undefined,
     };
@@ -131,7 +133,7 @@ export function ofRestricted<Code extends FindingCode>(
 }
 
 /** Whether the ranges let everyone in, so that nothing is restricted. */
-export function isOpen({ object: { spec } }: LintedService): boolean {
+export function admitsEveryone({ object: { spec } }: LintedService): boolean {
   return spec.loadBalancerSourceRanges.some((range) => /\/0+$/.test(range.trim()));
 }
 

@@ -47,10 +47,10 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   const address = parseAddress(from);
   if (address) {
     if (address.family !== family) return wrong({ problem: 'other-family', from });
-    if (inInterface === undefined && isOfNode(address, scene))
+    if (inInterface === undefined && isHeldByNode(address, scene))
       return read({ words: 'the node itself', address, enters: undefined });
     const isPod = side.node?.podCIDRs.some((network) => contains(network, address)) === true;
-    return sender(isPod ? strangers.pod : clientWords(address, scene), address, isPod);
+    return sender(isPod ? strangers.pod : whoIsClient(address, scene), address, isPod);
   }
   const faulty = wrongSender(from);
   if (faulty) return faulty;
@@ -75,7 +75,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   const own = pod.status?.addresses.find((each) => each.family === family);
   const isHere = nodeName !== '' && nodeName === side.node?.name;
   // A Pod with the node's network is the node to the kernel. A dump is of a node without a name.
-  if (hostNetwork && (isHere || (own && isOfNode(own, scene))))
+  if (hostNetwork && (isHere || (own && isHeldByNode(own, scene))))
     return read({ words: `Pod ${name} with the node's network`, address: undefined, enters: undefined });
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
   const where = isHere ? '' : hostNetwork ? " with another node's network" : ' on another node';
@@ -83,14 +83,14 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
 }
 
 /** What is known of a sender that is no pod of this node's networks. */
-function clientWords({ text }: Address, { side: { endpoints } }: Scene): string {
+function whoIsClient({ text }: Address, { side: { endpoints } }: Scene): string {
   const [own] = endpoints.at(text);
   if (!own) return 'a client';
   return own.isLocal === undefined ? 'an endpoint' : `an endpoint on ${own.isLocal ? 'this' : 'another'} node`;
 }
 
 /** Whether the node has the address, also for a Service. */
-function isOfNode({ text }: Address, { side, links }: Scene): boolean {
+function isHeldByNode({ text }: Address, { side, links }: Scene): boolean {
   return (
     side.heldAddresses.has(text) ||
     links.some(({ addresses }) => addresses.some(({ address }) => address.text === text))

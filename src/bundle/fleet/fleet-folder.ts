@@ -29,6 +29,8 @@ export type NodeDifference =
   | { readonly kind: 'differs'; readonly files: readonly string[] }
   | { readonly kind: 'unreadable'; readonly reason: string };
 
+type CompareUntil = 'unless-equal' | 'unless-alike';
+
 /**
  * A folder with a bundle folder per node. Equal files are hard links to one file. A node's folder is replaced whole, so after a kill the
  * next run skips finished folders and writes the rest.
@@ -118,7 +120,7 @@ export class FleetFolder {
 
   async #write(node: string, bundle: NodeFiles): Promise<WrittenNode | FolderProblem> {
     const target = join(this.folder, node);
-    if ((await this.#compare(node, bundle, 1)).kind === 'same') return 'unchanged';
+    if ((await this.#compare(node, bundle, 'unless-equal')).kind === 'same') return 'unchanged';
     // Files are not flushed one by one: the next run finds and rewrites files that a power cut left incomplete.
     const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
     const problem = await replaceFolder(target, bundle.files, place);
@@ -131,24 +133,21 @@ export class FleetFolder {
 
   /** Compares the node's folder with the bundle or golden, as a check does. */
   async check(node: string, bundle: NodeFiles): Promise<NodeDifference> {
-    return this.#compare(node, bundle, Number.POSITIVE_INFINITY, isSameInGolden);
+    return this.#compare(node, bundle, 'unless-alike');
   }
 
-  /** Byte by byte if `isAlike` is undefined, up to `limit` differing files. */
-  async #compare(
-    node: string,
-    bundle: NodeFiles,
-    limit: number,
-    isAlike?: typeof isSameInGolden,
-  ): Promise<NodeDifference> {
+  /** `unless-equal`: byte by byte, up to the first file that differs. `unless-alike`: all, as a check of a golden reads them. */
+  async #compare(node: string, bundle: NodeFiles, differs: CompareUntil): Promise<NodeDifference> {
     const target = join(this.folder, node);
     try {
       const present = new Set(await readdir(target));
       const differing: string[] = [];
       // The manifest comes first, and nearly always decides.
       for (const name of new Set([...bundle.files.keys(), ...present])) {
-        const same = present.has(name) && (await this.#isSame(target, name, bundle, isAlike));
-        if (!same && differing.push(name) >= limit) break;
+        const same = present.has(name) && (await this.#isSame(target, name, bundle, differs));
+        if (same) continue;
+        differing.push(name);
+        if (differs === 'unless-equal') break;
       }
       return differing.length === 0 ? { kind: 'same' } : { kind: 'differs', files: differing };
     } catch (error) {
@@ -157,18 +156,14 @@ export class FleetFolder {
     }
   }
 
-  async #isSame(
-    target: string,
-    name: string,
-    { files, digests }: NodeFiles,
-    isAlike?: typeof isSameInGolden,
-  ): Promise<boolean> {
+  async #isSame(target: string, name: string, { files, digests }: NodeFiles, differs: CompareUntil): Promise<boolean> {
     const text = files.get(name);
     if (text === undefined) return false;
     const digest = digests[name as BundleFileName];
     if (digest !== undefined) return this.#holds(target, name, digest);
     const present = readOwnFile(target, name);
-    return present.equals(Buffer.from(text)) || isAlike?.(name, present.toString('utf8'), text) === true;
+    if (present.equals(Buffer.from(text))) return true;
+    return differs === 'unless-alike' && isSameInGolden(name, present.toString('utf8'), text);
   }
 
   /** Links to a file with the same content if possible. */

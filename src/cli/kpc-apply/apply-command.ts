@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { printable, nameSome } from '../../base/printable.ts';
+import { printable } from '../../base/printable.ts';
 import {
   applyBundle,
   assertNoRefusals,
@@ -8,7 +8,7 @@ import {
   requestNothing,
 } from '../../apply/change/apply-bundle.ts';
 import { nameState } from '../../say/words/states.ts';
-import { nameObject } from '../../say/words/apply-parts.ts';
+import { describeDone, describeKept, describeStandBy } from '../../say/apply-outcomes.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { assertAllSeen, assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
 import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
@@ -19,13 +19,11 @@ import { openSession, reportFailure, reportStuck, reportWarning, interruptible }
 import { applyFlags, defineApplyCommand, type Options } from './options.ts';
 import { BundleSource } from '../../apply/open/bundle-source.ts';
 import {
-  describeConnections,
   describeLeftSettings,
   formatDryRun,
   formatPlanText,
   formatRollBack,
   formatStates,
-  summarizePlan,
 } from '../../say/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import type { ApplyTerminal } from './log.ts';
@@ -83,20 +81,17 @@ export const confirm = defineApplyCommand({
   },
 });
 
-/** Reports how a change of the node ended. `nothing`: why there was nothing to do; `what`: otherwise, the completed work. */
+/** Reports how a change of the node ended; `nothing` and `what` as in describeDone. */
 export async function reportOutcome(
   outcome: ChangeOutcome,
   terminal: ApplyTerminal,
   nothing = 'the node matches the bundle',
   what = '',
 ): Promise<ExitStatus> {
-  const { kind, plan } = outcome;
-  switch (kind) {
+  switch (outcome.kind) {
     case 'unchanged':
-      await terminal.tell(`nothing to do: ${printable(nothing)}${describeConnections(plan)}`);
-      return exitStatus.ok;
     case 'changed':
-      await terminal.tell(`done: ${printable(what)}${summarizePlan(plan)}${describeConnections(plan)}`);
+      await terminal.tell(describeDone(outcome, nothing, what));
       return exitStatus.ok;
     case 'put-back': {
       const status = await reportFailure(outcome.failure, terminal);
@@ -107,7 +102,7 @@ export async function reportOutcome(
       await reportFailure(outcome.failure, terminal);
       return reportStuck(outcome.left, terminal);
     default:
-      return kind satisfies never;
+      return outcome satisfies never;
   }
 }
 
@@ -158,19 +153,8 @@ async function showCleanup(
 }
 
 /** Reports objects with kube-proxy's names that stay. */
-async function reportLeftovers({ ownership: { leftovers, used } }: Plan, terminal: ApplyTerminal): Promise<void> {
-  const others = leftovers.filter(({ isUsed }) => !isUsed);
-  const advice = others.every(({ adoptable }) => adoptable) ? '; if kube-proxy left it, --adopt removes it too' : '';
-  await reportKept('kpc-apply did not make it', others, advice);
-  await reportKept('rules or sets of other programs use it', [...used, ...leftovers.filter(({ isUsed }) => isUsed)]);
-
-  async function reportKept(why: string, kept: Parameters<typeof nameKept>[0], more = ''): Promise<void> {
-    if (kept.length > 0) await terminal.tell(`kept, because ${why}: ${nameKept(kept)}${more}`);
-  }
-}
-
-function nameKept(kept: readonly Parameters<typeof nameObject>[0][]): string {
-  return nameSome(kept.map((each) => (each.kind === 'chain' ? each.name : nameObject(each))));
+async function reportLeftovers(plan: Plan, terminal: ApplyTerminal): Promise<void> {
+  for (const text of describeKept(plan)) await terminal.tell(text);
 }
 
 type RollbackFlag =
@@ -221,17 +205,11 @@ async function reportRollBack(result: RollBackOutcome, terminal: ApplyTerminal):
   return status;
 }
 
-const standByOutcomes = {
-  'nothing-to-do': (id: string) => `nothing to do: apply ${id} has been confirmed, put back or replaced`,
-  kept: (id: string) => `done: apply ${id} was confirmed, so its changes stay`,
-  'put-back': (id: string) => `done: apply ${id} was not confirmed, so the node is as it was before it`,
-};
-
 async function runStandBy(session: Session, id: string, terminal: ApplyTerminal): Promise<ExitStatus> {
   // The parent process waits for this line, and may be gone before the next.
   await terminal.out(`standing by for apply ${id}\n`);
   const outcome = await standBy(session, id);
   if (outcome === 'stuck') return reportStuck('unknown', terminal);
-  await terminal.tell(standByOutcomes[outcome](id));
+  await terminal.tell(describeStandBy(outcome, id));
   return exitStatus.ok;
 }

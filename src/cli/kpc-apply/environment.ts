@@ -6,14 +6,11 @@ import { mostSaid } from '../../apply/node/output.ts';
 import { readNodeNetwork } from '../../apply/node/network.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
 import { listOtherNetworks, forgetEarlierBoots, stateFolder } from '../../apply/state/record.ts';
-import { describeStep } from '../../apply/plan/steps.ts';
-import { describePlan } from '../../apply/plan/describe-plan.ts';
 import { severityOfFailure } from '../../base/findings/apply.ts';
 import type { Remark } from '../../base/findings/node-checks.ts';
 import { sayApply } from '../../say/words/apply-said.ts';
-import { formatTime } from '../../say/words/states.ts';
 import { formatErrorsJson } from '../../say/formats/json.ts';
-import { formatPlanText } from '../../say/plan-text.ts';
+import { describeEvent, describeStuck } from '../../say/apply-outcomes.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import type { ApplyTerminal } from './log.ts';
 import type { UsageCall } from '../shared/usage-errors.ts';
@@ -84,27 +81,6 @@ function showEvent(event: ChangeEvent, terminal: ApplyTerminal): void {
   else if (terminal.interactive) void terminal.status(text);
 }
 
-function describeEvent(event: Exclude<ChangeEvent, { readonly kind: 'warning' }>): string {
-  switch (event.kind) {
-    case 'reading':
-      return 'reading the node';
-    case 'recovering':
-      return 'an earlier apply did not finish: continuing from there';
-    case 'step':
-      return `${event.number}/${event.of} ${describeStep(event.step)}`;
-    case 'checking':
-      return 'reading everything back';
-    case 'awaiting-confirmation':
-      return `run "kpc-apply confirm" within ${event.milliseconds / 1000} s, or everything is put back`;
-    case 'waiting':
-      return `kpc-apply: waiting for "${event.command}" since ${formatTime(event.since)}; kpc-apply stops it after ${event.limit / 1000} s`;
-    case 'putting-back':
-      return `putting everything back: ${sayApply(event.because.finding).text}`;
-    default:
-      return event satisfies never;
-  }
-}
-
 /** Failures of the request, not of the node. */
 const asksInVain: ReadonlySet<Failure['code']> = new Set([
   'bad-bundle',
@@ -139,19 +115,9 @@ export function reportWarning(problem: Remark, terminal: ApplyTerminal): Promise
   return terminal.tell(printable(sayApply(problem).text), { level: 'warning' });
 }
 
-/** Further changes that could not be put back are counted, not named. */
-const mostNamed = 50;
-
 /** `left`: undefined if the node cannot be read. */
 export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: ApplyTerminal): Promise<ExitStatus> {
-  const rest =
-    left === undefined
-      ? ', and the node cannot be read.'
-      : left === 'unknown'
-        ? '.'
-        : `. Left to do:\n${nameRest(left).trimEnd()}`;
-  await terminal.tell(`NOT everything could be put back${rest}`);
-  await terminal.tell('Fix the cause, then run "kpc-apply rollback" to put back the rest.');
+  for (const text of describeStuck(left)) await terminal.tell(text);
   return exitStatus.notRestored;
 }
 
@@ -191,8 +157,4 @@ export async function interruptible<T>(
   } finally {
     process.off('SIGINT', abort).off('SIGTERM', abort).off('SIGHUP', ignore).off('SIGTSTP', ignore);
   }
-}
-
-function nameRest(left: Plan): string {
-  return formatPlanText(left, { as: 'plan', bundle: undefined, namesAll: describePlan(left).length <= mostNamed });
 }

@@ -1,7 +1,6 @@
 import { realHost } from '../../apply/node/real-host.ts';
 import type { CalledFrom } from './program.ts';
-import { exitStatus, processTerminal } from '../shared/terminal.ts';
-import { version } from '../../base/version.ts';
+import { exitStatus, printsVersion, processTerminal } from '../shared/terminal.ts';
 
 export async function main(
   argv: readonly string[],
@@ -10,10 +9,7 @@ export async function main(
     host: { ...realHost, program: ownProgram() },
   },
 ): Promise<number> {
-  if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
-    await environment.terminal.out(`${version}\n`);
-    return exitStatus.ok;
-  }
+  if (await printsVersion(argv, environment.terminal)) return exitStatus.ok;
   // SIGHUP asks a watch for a sync. A watch that is still starting syncs anyway, and must not be ended.
   const ignore = () => undefined;
   if (argv[0] === 'watch') process.on('SIGHUP', ignore);

@@ -5,10 +5,10 @@ import { examineForAnyMode, examineNode, examineState, modesOfToday } from '../.
 import { fitModes } from '../../apply/doctor/node-checks.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import { Failure } from '../../apply/state/failure.ts';
-import { count } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
+import { describeDumped } from '../../say/apply-outcomes.ts';
 import { formatNodeChecks, formatNodeChecksJson, formatPlanJson, formatPlanText } from '../../say/plan-text.ts';
 import { loadBundle } from '../../apply/open/load-bundle.ts';
 import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
@@ -49,7 +49,7 @@ async function compareNode(
   const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation, options) : undefined;
   await terminal.out(
     options.output === 'json'
-      ? formatPlanJson(found, { command: `kpc-apply ${as === 'plan' ? 'plan' : 'verify'}`, folder, bundle, foresight })
+      ? formatPlanJson(found, { command: `kpc-apply ${as === 'plan' ? 'plan' : 'verify'}`, bundle, foresight })
       : formatPlanText(found, { as, bundle, foresight, namesAll: options.all }),
   );
   return isEmptyPlan(found) && found.ownership.conflicts.length === 0 ? exitStatus.ok : exitStatus.negative;
@@ -74,7 +74,7 @@ export const doctor = defineApplyCommand({
     const modes = needs ? [needs.mode] : modesOfToday;
     await terminal.out(
       options.output === 'json'
-        ? formatNodeChecksJson(checks, modes, folder, bundle)
+        ? formatNodeChecksJson(checks, modes, bundle)
         : formatNodeChecks(checks, modes, terminal.colour.out),
     );
     return fitModes(checks, modes).length > 0 ? exitStatus.ok : exitStatus.negative;
@@ -91,11 +91,7 @@ export const dump = defineApplyCommand({
     const { manifest, files } = makeBundle({ ...content, kpcVersion: version });
     const problem = await replaceFolder(options.out, files);
     if (problem) throw new Failure('bad-usage', { problem: 'folder', why: problem });
-    const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = manifest.counts;
-    const parts = [count(virtualServers, 'virtual server'), count(sets, 'set'), count(chains, 'chain')];
-    await environment.terminal.tell(
-      `${parts.join(', ')} and ${count(addresses, 'address', 'addresses')}, written to ${options.out}`,
-    );
+    await environment.terminal.tell(describeDumped(manifest, options.out));
     return exitStatus.ok;
   },
 });

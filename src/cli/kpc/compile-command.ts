@@ -25,7 +25,7 @@ import { formatCompiled } from '../../say/bundle-text.ts';
 import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { formatJson } from '../../say/formats/json.ts';
 import type { compiledFleet } from '../../say/outputs/compile-and-compare.ts';
-import { parseOutFolder } from '../shared/path-words.ts';
+import { countBeforeEnd, parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './open-input.ts';
@@ -221,7 +221,7 @@ export function acceptCommand(
   adds: readonly string[] = [],
 ): string {
   const writes = [form === 'golden' ? '--golden' : '-o', folder, ...adds];
-  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  const end = countBeforeEnd(argv);
   const kept: string[] = [];
   let isWritten = false;
   for (let i = 0; i < end; i++) {

@@ -1,10 +1,16 @@
 import { cite } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
-import { describeSnapshot, followedRelease, formatDescribed, usualDomain, whyNoRules } from '../../library/describe.ts';
+import {
+  describeSnapshot,
+  followedRelease,
+  formatDescribed,
+  refuseIdleStyle,
+  usualDomain,
+} from '../../library/describe.ts';
 import { withoutDefaultMode } from '../../library/open.ts';
 import { nodeFlag } from '../../library/command-flags.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
-import { refuse, refuseFlag } from '../../library/refusal.ts';
+import { refuse } from '../../library/refusal.ts';
 import { modeNoteWords } from '../../library/words.ts';
 import type { Cluster as AskedCluster } from '../../library/node/cluster.ts';
 import { findOther, type OpenedPaths } from '../../library/node/open.ts';
@@ -79,7 +85,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
       if (fromDump !== undefined && found.kind !== 'dump' && found.kind !== 'unreadable') refuseDump(fromDump);
       return call.given.filter(({ needs }) => needs !== 'manifests-or-flows' || !showsChange(found));
     });
-    refuseIdleOptions(call.options, opened.kind, what);
+    refuseIdleStyle(options, opened.kind, what);
     const { loaded, leftOut } = opened;
     const reading = opened.at('');
     // The output names the mode.
@@ -109,15 +115,6 @@ function showsChange({ kind, at }: OpenedPaths): boolean {
 
 function refuseDump(path: string): never {
   return refuse({ problem: 'no-dump', path });
-}
-
-/** Refuses flags without effect on the subject. */
-function refuseIdleOptions(options: DescribeOptions, kind: OpenedPaths['kind'], what: string | undefined): void {
-  const hasDomain = options.clusterDomain !== usualDomain;
-  if (what === undefined && hasDomain) refuseFlag('--cluster-domain', 'table-of-addresses');
-  const noRules = options.rules ? whyNoRules(kind, what, options.output) : undefined;
-  if (noRules !== undefined) refuseFlag('--rules', noRules);
-  if (kind === 'dump' && hasDomain) refuseFlag('--cluster-domain', 'no-dns-names');
 }
 
 /** A question for the cluster: a node's dump. Undefined if no node is named. */

@@ -18,6 +18,7 @@ import {
   pathSide,
   readPair,
   recognisePair,
+  refuseStrays,
   type FromTo,
 } from '../../library/node/pair.ts';
 import type { Snapshot } from '../../library/node/open.ts';
@@ -28,7 +29,7 @@ import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { limitFlag, outputFlag } from './flags.ts';
-import { refuseStrays, traceSide } from './input-options.ts';
+import { traceSide } from './input-options.ts';
 import { readRevisions } from './kpc-yaml.ts';
 import { messageFlags } from './messages.ts';
 import { expectManifests, type InputFlags } from './open-input.ts';
@@ -101,16 +102,17 @@ async function diffPaths(
   const { file: more = [] } = options;
   const found = await recognisePair([pathSide(paths[0]), pathSide(paths[1])], options);
   // Before any flag about compiling applies.
-  const isStored = areStored(found);
-  const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, found)) : [];
-  if (strays.length > 0) refuseStrays(strays, found);
+  refuseStrays(
+    call.given.filter((each) => !isUsefulForStored(each, found)),
+    found,
+  );
   const { optionsOf, taken, commandOf } = readRevisions(call);
   const opened = await openPair(found, { ...options, into: 'kpc describe -' }, more, optionsOf);
   const read = readPair(opened, found);
   await call.report(read);
   const sides = read.sides.map((side) => side ?? call.end()) as [Snapshot, Snapshot];
   if (read.made === undefined) await call.note(...read.notes.map((text) => ({ problem: 'read-as', text }) as const));
-  const named = more.length > 0 && isStored ? await nameSides(sides, options) : undefined;
+  const named = more.length > 0 && areStored(found) ? await nameSides(sides, options) : undefined;
   if (named) await call.report(named);
   const [from, to] = named?.sides ?? sides;
   const [before, after] = [from.settings?.release, to.settings?.release];

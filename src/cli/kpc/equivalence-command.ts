@@ -2,29 +2,26 @@ import { pathWord } from '../../base/printable.ts';
 import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { equivalenceAnswer, NodeComparison, type Scene } from '../../library/compare-nodes.ts';
 import {
-  areStored,
   calledSide,
   expectChange,
   isUnknownSide,
   nearestMode,
-  isUsefulForStored,
   openChange,
   openPair,
   readSide,
   recognisePair,
+  refuseIdleOfSides,
   type AskedChange,
-  type FoundSide,
   type NamedSide,
-  type FromTo,
 } from '../../library/node/pair.ts';
 import { checkValues } from '../../library/inputs.ts';
-import { migrateFlags, nodeFlag, refuseNamedTwice } from '../../library/command-flags.ts';
+import { migrateFlags, nodeFlag } from '../../library/command-flags.ts';
 import { flagRow, flagWords, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { outputFlag } from './flags.ts';
-import { refuseStrays, traceSide, givenTraceWords } from './input-options.ts';
+import { traceSide, givenTraceWords } from './input-options.ts';
 import { readRevisions } from './kpc-yaml.ts';
 import { messageFlags, showProgress } from './messages.ts';
 import { expectManifests, expectNodes, useReading, type InputFlags } from './open-input.ts';
@@ -62,7 +59,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
     }
     await call.expectNone([old, fresh].flatMap(({ adds }) => checkValues(adds ?? {})));
     const found = await recognisePair([old, fresh], call.options);
-    refuseStrayFlags(call, found);
+    refuseIdleOfSides(call.given, found);
     const { optionsOf, commandOf } = readRevisions(call);
     const sides = await openPair(found, call.options, [], optionsOf);
     await expectNodes(call, sides[0]);
@@ -76,20 +73,6 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
     return reportComparison(call, new NodeComparison(...sides, [calledSide(old), calledSide(fresh)]), named);
   },
 });
-
-/** Refuses flags without effect on these sides. */
-function refuseStrayFlags({ given }: Call<EquivalenceFlags>, sides: FromTo<FoundSide>): void {
-  const flags = given.filter(({ needs }) => needs !== undefined);
-  refuseNamedTwice(
-    flags,
-    sides.map(({ adds }) => adds),
-  );
-  if (flags.length === 0 || sides.some(({ adds }) => adds)) return;
-  const strays = flags.filter((each) => each.key === 'file' || !isUsefulForStored(each, sides));
-  if (areStored(sides) && strays.length > 0) refuseStrays(strays, sides);
-  if (flags.some(({ key }) => key === 'file'))
-    refuse({ problem: 'idle-flag', flags: ['-f'], because: { kind: 'no-side' } });
-}
 
 /** Compares on representative nodes. */
 async function reportComparison(

@@ -12,7 +12,7 @@ import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { limitFlag, outputFlag } from './flags.ts';
 import { givenTraceWords } from './input-options.ts';
-import { makeStrict, messageFlags } from './messages.ts';
+import { lineReader, makeStrict, messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs, expectManifests, type ClusterOptions, type InputFlags } from './open-input.ts';
 
 interface LintFlags extends InputFlags, ClusterOptions {
@@ -66,8 +66,7 @@ export const addLintCommand = defineCommand<LintFlags>({
       },
     );
     await call.print(report.notes, files);
-    const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-    const style = { lineOf, isColoured: terminal.colour.out, limit: options.limit, said: call.said };
+    const style = { lineOf: lineReader(files), isColoured: terminal.colour.out, limit: options.limit, said: call.said };
     await call.answerAs(options.output, lintAnswer(report, style));
     if (!report.isRead) return exitStatus.badInput;
     return passed ? exitStatus.ok : exitStatus.negative;

@@ -1,13 +1,9 @@
 import { describeError, isSystemError } from '../../base/system-errors.ts';
-import { type ExitStatus, type Terminal, exitStatus, processTerminal } from '../shared/terminal.ts';
-import { version } from '../../base/version.ts';
+import { type ExitStatus, type Terminal, exitStatus, printsVersion, processTerminal } from '../shared/terminal.ts';
 
 /** Loads commands when they are called, so that asking for the version does not load the compiler. */
 export async function main(argv: readonly string[], terminal: Terminal = processTerminal()): Promise<number> {
-  if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
-    await terminal.out(`${version}\n`);
-    return exitStatus.ok;
-  }
+  if (await printsVersion(argv, terminal)) return exitStatus.ok;
   try {
     const { runKpcProgram } = await import('./program.ts');
     return await runKpcProgram(argv, terminal);

@@ -66,8 +66,11 @@ const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
 export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, terminal: Terminal): string {
   const wanted = wantedFindings(diagnostics, terminal);
   if (wanted.length === 0) return '';
-  const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-  return formatFindings(findingsForPeople(sayFindings(wanted)), lineOf, terminal.colour.err);
+  return formatFindings(findingsForPeople(sayFindings(wanted)), lineReader(files), terminal.colour.err);
+}
+
+export function lineReader(files: ReadFiles): (file: string, line: number) => string {
+  return (file, line) => files.get(file)?.lineAt(line) ?? '';
 }
 
 export function formatRefusal(finding: SaidFinding, terminal: Terminal): string {

@@ -12,6 +12,7 @@ import { flagRow, type Flag } from '../../library/options.ts';
 import {
   findOther,
   openPaths,
+  refuseIdleFlags,
   type FileOptions,
   type Opened,
   type OpenedPaths,
@@ -24,7 +25,6 @@ import type { Call } from './call.ts';
 import type { MessageOptions } from './messages.ts';
 import { cite, isError } from '../../base/findings/finding.ts';
 import { halfReadFiles, sceneOf, withoutDefaultMode, type Scene } from '../../library/open.ts';
-import { refuseIdleFlags } from './input-options.ts';
 
 export interface ClusterOptions {
   readonly cluster?: boolean;

@@ -14,7 +14,7 @@ import { addCompletionCommand, addVersionCommand, type FindValues } from '../sha
 import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Slips, UsageCall, UsageFault } from '../shared/usage-errors.ts';
-import { isPath } from '../shared/path-words.ts';
+import { countBeforeEnd, isPath } from '../shared/path-words.ts';
 
 export function runKpcProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
   const words = separateRuleLine(writeInFull(argv));
@@ -197,7 +197,7 @@ const kinds = new Map(openFlags('programs').map(({ name, kind }) => [name, kind]
 
 /** Keeps a flag that needs no value from taking the next word, such as a file name, as its value. */
 function writeInFull(argv: readonly string[]): readonly string[] {
-  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  const end = countBeforeEnd(argv);
   return argv.map((word, i) => {
     const kind = i < end ? kinds.get(word) : undefined;
     const next = argv[i + 1] ?? '';

@@ -3,6 +3,7 @@ import { Option, Argument, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releaseRange, releases } from '../../kube-proxy/releases.ts';
 import { formatJson } from '../../say/formats/json.ts';
 import type { version as versionSchema } from '../../say/outputs/envelope.ts';
+import { countBeforeEnd } from './path-words.ts';
 import { exitStatus, type Done, type Terminal } from './terminal.ts';
 import { version } from '../../base/version.ts';
 
@@ -206,12 +207,11 @@ function findOption(command: Command, flag: string | undefined): Option | undefi
 }
 
 function countOperands(command: Command, words: readonly string[]): number {
-  const end = words.indexOf('--');
-  const own = end < 0 ? words : words.slice(0, end);
+  const own = words.slice(0, countBeforeEnd(words));
   const operands = own.filter(
     (word, i) => (word === '-' || !word.startsWith('-')) && !findOption(command, own[i - 1])?.required,
   );
-  return operands.length + words.length - own.length - (end < 0 ? 0 : 1);
+  return operands.length + Math.max(0, words.length - own.length - 1);
 }
 
 /** Splits like a shell: removes quotes, expands nothing. The last word may be empty. */

@@ -1,3 +1,4 @@
+import { countBeforeEnd } from './path-words.ts';
 import { Help, type Command, type Option } from 'commander';
 
 /** In their order; options without a group come first. */
@@ -26,7 +27,7 @@ export function helpWidth(width: number | undefined): number {
 
 /** By -h, or without any word. */
 export function asksInShort(argv: readonly string[]): boolean {
-  const words = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
+  const words = argv.slice(0, countBeforeEnd(argv));
   return words.length === 0 || (words.includes('-h') && !words.includes('--help'));
 }
 

@@ -14,6 +14,11 @@ export function isFileName(word: string): boolean {
   return /^[./~]/.test(word) || !statSync(word).isDirectory();
 }
 
+/** How many words come before a "--", which ends the flags. */
+export function countBeforeEnd(words: readonly string[]): number {
+  return words.includes('--') ? words.indexOf('--') : words.length;
+}
+
 const formats = /^(?:text|json|yaml|wide|name|(?:jsonpath|go-template|custom-columns).*)$/i;
 
 /** Refuses kubectl's `-o yaml`, which would write a folder called "yaml". */

@@ -3,6 +3,7 @@ import { disarm, unprintable } from '../../base/printable.ts';
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { hasCode } from '../../base/system-errors.ts';
+import { version } from '../../base/version.ts';
 
 /** docs/diagnostics.md lists them for users. */
 export const exitStatus = {
@@ -37,6 +38,13 @@ export interface Terminal {
   readonly width?: number | undefined;
   /** Whether only results and errors are wanted. */
   readonly quiet?: boolean;
+}
+
+/** Prints the version if the words only ask for that: then no command need be loaded. */
+export async function printsVersion(argv: readonly string[], terminal: Terminal): Promise<boolean> {
+  const isAsked = argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V');
+  if (isAsked) await terminal.out(`${version}\n`);
+  return isAsked;
 }
 
 /** Nothing with --quiet. */

@@ -1,5 +1,6 @@
 import { type Command, type CommanderError, InvalidArgumentError, type Option } from 'commander';
 import { findNearest } from '../../base/names.ts';
+import { countBeforeEnd } from './path-words.ts';
 import { didYouMean } from '../../say/words/rows.ts';
 
 /** Advice on words of other programs. */
@@ -36,7 +37,7 @@ export function describeUsageError(error: CommanderError, usage: CommandUsage): 
 
 export function readCall({ program, argv }: Pick<CommandUsage, 'program' | 'argv'>): UsageCall {
   const named = program.commands.find((each) => each.name() === argv[0]);
-  const words = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
+  const words = argv.slice(0, countBeforeEnd(argv));
   const output = words.flatMap((word, i) => {
     const before = words[i - 1] === '--output' ? word : undefined;
     return before ?? /^--output=(.*)$/s.exec(word)?.[1] ?? [];

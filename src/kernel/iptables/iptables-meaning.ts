@@ -1,7 +1,7 @@
 import { compareText } from '../compare.ts';
 import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './rule-args.ts';
-import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
+import { formatRule, type Rule, type RuleArg, type RuleTarget } from './iptables.ts';
 
 /** One text, itself a rule, for all spellings by kube-proxy and iptables-save. Rules with equal texts treat every packet alike. */
 export function ruleMeaning(rule: Rule): string {
@@ -121,7 +121,7 @@ function storedProbability(text: string): string {
   return probability >= 0 && probability <= 1 ? (Math.round(probability * 2 ** 31) / 2 ** 31).toFixed(11) : text;
 }
 
-function canonicalTarget(target: Target): Target {
+function canonicalTarget(target: RuleTarget): RuleTarget {
   if (target.kind === 'mark') return { ...target, operation: 'set' };
   // iptables-save writes out each family's default.
   const isDefault = target.kind === 'reject' && /^icmp6?-port-unreachable$/.test(target.with ?? '');

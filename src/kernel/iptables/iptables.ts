@@ -2,7 +2,7 @@ import { LongText } from '../lines.ts';
 import type { Origin } from '../place.ts';
 import { assertWritable, formatArg, isWritable, formatWord, type RuleArg } from './rule-args.ts';
 
-export type { RuleArg, Target } from './rule-args.ts';
+export type { RuleArg, RuleTarget } from './rule-args.ts';
 
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 

@@ -159,13 +159,13 @@ function keyRules(rules: readonly Rule[]): readonly Keyed[] {
 }
 
 function longestIncreasing<T>(items: readonly T[], numberOf: (item: T) => number): readonly T[] {
-  interface Link {
+  interface Linked {
     readonly item: T;
     readonly number: number;
-    readonly before: Link | undefined;
+    readonly before: Linked | undefined;
   }
   /** For each length, the subsequence of that length with the lowest last number. */
-  const ends: Link[] = [];
+  const ends: Linked[] = [];
   for (const item of items) {
     const number = numberOf(item);
     let [low, high] = [0, ends.length];

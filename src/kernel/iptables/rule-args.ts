@@ -35,14 +35,14 @@ export type RuleArg =
   /** `-m statistic --mode random --probability P`; the text is as written, with ten decimals from kube-proxy. */
   | { readonly kind: 'statistic'; readonly probability: string }
   | { readonly kind: 'recent'; readonly name: string; readonly action: RecentAction }
-  | { readonly kind: 'jump'; readonly target: Target; readonly goto?: boolean }
+  | { readonly kind: 'jump'; readonly target: RuleTarget; readonly goto?: boolean }
   /** Anything kpc does not read, as words, to compare and write again. */
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
 type RecentAction =
   { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
 
-export type Target =
+export type RuleTarget =
   | { readonly kind: 'chain'; readonly chain: string }
   | { readonly kind: 'accept' | 'drop' | 'return' }
   | { readonly kind: 'reject'; readonly with?: string | undefined }
@@ -221,7 +221,7 @@ const otherTargets: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-const plainTargets: ReadonlyMap<string, Target> = new Map<string, Target>([
+const plainTargets: ReadonlyMap<string, RuleTarget> = new Map<string, RuleTarget>([
   ['ACCEPT', { kind: 'accept' }],
   ['DROP', { kind: 'drop' }],
   ['RETURN', { kind: 'return' }],
@@ -230,7 +230,7 @@ const plainTargets: ReadonlyMap<string, Target> = new Map<string, Target>([
   ['MASQUERADE --random-fully', { kind: 'masquerade', randomFully: true }],
 ]);
 
-export function readTarget(words: readonly string[]): Target | undefined {
+export function readTarget(words: readonly string[]): RuleTarget | undefined {
   const [name = '', option = '', value = ''] = words;
   const plain = words.length < 3 ? plainTargets.get(words.join(' ')) : undefined;
   if (plain) return plain;
@@ -242,12 +242,12 @@ export function readTarget(words: readonly string[]): Target | undefined {
 }
 
 /** A range of addresses or ports, from which the kernel chooses, is kept as words. */
-function parseDnat(text: string): Target | undefined {
+function parseDnat(text: string): RuleTarget | undefined {
   const target = parseTarget(text);
   return target && !isMapped(target.address, text) ? { kind: 'dnat', ...target } : undefined;
 }
 
-function parseMarkTarget(option: string, text: string): Target | undefined {
+function parseMarkTarget(option: string, text: string): RuleTarget | undefined {
   const mark = readMarkMask(text);
   if (!mark) return undefined;
   if (option === '--set-xmark') return { kind: 'mark', operation: 'set', ...mark };
@@ -257,7 +257,7 @@ function parseMarkTarget(option: string, text: string): Target | undefined {
   return option === '--xor-mark' ? { kind: 'mark', operation: 'xor', value, mask: 0 } : undefined;
 }
 
-function formatTarget(target: Target): string {
+function formatTarget(target: RuleTarget): string {
   switch (target.kind) {
     case 'chain':
       return formatWord(target.chain);
@@ -281,7 +281,7 @@ function formatTarget(target: Target): string {
 }
 
 /** Only `--set-xmark` takes a mask. */
-function formatMarkOperation({ operation, value, mask }: Target & { readonly kind: 'mark' }): string {
+function formatMarkOperation({ operation, value, mask }: RuleTarget & { readonly kind: 'mark' }): string {
   return operation === 'set'
     ? `--set-xmark ${formatMaskedMark({ value, mask })}`
     : `--${operation}-mark ${formatMark(value)}`;

@@ -48,7 +48,7 @@ function among(name: string, values: readonly Value[], isNegated?: boolean, mask
 
 const never = among('never', []);
 
-function wordsOf(text: string): readonly Value[] {
+function listedWords(text: string): readonly Value[] {
   return text.split(',').map((each) => ({ kind: 'word', text: each }));
 }
 
@@ -87,7 +87,7 @@ function conditionsOfArg(arg: RuleArg, family: Family): Condition | readonly Con
     case 'protocol': {
       const protocol = nameProtocol(arg.protocol);
       if (protocol === 'all') return arg.negated ? never : [];
-      return among('meta l4proto', wordsOf(protocol), arg.negated);
+      return among('meta l4proto', listedWords(protocol), arg.negated);
     }
     case 'destination-port':
       return among('th dport', [valueOfPorts(arg.ports)], arg.negated);
@@ -96,18 +96,18 @@ function conditionsOfArg(arg: RuleArg, family: Family): Condition | readonly Con
     case 'mark':
       return among('mark', [{ kind: 'number', value: arg.value }], arg.negated, arg.mask);
     case 'conntrack-state':
-      return among('ct state', wordsOf(arg.states.join().toLowerCase()), arg.negated);
+      return among('ct state', listedWords(arg.states.join().toLowerCase()), arg.negated);
     case 'source-type':
-      return among('fib saddr type', wordsOf(arg.type.toLowerCase()), arg.negated);
+      return among('fib saddr type', listedWords(arg.type.toLowerCase()), arg.negated);
     case 'destination-type':
-      return among('fib daddr type', wordsOf(arg.type.toLowerCase()), arg.negated);
+      return among('fib daddr type', listedWords(arg.type.toLowerCase()), arg.negated);
     case 'match-set':
       return asksFields(arg.directions, { set: arg.set }, arg.negated);
     case 'physdev-is-in':
-      return among('physdev-is-in', wordsOf(''), arg.negated);
+      return among('physdev-is-in', listedWords(''), arg.negated);
     case 'virtual-server': {
       const { address, protocol, port } = arg;
-      const key = [{ kind: 'address', address }, ...wordsOf(protocol), { kind: 'number', value: port }] as const;
+      const key = [{ kind: 'address', address }, ...listedWords(protocol), { kind: 'number', value: port }] as const;
       return asksFields(['ipvs vaddr', 'ipvs vproto', 'ipvs vport'], { elements: [{ key }] }, false);
     }
     case 'statistic':
@@ -166,7 +166,7 @@ function conditionsOfWords(words: readonly string[], family: Family): readonly C
   if (module === 'limit' || module === 'quota')
     return [{ kind: 'limit', isOver: options.some(({ negated }) => negated) }];
   if (module === 'rpfilter') return [reversePath(options.map(({ name }) => name))];
-  if (contents.has(module)) return [among(module, wordsOf(words.slice(2).join(' ')))];
+  if (contents.has(module)) return [among(module, listedWords(words.slice(2).join(' ')))];
   if (options.length === 0) return [unread];
   return options.flatMap((option) => readWrittenOption(module, option, family, options) ?? unread);
 }
@@ -244,7 +244,11 @@ function readWrittenOption(
       // An option limits the test to addresses of the interface itself.
       const limit = options.find((each) => each.name.startsWith('--limit-iface'))?.name;
       const end = limit === undefined ? '' : ` . ${limit.endsWith('-in') ? 'iif' : 'oif'}`;
-      return among(`fib ${name === '--src-type' ? 'saddr' : 'daddr'}${end} type`, wordsOf(text.toLowerCase()), negated);
+      return among(
+        `fib ${name === '--src-type' ? 'saddr' : 'daddr'}${end} type`,
+        listedWords(text.toLowerCase()),
+        negated,
+      );
     }
     case 'statistic --probability':
       return { kind: 'chance', probability: Number(text) };
@@ -292,5 +296,5 @@ function reversePath(options: readonly string[]): Match {
   const has = (option: string, name: string): string => (options.includes(option) ? ` . ${name}` : '');
   const end = options.includes('--loose') ? '' : ' . iif';
   const field = `fib saddr${has('--validmark', 'mark')}${has('--accept-local', 'local')}${end} check`;
-  return among(field, wordsOf('exists'), options.includes('--invert'));
+  return among(field, listedWords('exists'), options.includes('--invert'));
 }

@@ -1,4 +1,4 @@
-import { allBits, type MarkHolder, type Verdict } from '../action.ts';
+import { allBits, type MarkHolder, type RuleVerdict } from '../action.ts';
 import { bareMeta } from './fields.ts';
 import { formatMark, formatSocketAddress } from '../ports-and-marks.ts';
 import type {
@@ -132,7 +132,7 @@ function formatValueOf(field: Field | undefined, value: Value): string {
   return formatValue(value);
 }
 
-function formatVerdict(verdict: Verdict): string {
+function formatVerdict(verdict: RuleVerdict): string {
   return 'chain' in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
 }
 

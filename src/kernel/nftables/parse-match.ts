@@ -1,20 +1,20 @@
 // Reads the parts of nft's rules that look something up: verdicts, random choices, and comparisons of fields.
-import { allBits, type Verdict } from '../action.ts';
+import { allBits, type RuleVerdict } from '../action.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
 import { fieldType, readSelector, readValue, type ValueType } from './fields.ts';
 import type { Element, Field, Match, Right, Selector, Value } from './table.ts';
 import { unquote, type Words } from './tokens.ts';
 
-const plainVerdicts: ReadonlyMap<string, Verdict> = new Map(
+const plainVerdicts: ReadonlyMap<string, RuleVerdict> = new Map(
   (['accept', 'drop', 'return', 'continue'] as const).map((kind) => [kind, { kind }]),
 );
 
 /** Reads `accept`, `goto CHAIN` and so on. If the next words are not a verdict, consumes none and returns undefined. */
-export function readVerdict(words: Words): Verdict | undefined {
+export function readVerdict(words: Words): RuleVerdict | undefined {
   const kind = words.peek() ?? '';
   const chain = words.peek(1);
   const goesOn = (kind === 'goto' || kind === 'jump') && chain !== undefined;
-  const verdict: Verdict | undefined = goesOn ? { kind, chain } : plainVerdicts.get(kind);
+  const verdict: RuleVerdict | undefined = goesOn ? { kind, chain } : plainVerdicts.get(kind);
   if (verdict) words.position += goesOn ? 2 : 1;
   return verdict;
 }

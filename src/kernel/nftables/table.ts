@@ -1,5 +1,5 @@
 // The types of nftables: elements of sets and maps, the expressions of rules, and the tables that hold both.
-import type { PlainAction, OtherAction, Verdict } from '../action.ts';
+import type { PlainAction, OtherAction, RuleVerdict } from '../action.ts';
 import type { Address, Network } from '../address.ts';
 import type { Origin } from '../place.ts';
 import type { Family } from '../family.ts';
@@ -15,7 +15,7 @@ export interface Element {
 /** One value for each part of the key type. */
 export type ElementKey = readonly Value[];
 
-export type ElementValue = Verdict | { readonly kind: 'data'; readonly values: readonly Value[] };
+export type ElementValue = RuleVerdict | { readonly kind: 'data'; readonly values: readonly Value[] };
 
 export type Value =
   | { readonly kind: 'address'; readonly address: Address }
@@ -90,7 +90,7 @@ export type OtherExpression =
   | Look
   /** With a time or a value. */
   | SetWrite
-  | { readonly kind: 'random-verdict'; readonly verdicts: readonly Verdict[] }
+  | { readonly kind: 'random-verdict'; readonly verdicts: readonly RuleVerdict[] }
   | { readonly kind: 'chance'; readonly probability: number }
   /** Matches packets up to a rate or an amount, or packets above it. */
   | { readonly kind: 'limit'; readonly isOver: boolean }

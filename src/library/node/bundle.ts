@@ -31,7 +31,7 @@ export async function packBundle(
   { out, sign, serial }: { readonly out: string; readonly sign: string | undefined; readonly serial: number },
 ): Promise<string> {
   const files = await readFilesOf(folder);
-  const reading = readBundle(files);
+  const reading = readBundle(files, compileState);
   if (reading.kind === 'broken') return refuse({ problem: 'no-bundle', folder, problems: reading.problems });
   const key = sign === undefined ? undefined : readKeyFile(sign, readPrivateKey);
   if (typeof key === 'string') return refuse({ problem: 'no-key', flag: '--sign', file: sign ?? '', reason: key });
@@ -87,7 +87,9 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
   const { manifest } = reading.bundle;
   const form = isPack ? 'a pack' : 'a bundle';
   const head = `${printable(path)}: ${form} as kpc ${manifest.kpcVersion} writes it, ${formatCount(bytesOf(bundle))} bytes, ${signer.words}`;
-  return { text: `${head}\ndigest ${groupDigest(digestOf(files))}\n${printable(summarize(manifest))}\n` };
+  return {
+    text: `${head}\ndigest ${groupDigest(digestOf(files))}\n${printable(summarize(reading.bundle.snapshot, manifest.counts))}\n`,
+  };
 }
 
 const compileAgain = 'compile it again with "kpc compile -o", and copy all of it';

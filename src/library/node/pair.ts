@@ -17,6 +17,7 @@ import { failedReading, openManifests, openReading, type Opened, type Recognised
 import { manifests, namesOf } from '../../snapshot/open/stored-side.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { refuseNamedTwice } from '../command-flags.ts';
 import { refuse } from '../refusal.ts';
 import { ofSides, type CalledSide } from '../sides.ts';
 
@@ -86,6 +87,29 @@ export function isUsefulForStored({ key, needs }: Flag, sides: FromTo<FoundSide>
   // The bundle of a node was found inside the named folder.
   if (needs === 'nodes') return sides.some(({ found, name }) => found.kind === 'bundle' && found.side.name !== name);
   return needs === undefined;
+}
+
+/** Refuses flags without effect on two sides that are compiled already. */
+export function refuseStrays(flags: readonly Flag[], sides: FromTo<FoundSide>): void {
+  if (flags.length === 0 || !areStored(sides)) return;
+  const because = { kind: 'both-compiled-already', paths: [sides[0].name, sides[1].name] } as const;
+  refuse({ problem: 'idle-flag', flags: flags.map(({ name }) => name), because });
+}
+
+/** Refuses flags about manifests that no side is compiled from, or whose value each side has its own. */
+export function refuseIdleOfSides(given: readonly Flag[], sides: FromTo<FoundSide>): void {
+  const flags = given.filter(({ needs }) => needs !== undefined);
+  refuseNamedTwice(
+    flags,
+    sides.map(({ adds }) => adds),
+  );
+  if (sides.some(({ adds }) => adds)) return;
+  const ofFiles = flags.filter(({ key }) => key === 'file');
+  refuseStrays(
+    flags.filter((each) => ofFiles.includes(each) || !isUsefulForStored(each, sides)),
+    sides,
+  );
+  if (ofFiles.length > 0) refuse({ problem: 'idle-flag', flags: ['-f'], because: { kind: 'no-side' } });
 }
 
 /** Options from the kpc.yaml of a side's revision, if there is one. */

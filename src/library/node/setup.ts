@@ -4,10 +4,9 @@ import { kpcYaml } from '../../base/names.ts';
 import { printable, printableJson } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { projectUrl, repository, version } from '../../base/version.ts';
-import { makeBundle } from '../../bundle/make-bundle.ts';
 import { findRepository, findStrayTarget } from '../../input/files/file-tree.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
-import { summarize } from '../../say/bundle-text.ts';
+import { summarizeSide } from '../../say/bundle-text.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { chooseNodeName } from '../../snapshot/open/compile-node.ts';
 import { compileLoaded } from '../../snapshot/open/compile.ts';
@@ -84,7 +83,7 @@ export async function writeSetup(
     return refuse({ problem: 'system', reason: describeError(error) });
   }
   const paths = [kpcYaml, golden, ...(github ? [workflowFile] : [])];
-  return { paths, summary: summarize({ ...makeBundle(snapshot).manifest, assumed: snapshot.assumed }) };
+  return { paths, summary: summarizeSide(snapshot) };
 }
 
 /** `lines`: kpc.yaml beyond the command line's flags, with reasons. */

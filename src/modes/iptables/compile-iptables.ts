@@ -12,7 +12,7 @@ import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { iptablesJumps, jumpChains, localnetRule } from '../../kube-proxy/chains.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { chainsByName, masqueradeRules, type MasqueradeRules, forwardRules, nodePortJumps } from './rule-parts.ts';
-import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
+import { planServicePort, type IptablesPortPlan } from './plan-service-port.ts';
 import {
   makeChances,
   serviceChains,
@@ -52,8 +52,8 @@ export function compileIptables(
 /** Reuses one node's results for later nodes; results are the same without it. */
 export class IptablesMemo {
   readonly traffic = new PlanMemo();
-  readonly plans = new ContextMemo<TrafficPlan, ServicePortPlan>();
-  readonly chains = new ContextMemo<ServicePortPlan, readonly Chain[]>();
+  readonly plans = new ContextMemo<TrafficPlan, IptablesPortPlan>();
+  readonly chains = new ContextMemo<IptablesPortPlan, readonly Chain[]>();
 }
 
 const noContext = {};
@@ -87,7 +87,7 @@ function compileFamily(
 }
 
 function makeServiceChains(
-  plans: readonly ServicePortPlan[],
+  plans: readonly IptablesPortPlan[],
   masquerade: MasqueradePlan,
   nodeIP: Address,
   endpointCount: number,
@@ -104,7 +104,7 @@ function makeServiceChains(
 }
 
 function filterTable(
-  plans: readonly ServicePortPlan[],
+  plans: readonly IptablesPortPlan[],
   masquerade: MasqueradeRules,
   { conntrack }: ProxySettings,
   localhostNodePorts: boolean,
@@ -121,7 +121,7 @@ function filterTable(
 }
 
 function natTable(
-  plans: readonly ServicePortPlan[],
+  plans: readonly IptablesPortPlan[],
   portChains: readonly Chain[],
   { mark, postrouting }: MasqueradeRules,
   toNodePorts: readonly Rule[],

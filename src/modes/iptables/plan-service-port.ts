@@ -3,7 +3,7 @@ import type { Endpoint, ServicePort } from '../../cluster/model.ts';
 import type { Firewall, TrafficPlan, TrafficPolicy } from '../../cluster/plan-traffic.ts';
 import { serviceChainName } from '../../kube-proxy/chain-names.ts';
 
-export interface ServicePortPlan {
+export interface IptablesPortPlan {
   readonly traffic: TrafficPlan;
   readonly chains: ServiceChainNames;
   /** The checks of the firewall chain. Undefined without endpoints, because then all packets are refused. */
@@ -18,7 +18,7 @@ export interface EndpointTarget {
   readonly chain: string;
 }
 
-export function planServicePort(traffic: TrafficPlan): ServicePortPlan {
+export function planServicePort(traffic: TrafficPlan): IptablesPortPlan {
   const { port, reachable, clusterEndpoints, localEndpoints } = traffic;
   const nameChain = endpointChainNames(port);
   const targets = reachable.map((endpoint) => ({ endpoint, chain: nameChain(endpoint.label) }));

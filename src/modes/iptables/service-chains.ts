@@ -25,7 +25,7 @@ import {
   reject,
   toNode,
 } from './rule-parts.ts';
-import type { EndpointTarget, ServicePortPlan } from './plan-service-port.ts';
+import type { EndpointTarget, IptablesPortPlan } from './plan-service-port.ts';
 
 /** A Service port's chains depend only on this and its plan. Plain data, so that equal contexts give equal chains. */
 export interface ChainContext {
@@ -40,7 +40,7 @@ export interface ChainContext {
 export type Chances = readonly RuleArg[];
 
 /** A Service port's own chains in table nat that are in use, in kube-proxy's order. */
-export function serviceChains(plan: ServicePortPlan, context: ChainContext, chances: Chances): readonly Chain[] {
+export function serviceChains(plan: IptablesPortPlan, context: ChainContext, chances: Chances): readonly Chain[] {
   const { traffic, firewall } = plan;
   if (!traffic.hasEndpoints) return [];
   const origin = originOf(traffic.port, traffic.port.places?.port);
@@ -59,7 +59,7 @@ export function serviceChains(plan: ServicePortPlan, context: ChainContext, chan
 
 /** KUBE-SVC- and KUBE-SVL-, if they have endpoints: spread packets over the endpoints of one policy. */
 function policyChains(
-  plan: ServicePortPlan,
+  plan: IptablesPortPlan,
   context: ChainContext,
   chances: Chances,
   origin: Origin,
@@ -78,7 +78,7 @@ function policyChains(
 }
 
 /** KUBE-EXT-: packets to any external address or the node port (see ExternalPath). */
-function externalChain(plan: ServicePortPlan, { masquerade }: ChainContext, origin: Origin): Chain {
+function externalChain(plan: IptablesPortPlan, { masquerade }: ChainContext, origin: Origin): Chain {
   const { port, external } = plan.traffic;
   const about = `${port.label} external destinations`;
   const toCluster = jumpTo(plan.chains.Cluster);
@@ -102,7 +102,7 @@ function externalChain(plan: ServicePortPlan, { masquerade }: ChainContext, orig
 
 /** KUBE-FW-: sends packets from the source ranges to KUBE-EXT-; KUBE-PROXY-FIREWALL drops the rest. */
 function firewallChain(
-  { traffic: { port }, chains }: ServicePortPlan,
+  { traffic: { port }, chains }: IptablesPortPlan,
   firewall: Firewall,
   { nodeIsAdmitted }: ChainContext,
   origin: Origin,
@@ -200,7 +200,7 @@ export function formatChance(count: number): string {
 }
 
 /** nat KUBE-SERVICES: sends packets for the port's addresses to its chains. */
-export function captureRules(plan: ServicePortPlan): readonly Rule[] {
+export function captureRules(plan: IptablesPortPlan): readonly Rule[] {
   const { traffic, chains, firewall } = plan;
   const { label } = traffic.port;
   const rules: Rule[] = [];
@@ -222,7 +222,7 @@ export function captureRules(plan: ServicePortPlan): readonly Rule[] {
 }
 
 /** nat KUBE-NODEPORTS: packets to the node port. Source ranges do not apply. */
-export function captureNodePortRules({ traffic, chains }: ServicePortPlan): readonly Rule[] {
+export function captureNodePortRules({ traffic, chains }: IptablesPortPlan): readonly Rule[] {
   const { port, nodePort, hasEndpoints } = traffic;
   if (!nodePort || !hasEndpoints) return [];
   const args = [
@@ -243,7 +243,7 @@ function refusalWords({ port }: TrafficPlan, { refusal }: TrafficPath) {
 }
 
 /** filter KUBE-SERVICES: refuses packets to the cluster IP if there is no endpoint for them. */
-export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rule[] {
+export function refuseClusterIPRules({ traffic }: IptablesPortPlan): readonly Rule[] {
   const refusal = refusalWords(traffic, traffic.internal);
   if (!refusal) return [];
   const args = [...matchAddress(refusal.about, traffic.clusterIP), refusal.verdict];
@@ -251,7 +251,7 @@ export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rul
 }
 
 /** filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port that the external chain did not redirect. */
-export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule[] {
+export function refuseExternalRules({ traffic }: IptablesPortPlan): readonly Rule[] {
   const { nodePort } = traffic;
   const refusal = refusalWords(traffic, traffic.external);
   if (!refusal) return [];
@@ -273,14 +273,14 @@ export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule
 }
 
 /** filter KUBE-PROXY-FIREWALL: drops packets to load balancer addresses that the firewall chain did not admit. */
-export function firewallDropRules({ traffic, chains, firewall }: ServicePortPlan): readonly Rule[] {
+export function firewallDropRules({ traffic, chains, firewall }: IptablesPortPlan): readonly Rule[] {
   if (!firewall) return [];
   const text = `${traffic.port.label} traffic not accepted by ${chains.firewall}`;
   return firewall.guarded.map((at) => ({ args: [...matchAddress(text, at), drop], origin: at.origin }));
 }
 
 /** filter KUBE-NODEPORTS: opens the health check node port, with or without endpoints on the node. */
-export function healthCheckRules({ traffic: { port, healthCheck } }: ServicePortPlan): readonly Rule[] {
+export function healthCheckRules({ traffic: { port, healthCheck } }: IptablesPortPlan): readonly Rule[] {
   if (!healthCheck) return [];
   const args = [
     comment(`${port.label} health check node port`),

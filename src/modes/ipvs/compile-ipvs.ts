@@ -18,7 +18,7 @@ import {
   planInternal,
   planServicePort,
   type FamilyNode,
-  type ServicePortPlan,
+  type IpvsPortPlan,
   mergeVirtualServers,
 } from './plan-service-port.ts';
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
@@ -51,7 +51,7 @@ export function compileIpvs(
 /** Reuses one node's results for later nodes; results are the same without it. */
 export class IpvsMemo {
   readonly traffic = new PlanMemo();
-  readonly internal = new ContextMemo<TrafficPlan, ServicePortPlan>();
+  readonly internal = new ContextMemo<TrafficPlan, IpvsPortPlan>();
 }
 
 function compileFamily(

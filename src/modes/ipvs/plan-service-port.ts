@@ -28,7 +28,7 @@ export interface FamilyNode {
 }
 
 /** Before ports are merged. */
-export interface ServicePortPlan {
+export interface IpvsPortPlan {
   /** In kube-proxy's order: if two have the same address and port, the later wins. */
   readonly virtualServers: readonly VirtualServer[];
   readonly members: readonly SetMember[];
@@ -39,7 +39,7 @@ export interface ServicePortPlan {
 type SetMember = readonly [SetId, SetEntry];
 
 /** Nodes with the same traffic plan can only differ in the scheduler. */
-export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePortPlan {
+export function planInternal(traffic: TrafficPlan, scheduler: string): IpvsPortPlan {
   const realServers = makeRealServers(servedBy(traffic, traffic.internal), traffic.port);
   return {
     virtualServers: [makeVirtualServer(traffic.port, scheduler, traffic.clusterIP, realServers)],
@@ -49,7 +49,7 @@ export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePo
 }
 
 /** In the order of kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go). */
-export function planServicePort(traffic: TrafficPlan, on: FamilyNode): ServicePortPlan {
+export function planServicePort(traffic: TrafficPlan, on: FamilyNode): IpvsPortPlan {
   const { port, nodePort } = traffic;
   const internal = makeRealServers(servedBy(traffic, traffic.internal), port);
   const external =

@@ -9,7 +9,7 @@ import {
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
 import type { NftChain, NftRule, NftSet, Value, Element, ElementKey, Expression } from '../../kernel/nftables/table.ts';
-import type { Verdict } from '../../kernel/action.ts';
+import type { RuleVerdict } from '../../kernel/action.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { Protocol } from '../../kernel/family.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
@@ -65,7 +65,7 @@ interface ChainedEndpoint extends EndpointNames {
 }
 
 /** Whether or not in use. Chains that choose an endpoint are keyed by policy: see nftPrefixes. */
-type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
+type NftChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
 interface EndpointNames {
   readonly chain: string;
@@ -91,7 +91,7 @@ export function serviceObjects(plan: TrafficPlan, context: ServiceContext): Serv
 
 function serviceChains(
   plan: TrafficPlan,
-  names: ServiceChainNames,
+  names: NftChainNames,
   chained: readonly ChainedEndpoint[] | undefined,
   context: ServiceContext,
 ): readonly NftChain[] {
@@ -114,7 +114,7 @@ function serviceChains(
 /** external-: for packets to external addresses or the node port; Local has a short cut for the node and its pods. */
 function externalChain(
   { port, external }: TrafficPlan,
-  names: ServiceChainNames,
+  names: NftChainNames,
   { masquerade, behaviours }: ServiceContext,
   origin: Origin,
 ): NftChain {
@@ -139,7 +139,7 @@ function externalChain(
 /** firewall-: drops packets to load balancer addresses from outside the source ranges. */
 function firewallChain(
   port: ServicePort,
-  names: ServiceChainNames,
+  names: NftChainNames,
   firewall: Firewall,
   { nodeIsAdmitted }: ServiceContext,
   origin: Origin,
@@ -244,11 +244,7 @@ function affinitySet(
   };
 }
 
-function serviceElements(
-  plan: TrafficPlan,
-  names: ServiceChainNames,
-  context: ServiceContext,
-): readonly PlacedElement[] {
+function serviceElements(plan: TrafficPlan, names: NftChainNames, context: ServiceContext): readonly PlacedElement[] {
   const own = clusterIPElements(plan, names, context);
   addExternal(plan, names, context, own);
   addNodePort(plan, names, context, own);
@@ -264,7 +260,7 @@ function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
   });
 }
 
-function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context: ServiceContext): PlacedElement[] {
+function clusterIPElements(plan: TrafficPlan, names: NftChainNames, context: ServiceContext): PlacedElement[] {
   const { internal, clusterIP } = plan;
   const key = serviceKey(clusterIP);
   return [
@@ -278,12 +274,7 @@ function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context:
 /**
  * Under policy Local without local endpoints, an address may be in both maps: packets of the node and its pods pass, others are dropped.
  */
-function addExternal(
-  plan: TrafficPlan,
-  names: ServiceChainNames,
-  context: ServiceContext,
-  into: PlacedElement[],
-): void {
+function addExternal(plan: TrafficPlan, names: NftChainNames, context: ServiceContext, into: PlacedElement[]): void {
   const { hasEndpoints, external, externalIPs, loadBalancerIPs, firewall } = plan;
   const add = (address: ServiceAddress): void => {
     const key = serviceKey(address);
@@ -298,12 +289,7 @@ function addExternal(
 }
 
 /** Source ranges do not apply. */
-function addNodePort(
-  plan: TrafficPlan,
-  names: ServiceChainNames,
-  context: ServiceContext,
-  into: PlacedElement[],
-): void {
+function addNodePort(plan: TrafficPlan, names: NftChainNames, context: ServiceContext, into: PlacedElement[]): void {
   const { hasEndpoints, external, nodePort } = plan;
   if (!nodePort) return;
   const key = [protocolValues[nodePort.protocol], portValue(nodePort.port)];
@@ -340,8 +326,8 @@ function placeRefusal(
   return placeElement(set, { key, value, comment: fitComment(port.label, behaviours), origin });
 }
 
-const dropped: Verdict = { kind: 'drop' };
-const rejected: Verdict = { kind: 'goto', chain: nftChains.reject };
+const dropped: RuleVerdict = { kind: 'drop' };
+const rejected: RuleVerdict = { kind: 'goto', chain: nftChains.reject };
 
 function placeElement(set: ElementSet, element: Element): PlacedElement {
   return { set, element };
@@ -354,7 +340,7 @@ function fitComment(label: string, behaviours: Behaviours): string {
 }
 
 /** A prefix, a hash, and the Service port's namespace, name, protocol and port name (servicePortChainNameBase). */
-export function serviceChainNames(port: ServicePort): ServiceChainNames {
+export function serviceChainNames(port: ServicePort): NftChainNames {
   const base = hashAndTruncate(servicePortPath(port));
   return {
     Cluster: nftPrefixes.cluster + base,

@@ -103,7 +103,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0;
   const links = [...knowledge.links, ...state.links];
-  const { own, shown, localRoutes, hasAll, isRouted, isLocal } = ownershipOf(knowledge, links, listed, family);
+  const { own, shown, localRoutes, hasAll, isRouted, isLocal } = ownAddressesOf(knowledge, links, listed, family);
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
   const find = finderOf({ family, listed, isLocal, isRouted, findLink });
@@ -148,7 +148,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
 }
 
 /** Which addresses are the node's own: those on its links, unless its table `local` is shown to lack them, and those routed there. */
-function ownershipOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
+function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
   const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
   const shown = links
     .flatMap(({ name, addresses }) => addresses.map((each) => ({ ...each, link: name })))

@@ -97,11 +97,12 @@ export function readingOf(
 }
 
 export function describeMade(
-  { node, settings, families, assumed }: Pick<CompiledSnapshot, 'node' | 'settings' | 'families' | 'assumed'>,
+  side: CompiledSnapshot,
   /** If they were not requested. */
   { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
 ): string {
   const why = reason === undefined ? '' : ` (${reason})`;
-  const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
-  return `${describeGrounds({ node, mode: settings.mode, families, assumed }, modeFrom)}${release}`;
+  const { release } = side.settings;
+  const words = release === newestRelease && why === '' ? '' : `, Kubernetes ${release}${why}`;
+  return `${describeGrounds(side, modeFrom)}${words}`;
 }

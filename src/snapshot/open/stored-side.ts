@@ -1,22 +1,21 @@
 import type { TextFile } from '../../input/documents/text-file.ts';
 import { networkFile } from '../../base/names.ts';
 import { version } from '../../base/version.ts';
-import { nodeOfBundle, settingsOf } from '../../bundle/manifest.ts';
+import { nodeOfBundle } from '../../bundle/manifest.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
 import { readGolden } from '../../bundle/golden.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import type { Cluster } from '../../cluster/model.ts';
 import { compileState } from './compile-node.ts';
 import type { Dump } from '../../dumps/dump.ts';
 import { readDump } from '../../dumps/read-dump.ts';
-import { CompiledSnapshot, DumpedSnapshot } from '../snapshot.ts';
+import { DumpedSnapshot } from '../snapshot.ts';
 import { coverAll } from '../../dumps/coverage.ts';
 import { families as bothFamilies } from '../../kernel/family.ts';
 import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
 import { findTable } from '../../kernel/nftables/table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
-import { modeFacts, programs } from '../../kube-proxy/modes.ts';
+import { programs } from '../../kube-proxy/modes.ts';
 import { parseHostLinks, type HostText, type LoadedInputs } from './load-texts.ts';
 import { describeMade, type Reading, type Recognised } from './opened.ts';
 
@@ -30,16 +29,16 @@ export function unreadable(diagnostics: readonly Finding[]): Recognised {
 
 /** `path`: the user's name for it. */
 export function sideOfBundle(path: string, files: BundleFiles): Recognised {
-  const result = readBundle(files);
+  const result = readBundle(files, compileState, path);
   if (result.kind === 'broken') return brokenSide(path, result.problems);
   if (result.bundle.manifest.dumped) return readDumpedBundle(path, result.bundle, files.get(networkFile) ?? '');
-  return sideOfStored(path, 'a bundle', result.bundle);
+  return sideOfStored('a bundle', result.bundle);
 }
 
 /** `path`: the user's name for it. */
 export function sideOfGolden(path: string, files: BundleFiles): Recognised {
-  const result = readGolden(files, compileState, version);
-  if (result.kind === 'bundle') return sideOfStored(path, 'a golden', result.bundle);
+  const result = readGolden(files, compileState, version, path);
+  if (result.kind === 'bundle') return sideOfStored('a golden', result.bundle);
   return brokenSide(path, result.problems);
 }
 
@@ -47,32 +46,9 @@ function brokenSide(path: string, problems: readonly string[]): Recognised {
   return unreadable(problems.map((problem) => diagnose('bad-bundle', { path, problem })));
 }
 
-function sideOfStored(
-  path: string,
-  what: string,
-  { manifest, state, cluster, assumed = {} }: StoredBundle,
-): Recognised {
-  const { mode, families, assigned, assumedEndpoints, kpcVersion } = manifest;
-  const node = nodeOfBundle(manifest);
-  const settings = settingsOf(manifest);
-  const compile = (own: Cluster, on = node) => compileState(own, on, settings, families);
-  // A bundle's files hold no origins. If comments do not name the Services, compiling again does.
-  const labels = modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster);
-  const made = { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
-  const side = new CompiledSnapshot({
-    kind: 'bundle',
-    name: path,
-    state: () => state,
-    labels,
-    compile,
-    ...made,
-    assumedNodes: assumed.node ? [node.name] : [],
-    isModeAssumed: assumed.mode,
-    assumedClusterCIDRs: assumed.clusterCIDRs,
-    assumedFamilies: assumed.families,
-    isAsCompiled: false,
-  });
-  return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(side)}`] };
+function sideOfStored(what: string, { manifest, snapshot: side }: StoredBundle): Recognised {
+  const notes = [`${side.name}: ${what} for ${describeMade(side)}`];
+  return { ...nothingSaid, kind: 'bundle', side, manifest, notes };
 }
 
 /** A kpc-apply dump is a bundle that nothing compiled and that lists no modules. `network`: other chains, links, routes and sysctls. */
@@ -83,7 +59,8 @@ function readDumpedBundle(
   more: ReadonlyMap<string, string> = new Map(),
   diagnostics: readonly Finding[] = [],
 ): Recognised {
-  const { manifest, state: own } = bundle;
+  const { manifest, snapshot } = bundle;
+  const own = snapshot.state;
   const { state: shown, routes, doubts, flows } = readDump(new Map([[networkFile, network], ...more]));
   const links = [...own.links, ...shown.links.filter(({ name }) => name !== serviceLink)];
   const iptables = Object.fromEntries(

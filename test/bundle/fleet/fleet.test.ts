@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readBundle } from '../../../src/bundle/read-bundle.ts';
+import { compileState } from '../../../src/snapshot/open/compile-node.ts';
 import { makeCluster } from '../../support/make-cluster.ts';
 import { makeRandom } from '../../support/random.ts';
 import { readTree } from '../../support/read-tree.ts';
@@ -70,7 +71,10 @@ describe('a run for all nodes', () => {
     for (const node of nodesIn(whole)) {
       const names = readdirSync(join(whole, node));
       const files = new Map(names.map((name) => [name, readFileSync(join(whole, node, name), 'utf8')]));
-      expect(readBundle(files)).toMatchObject({ kind: 'bundle', bundle: { manifest: { node: { name: node } } } });
+      expect(readBundle(files, compileState)).toMatchObject({
+        kind: 'bundle',
+        bundle: { manifest: { node: { name: node } } },
+      });
     }
   });
 

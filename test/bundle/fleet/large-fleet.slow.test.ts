@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { readBundle } from '../../../src/bundle/read-bundle.ts';
+import { compileState } from '../../../src/snapshot/open/compile-node.ts';
 import { kpcProgram, projectFolder, runKpc, runProgram } from '../../support/run-kpc.ts';
 import { readTree } from '../../support/read-tree.ts';
 
@@ -50,7 +51,7 @@ test('a run finds whole folders after a kill, and does the rest', async () => {
   for (const node of left) {
     const names = readdirSync(join(out, node));
     const files = new Map(names.map((name) => [name, readFileSync(join(out, node, name), 'utf8')]));
-    expect(readBundle(files).kind).toBe('bundle');
+    expect(readBundle(files, compileState).kind).toBe('bundle');
   }
   const again = await runKpc(args);
   expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining(`${left.length} unchanged`) });

@@ -12,14 +12,15 @@ import {
   type PacketClaim,
   type LintRule,
 } from '../../rule.ts';
-import type { LintedNode, LintedService, LintInput } from '../../lint-input.ts';
+import type { CompiledSnapshot } from '../../../../snapshot/snapshot.ts';
+import type { LintedService, LintInput } from '../../lint-input.ts';
 
 type UnservedPort = RuleFinding<'local-without-endpoint'>;
 
 export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
   check: (input) => {
     // A balancer on the node connects with the node's address, so all endpoints see the node as their client.
-    const isKept = !modeFacts[input.settings.mode].kinds.has('proxyPorts');
+    const isKept = !modeFacts[input.loaded.settings.mode].kinds.has('proxyPorts');
     return [
       ...input.services.flatMap((service) => findInternalGaps(service, input)),
       ...(isKept ? input.services.flatMap((service) => findFewPods(service, input) ?? []) : []),
@@ -31,13 +32,16 @@ export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
 /** Nodes whose Pods get no endpoint under internalTrafficPolicy Local. */
 function findInternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   if (service.object.spec.internalTrafficPolicy !== 'Local') return [];
-  const gaps = findLacks(service, input, (port, node) => isRefusedForLack(planTraffic(port, node.context).internal));
+  const gaps = findLacks(service, input, (port, node) => isRefusedForLack(planTraffic(port, node.node).internal));
   return gaps.map(({ port, node, nodes, on }) => {
-    const areTainted = nodes.every(({ object }) => object && !admitsPods(object, []));
+    const areTainted = nodes.every(({ nodeName }) => {
+      const object = input.loaded.nodes.get(nodeName);
+      return object && !admitsPods(object, []);
+    });
     return {
       details: { traffic: areTainted ? 'internal-tainted' : 'internal', service: service.name, ...on },
       place: service.source.place(['spec', 'internalTrafficPolicy']),
-      packet: { ...claimedSocket(port), from: 'pod', to: port.clusterIP, node: node.name, ends: unanswered },
+      packet: { ...claimedSocket(port), from: 'pod', to: port.clusterIP, node: node.nodeName, ends: unanswered },
     };
   });
 }
@@ -60,7 +64,7 @@ function findFewPods(
 function findExternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   const { spec, ingress } = service.written;
   if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return [];
-  const { mode, ipvs } = input.settings;
+  const { mode, ipvs } = input.loaded.settings;
   // Load balancers check the health of each node. Clients of external IPs do not, nor do clients of an address for
   // which every node answers ARP.
   const isAnnounced = programs(mode, 'links') && !ipvs.strictARP && ingress.length > 0;
@@ -83,7 +87,7 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
   const gaps = findLacks(
     service,
     input,
-    (port, node) => isOpen(port) && isRefusedForLack(planTraffic(port, node.context).external),
+    (port, node) => isOpen(port) && isRefusedForLack(planTraffic(port, node.node).external),
   );
   const kinds = { isNodePort: spec.type === 'NodePort', isBalanced: ingress.length > 0 };
   return gaps.map(({ port, node, on }) => {
@@ -103,10 +107,10 @@ function areAllUnplaced({ endpoints }: ServicePort): boolean {
 /** How a client reaches a port from outside, in words, with a packet if the node's address is known. */
 function wayFromOutside(
   port: ServicePort,
-  { name, context }: LintedNode,
+  { node: { name, nodeIPs } }: CompiledSnapshot,
   { isNodePort, isBalanced }: { readonly isNodePort: boolean; readonly isBalanced: boolean },
 ): { readonly words: string; readonly packet: PacketClaim | undefined } {
-  const own = context.nodeIPs[port.family];
+  const own = nodeIPs[port.family];
   const claim = { ...claimedSocket(port), from: 'external', node: name, ends: unanswered } as const;
   if (isNodePort) {
     const words = `node port ${port.nodePort}`;

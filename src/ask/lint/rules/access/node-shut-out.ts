@@ -2,7 +2,7 @@ import type { ServicePort } from '../../../../cluster/model.ts';
 import { admitsNode, planTraffic } from '../../../../cluster/plan-traffic.ts';
 import { isLoopback } from '../../../../kernel/address.ts';
 import { claimedSocket, unanswered, findNodes, ofRestricted, type LintRule } from '../../rule.ts';
-import type { LintedNode } from '../../lint-input.ts';
+import type { CompiledSnapshot } from '../../../../snapshot/snapshot.ts';
 
 /** Nodes that the source ranges of a load balancer leave out. */
 export const nodeShutOut: LintRule<'node-shut-out'> = ofRestricted((service, input) => {
@@ -14,13 +14,13 @@ export const nodeShutOut: LintRule<'node-shut-out'> = ofRestricted((service, inp
     return {
       details: { service: name, address: to.text, ...on },
       place: source.place(['spec', 'loadBalancerSourceRanges']),
-      packet: { ...claimedSocket(port), from: 'node', to, node: node.name, ends: unanswered } as const,
+      packet: { ...claimedSocket(port), from: 'node', to, node: node.nodeName, ends: unanswered } as const,
     };
   });
 });
 
-function isOut(port: ServicePort, { context }: LintedNode): boolean {
-  const { firewall, hasEndpoints } = planTraffic(port, context);
-  const own = context.nodeIPs[port.family];
+function isOut(port: ServicePort, { node }: CompiledSnapshot): boolean {
+  const { firewall, hasEndpoints } = planTraffic(port, node);
+  const own = node.nodeIPs[port.family];
   return firewall !== undefined && hasEndpoints && !isLoopback(own) && !admitsNode(firewall, own);
 }

@@ -1,11 +1,11 @@
-import { toNodePort, isOpen, ofRestricted, type LintRule } from '../../rule.ts';
+import { toNodePort, admitsEveryone, ofRestricted, type LintRule } from '../../rule.ts';
 
 /** Node ports of a Service with source ranges: the ranges do not apply to them. */
 export const openNodePort: LintRule<'open-node-port'> = ofRestricted((service, input) => {
   const { name, written, ports, source } = service;
   const { spec, ingress } = written;
   const own = spec.ports.filter(({ nodePort }) => nodePort !== 0);
-  if (isOpen(service) || (own.length === 0 && !spec.allocateLoadBalancerNodePorts)) return undefined;
+  if (admitsEveryone(service) || (own.length === 0 && !spec.allocateLoadBalancerNodePorts)) return undefined;
   // A Service with a cluster IP and a load balancer address comes from a cluster, which has already assigned its node ports.
   if (own.length === 0 && ingress.length > 0 && spec.clusterIP !== '') return undefined;
   const port = ports.find(({ nodePort }) => own.some((each) => each.nodePort === nodePort));

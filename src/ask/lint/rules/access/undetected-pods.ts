@@ -3,20 +3,22 @@ import type { ProxySettings } from '../../../../cluster/objects.ts';
 import { planTraffic } from '../../../../cluster/plan-traffic.ts';
 import { type Family, familyNames } from '../../../../kernel/family.ts';
 import { modeFacts } from '../../../../kube-proxy/modes.ts';
+import { namesMode } from '../../lint-input.ts';
 import { claimedSocket, unanswered, findNodes, isRefusedForLack, ofServices, type LintRule } from '../../rule.ts';
 
 /** externalTrafficPolicy Local where kube-proxy cannot recognise Pods, and treats them as outside clients. */
 export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, input) => {
-  const { namesMode, settings, loaded } = input;
+  const { loaded } = input;
+  const { settings } = loaded;
   // Only a configuration shows how kube-proxy recognises Pods.
-  if (!namesMode || !loaded.configured || !service.knowsEndpoints) return undefined;
+  if (!namesMode(loaded) || !loaded.configured || !service.knowsEndpoints) return undefined;
   if (modeFacts[settings.mode].localWithoutEndpoints !== 'local-drops') return undefined;
   const { spec, ingress } = service.written;
   if (spec.externalTrafficPolicy !== 'Local' || ingress.length + spec.externalIPs.length === 0) return undefined;
   const gaps = findNodes(service, input, (port, node) => {
     const isReached = port.loadBalancerIPs.length + port.externalIPs.length > 0;
-    if (!isReached || detectLocalTraffic(node.settings, node.context, port.family)) return false;
-    return isRefusedForLack(planTraffic(port, node.context).external);
+    if (!isReached || detectLocalTraffic(node.settings, node.node, port.family)) return false;
+    return isRefusedForLack(planTraffic(port, node.node).external);
   });
   return gaps.flatMap(({ port, node, on }) => {
     const to = port.loadBalancerIPs[0] ?? port.externalIPs[0];
@@ -24,7 +26,7 @@ export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, 
     return {
       details: { service: service.name, address: to.text, lacks: lackOfNetwork(settings, port.family), ...on },
       place: service.source.place(['spec', 'externalTrafficPolicy']),
-      packet: { ...claimedSocket(port), from: 'pod', to, node: node.name, ends: unanswered } as const,
+      packet: { ...claimedSocket(port), from: 'pod', to, node: node.nodeName, ends: unanswered } as const,
     };
   });
 });

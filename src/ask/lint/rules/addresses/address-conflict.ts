@@ -6,7 +6,7 @@ export const addressConflict: LintRule<'address-conflict'> = {
   show: ({ address, port, rival }, { nodes }, service) => {
     const claiming = service?.ports.find(({ label }) => label === rival);
     const [node] = nodes;
-    const own = claiming && node?.context.nodeIPs[claiming.family];
+    const own = claiming && node?.node.nodeIPs[claiming.family];
     const to = address === undefined ? own : parseAddress(address);
     if (!claiming || !to || isLoopback(to)) return undefined;
     const { protocol } = claiming;
@@ -15,7 +15,7 @@ export const addressConflict: LintRule<'address-conflict'> = {
       to,
       port,
       protocol,
-      node: node?.name ?? '',
+      node: node?.nodeName ?? '',
       ends: ['delivered', 'local', ...unanswered],
     };
   },

@@ -7,7 +7,7 @@ export const headlessAddresses: LintRule<'headless-addresses'> = ofServices((ser
   const [first] = outside;
   if (skipped !== 'headless' || !first) return undefined;
   const [port] = object.spec.ports;
-  const claim = { from: 'external', to: first.address, node: nodes[0]?.name ?? '', ends: ['forwarded'] } as const;
+  const claim = { from: 'external', to: first.address, node: nodes[0]?.nodeName ?? '', ends: ['forwarded'] } as const;
   return {
     details: { service: name, addresses: outside.map(({ address }) => address.text) },
     place: first.place,

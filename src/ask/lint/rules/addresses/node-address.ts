@@ -5,10 +5,11 @@ import type { LintRule } from '../../rule.ts';
 export const nodeAddress: LintRule<'node-address'> = {
   show: ({ address, node }, { nodes }) => {
     const to = parseAddress(address);
-    const other = nodes.find(({ name }) => name !== node);
+    const other = nodes.find(({ nodeName }) => nodeName !== node);
     // Any port without a Service would do; this is the kubelet's.
     return (
-      to && other && { from: 'node', to, port: 10250, protocol: 'TCP', node: other.name, ends: ['local', 'refused'] }
+      to &&
+      other && { from: 'node', to, port: 10250, protocol: 'TCP', node: other.nodeName, ends: ['local', 'refused'] }
     );
   },
 };

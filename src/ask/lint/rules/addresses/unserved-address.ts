@@ -7,7 +7,7 @@ export const unservedAddress: LintRule<'unserved-address'> = ofServices((service
   // Without a cluster IP, the cluster chooses the families.
   if (!first || (written.spec.clusterIP === '' && written.spec.ipFamilies.length === 0)) return undefined;
   const families = new Set(ports.map(({ family }) => family));
-  const node = nodes[0]?.name ?? '';
+  const node = nodes[0]?.nodeName ?? '';
   return outsideAddresses(service)
     .filter(({ address }) => !families.has(address.family))
     .map(({ address, place }) => ({

@@ -40,14 +40,15 @@ export const idleHints: LintRule<'idle-hints'> = ofServices((service, input) => 
 function findIdleHint(
   { field, path, needs }: AskingField,
   { name, ports, slices, object, source }: LintedService,
-  { settings: { release }, loaded }: LintInput,
+  { loaded: { settings, gates } }: LintInput,
 ): IdleHint | undefined {
   const place = source.place(path);
   const about = { service: name, field };
   if (object.spec.internalTrafficPolicy === 'Local' && !ports.some(isExternallyAccessible)) {
     return { details: { ...about, problem: 'policy-local' }, place };
   }
-  const behaviours = behavioursOf(release, loaded.gates);
+  const { release } = settings;
+  const behaviours = behavioursOf(release, gates);
   const behaviour = needs.find((each) => !behaviours.has(each));
   if (behaviour !== undefined) return { details: { ...about, problem: 'not-in-release', release, behaviour }, place };
   const endpoints = slices.flatMap((slice) => slice.object.endpoints).filter(({ status }) => status.ready);
@@ -63,10 +64,10 @@ function findUnbound(
 ): readonly IdleHint[] {
   if (!knowsEndpoints || !ports.some(hasHints)) return [];
   const found = nodes.flatMap((node) =>
-    node
+    node.cluster.addresses
       .portsOf(name)
       .flatMap((port) => {
-        const why = explainUnboundHints(port, node.context);
+        const why = explainUnboundHints(port, node.node);
         return why ? [{ node, port, why }] : [];
       })
       .slice(0, 1),
@@ -74,13 +75,13 @@ function findUnbound(
   const reasons = groupBy(found, ({ why }) => (why.kind === 'endpoint-without-hint' ? why.endpoint : why.kind));
   return [...reasons.values()].map((own): IdleHint => {
     const [{ node, port, why }] = own;
-    const of = { service: name, nodes: own.map((each) => each.node.name), of: nodes.length };
+    const of = { service: name, nodes: own.map((each) => each.node.nodeName), of: nodes.length };
     const zones = own.flatMap((each) => (each.why.kind === 'none-for-zone' ? each.why.zone : []));
     return {
       details: unboundDetails(why, of, [...new Set(zones)]),
       place: source.place(['metadata', 'name']),
       // Shows which endpoints the node uses.
-      packet: { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: node.name, ends: ['delivered'] },
+      packet: { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: node.nodeName, ends: ['delivered'] },
     };
   });
 }

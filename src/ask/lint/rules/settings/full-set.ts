@@ -5,16 +5,20 @@ import type { LintRule } from '../../rule.ts';
 
 /** Sets with more entries than kube-proxy makes room for, on the nodes that have them. */
 export const fullSet: LintRule<'full-set'> = {
-  check: ({ loaded, settings, nodes, compile }) => {
-    const { servicePorts } = loaded.cluster;
+  check: ({ loaded, nodes, snapshots }) => {
+    const { settings, cluster } = loaded;
+    const { servicePorts } = cluster;
     if (!programs(settings.mode, 'sets')) return [];
     // Usually no set can be full, so skip compiling.
     const ofServices = servicePorts.reduce((sum, port) => sum + countSetEntries(port), 0);
     const ofEndpoints = countByNode(servicePorts);
     const full = new Map<string, { entries: number; readonly nodes: string[] }>();
-    for (const name of nodes.length === 0 ? [''] : nodes.map((node) => node.name)) {
+    for (const snapshot of snapshots) {
+      const name = snapshot.nodeName;
       if (Math.max(ofServices, ofEndpoints.get(name) ?? 0) <= usualSetSize) continue;
-      for (const { name: set, type, entries } of compile(name).sets) {
+      // Made anew, so that no two states are held.
+      const { state } = snapshot.onNode(name) ?? snapshot;
+      for (const { name: set, type, entries } of state.sets) {
         if (type === 'bitmap:port' || entries.length <= usualSetSize) continue;
         const known = full.get(set) ?? { entries: 0, nodes: [] };
         full.set(set, { entries: Math.max(known.entries, entries.length), nodes: [...known.nodes, name] });

@@ -6,7 +6,7 @@ const hashing: ReadonlySet<string> = new Set(['sh', 'mh']);
 
 /** Session affinity without effect, or on top of a scheduler that already provides it. */
 export const idleAffinity: LintRule<'idle-affinity'> = ofServices(
-  ({ object, name, skipped, ports: [port], source }, { settings }) => {
+  ({ object, name, skipped, ports: [port], source }, { loaded: { settings } }) => {
     const { sessionAffinity, sessionAffinityTimeout: seconds } = object.spec;
     if (sessionAffinity === 'None') return undefined;
     const place = source.place(['spec', 'sessionAffinity']);

@@ -1,11 +1,13 @@
 import { isDeprecated } from '../../../../kube-proxy/announced.ts';
 import { modeHistories } from '../../../../kube-proxy/releases.ts';
+import { namesMode } from '../../lint-input.ts';
 import type { LintRule } from '../../rule.ts';
 
 /** IPVS mode, if the release announces its end and a flag or the input names it. */
 export const ipvsEnds: LintRule<'ipvs-ends'> = {
-  check: ({ loaded: { modeNote }, settings, namesMode }) => {
+  check: ({ loaded }) => {
+    const { settings, modeNote } = loaded;
     const ends = modeHistories[settings.mode].needs === 'ipvs-mode' && isDeprecated('ipvs-mode', settings.release);
-    return ends && namesMode ? [{ details: {}, place: modeNote?.place }] : [];
+    return ends && namesMode(loaded) ? [{ details: {}, place: modeNote?.place }] : [];
   },
 };

@@ -9,7 +9,7 @@ const announcers: Readonly<Record<string, string>> = {
 
 /** Load balancer addresses for which every node answers ARP, because each has them on kube-ipvs0. */
 export const laxARP: LintRule<'lax-arp'> = {
-  check: ({ settings, loaded: { inputs } }) => {
+  check: ({ loaded: { settings, inputs } }) => {
     if (!programs(settings.mode, 'links') || settings.ipvs.strictARP) return [];
     const [, by] = Object.entries(announcers).find(([kind]) => inputs.skipped.has(kind)) ?? [];
     return by === undefined ? [] : [{ details: { by }, place: inputs.configs[0]?.source.place(['ipvs', 'strictARP']) }];
