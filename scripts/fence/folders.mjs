@@ -102,7 +102,18 @@ export const folders = {
   },
   // The words of a packet's way: differences are grouped by those of its ends.
   'say/way': {
-    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'dumps', 'snapshot', 'ask/describe', 'ask/trace'],
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy',
+      'base/findings',
+      'packet',
+      'cluster',
+      'dumps',
+      'snapshot',
+      'ask/describe',
+      'ask/trace',
+    ],
     ...pure,
   },
   'ask/equivalence': {

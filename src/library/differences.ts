@@ -1,4 +1,4 @@
-import { flowChangeJson } from '../ask/describe/flow-change.ts';
+import { flowChangeJson } from '../say/describe/flows.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
 import { reportDiff, reportLine, type ReportBlock, type ReportLimits } from '../say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';

@@ -2,18 +2,14 @@ import { count, cutLines, printable } from '../base/printable.ts';
 import type { ShownPort } from '../cluster/model.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
 import type { DecompiledPort } from '../snapshot/decompiled-port.ts';
-import { describeFlows } from '../ask/describe/describe-flows.ts';
-import { describeLog } from '../ask/describe/describe-log.ts';
-import {
-  describeDecompiled,
-  describeSharedInWords,
-  descriptionLine,
-  type DescriptionLine,
-} from '../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import type { SharedSubject } from '../ask/describe/find-items.ts';
-import { describeFlowChange, type FlowChange } from '../ask/describe/flow-change.ts';
+import type { FlowChange } from '../ask/describe/follow-change.ts';
 import type { DumpReading } from '../ask/describe/read-dumped.ts';
-import { formatRows, rowsOfDump } from '../ask/describe/service-table.ts';
+import { describeFlowChange, describeFlows } from './describe/flows.ts';
+import { describeLog } from './describe/log.ts';
+import { describeDecompiled, describeSharedInWords } from './describe/service.ts';
+import { formatRows, rowsOfDump } from './describe/table.ts';
 import { more, type ReportBlock, type ReportLine } from './diff-report.ts';
 import { describeReach, leftBy } from '../kube-proxy/left-behind.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';

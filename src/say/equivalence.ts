@@ -1,6 +1,6 @@
 import { joinWords, nameSome, count, formatCount } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import { addressWords } from '../ask/diff/port-facts.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Place } from '../kernel/place.ts';

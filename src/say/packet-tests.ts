@@ -1,7 +1,7 @@
 // Prints the results of kpc test, and writes a file of tests that pass now.
 import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, nameSome, percent } from '../base/printable.ts';
-import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import { describeSkippedListings } from '../dumps/dump.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';

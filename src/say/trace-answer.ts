@@ -1,7 +1,7 @@
 // The answer of a trace, of one packet or as a table of all senders and addresses.
 import { inOneLine } from './words/words.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import {

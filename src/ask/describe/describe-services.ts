@@ -16,8 +16,8 @@ import {
   type ServicePort,
 } from '../../cluster/model.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
-import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import { faultsOfPort, faultWords, targetPortOf, whyNoEndpoint } from '../../snapshot/faults.ts';
+import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
+import { faultsOfPort, lackOf, targetPortOf } from '../../snapshot/faults.ts';
 import { hostOf } from './parse-asked.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
@@ -26,6 +26,7 @@ import type { Owners } from '../../kube-proxy/owners.ts';
 import { diffStates } from '../../kernel/state.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { joinHostPort, parseAddress } from '../../kernel/address.ts';
+import { distinct } from '../../base/findings/finding.ts';
 import type { AssignedService } from '../../cluster/assign-addresses.ts';
 import type { DecompiledPort } from '../../snapshot/decompiled-port.ts';
 
@@ -78,13 +79,13 @@ export function describeService(
 }
 
 /** Why there are no endpoints, or doubts about the existing ones. */
-function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly string[] | undefined {
+function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly PortFault[] | undefined {
   const problems = ports.flatMap((port) => {
-    const why = chooseEndpoints(port, view.node).hasAny ? undefined : whyNoEndpoint(port, view);
+    const why = chooseEndpoints(port, view.node).hasAny ? undefined : lackOf(port, view);
     const undeclared = faultsOfPort(port, view).filter(({ code }) => code === 'undeclared-port');
-    return [...(why === undefined ? [] : [why]), ...undeclared.map(faultWords)];
+    return [...(why === undefined ? [] : [why]), ...undeclared];
   });
-  return problems.length === 0 ? undefined : [...new Set(problems)];
+  return problems.length === 0 ? undefined : distinct(problems);
 }
 
 /** The values without the Service's name, for output that already names it. */

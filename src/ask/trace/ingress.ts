@@ -1,7 +1,7 @@
 import type { Finding } from '../../base/findings/finding.ts';
 import { joinWords, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { descriptionLine, type DescriptionLine } from '../describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../describe/description-line.ts';
 import { fullName, routeKinds, type Ingress, type IngressBackend, type IngressRoute } from '../../cluster/objects.ts';
 import { isGranted, listEntrances, takenHosts, type Entrance } from './gateways.ts';
 import { absent, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';

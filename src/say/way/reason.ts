@@ -6,7 +6,8 @@ import { isGap, type Circumstance, type LostByBridge, type Missing, type Reason 
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
-import { jumpCommand, unshownJumpWords } from '../../snapshot/faults.ts';
+import { jumpCommand } from '../../snapshot/faults.ts';
+import { unshownJumpWords } from './lack.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 

@@ -179,7 +179,7 @@ export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot)
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
     ({ family, protocol, nodePort: port }) =>
-      port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy itself listens',
+      port !== 0 && handlingOf({ family, protocol, port }) === 'listens',
   );
   return diagnoseLoopbackPorts(ports, false);
 }
