@@ -1,5 +1,4 @@
 // The answer of a trace, of one packet or as a table of all senders and addresses.
-import { inOneLine } from './words/words.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import type { Finding } from '../base/findings/finding.ts';
@@ -14,7 +13,8 @@ import {
   type Fate,
   type KnownFate,
 } from '../packet/packet.ts';
-import { followIngress, type IngressWay } from '../ask/trace/ingress.ts';
+import { followIngress } from '../ask/trace/ingress.ts';
+import { assumedOfIngress, ingressJson, ingressLines } from './ingress.ts';
 import { traceMatrix, type Matrix } from '../ask/trace/matrix.ts';
 import { ask } from '../ask/trace/ask.ts';
 import { findNamedPorts } from '../ask/trace/read-destination.ts';
@@ -116,24 +116,15 @@ function answerOne(
     const [heading, ...lines] = listTraceLines(trace);
     return [...(heading ? [heading] : []), ...trace.assumed, ...lines];
   });
-  const blocks = [...(over ? [wayLines(over.value)] : []), ...ofTraces];
+  const blocks = [...(over ? [ingressLines(over.value)] : []), ...ofTraces];
   return {
-    json: { traces: json, requests: over ? [requestJson(over.value, scene)] : undefined },
+    json: { traces: json, requests: over ? [ingressJson(over.value, scene)] : undefined },
     lacksTarget: over?.value.faults.some(({ code }) => code === 'not-found') === true,
     text: (isColoured, width) => formatDescription(blocks, isColoured, width),
-    ways: traces.flatMap((trace, i) => (words[i] ? [describeWay(trace, words[i], scene, over?.value.assumed)] : [])),
+    ways: traces.flatMap((trace, i) =>
+      words[i] ? [describeWay(trace, words[i], scene, over && assumedOfIngress(over.value))] : [],
+    ),
   };
-}
-
-function wayLines({ lines, faults, end }: IngressWay): readonly DescriptionLine[] {
-  return [...lines, ...faults.map((fault) => descriptionLine('bad', 1, inOneLine(fault))), end];
-}
-
-function requestJson({ ingress, routes, assumed, ...way }: IngressWay, { side: { nodeName } }: Scene) {
-  const problems = [...way.problems, ...way.faults.map(inOneLine)];
-  const node = nodeName === '' ? undefined : nodeName;
-  const [some, wrong] = [assumed, problems].map((list) => (list.length > 0 ? list : undefined));
-  return { node, ingress, routes, assumed: some, problems: wrong };
 }
 
 /** A table of a Service's addresses and senders, cut to the width of the terminal, if any. */
