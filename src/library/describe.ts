@@ -8,6 +8,7 @@ import { descriptionLine } from '../ask/describe/description-line.ts';
 import { findInDump, findSubject } from '../ask/describe/find-subject.ts';
 import { knowsServices, readDumped, type DumpReading } from '../ask/describe/read-dumped.ts';
 import { flowsJson } from '../say/describe/flows.ts';
+import { describeLeftovers } from '../say/describe/leftovers.ts';
 import { decompiledJson, readingJson, remarksJson, serviceJson } from '../say/describe/json.ts';
 import { describeServiceInWords, describeSharedInWords } from '../say/describe/service.ts';
 import { formatRows, serviceRows, summarizeServices, type ServiceSummary } from '../say/describe/table.ts';
@@ -19,7 +20,6 @@ import { snapshotsJson } from '../say/snapshots.ts';
 import { inOneLine } from '../say/words/words.ts';
 import type { describe as described, describedDump } from '../say/outputs/describe.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
-import { describeLeftovers } from '../snapshot/decompile.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
 interface DescriptionStyle {

@@ -3,7 +3,7 @@ import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, nameSome, percent } from '../base/printable.ts';
 import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import { groupBy } from '../cluster/grouping.ts';
-import { describeSkippedListings } from '../dumps/dump.ts';
+import { describeSkippedListings } from './way/dumps.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';

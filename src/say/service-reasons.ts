@@ -1,6 +1,6 @@
-import { turn } from '../ask/changes/kernel-change.ts';
+import { turn } from './changes.ts';
 import { familyNames } from '../kernel/family.ts';
-import { kernelPortJson, listFacts, portJson, type WriteValue } from '../ask/diff/port-facts.ts';
+import { kernelPortJson, listFacts, portJson, type WriteValue } from './port-facts.ts';
 import { faultWords } from './way/lack.ts';
 import { listenerWords, localhostWords } from './way/listeners.ts';
 import type { EndpointState, ServiceReason, Skip } from '../ask/diff/service-reasons.ts';

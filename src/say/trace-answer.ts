@@ -20,6 +20,7 @@ import { ask } from '../ask/trace/ask.ts';
 import { findNamedPorts } from '../ask/trace/read-destination.ts';
 import { readSender } from '../ask/trace/read-sender.ts';
 import type { Scene } from '../ask/trace/scene.ts';
+import { addressWords } from './port-facts.ts';
 import { assumedLine } from './way/assumed-values.ts';
 import { connectionWords } from './way/connection.ts';
 import { healthCheckWords, policyLines } from './way/notes.ts';
@@ -36,7 +37,6 @@ import { joinHostPort, type Address } from '../kernel/address.ts';
 import { familyNames } from '../kernel/family.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
-import { addressWords } from '../ask/diff/port-facts.ts';
 
 /** A question about packets, as the flags of `kpc trace` put it. */
 export interface TraceQuestion {
@@ -138,7 +138,8 @@ export function formatMatrix(
   const paint = painter(isColoured);
   const rows = groupBy(
     cells,
-    ({ kind, target: { address, port, protocol } }) => `${kind} ${joinHostPort(ownText(address), port)}/${protocol}`,
+    ({ kind, target: { address, port, protocol } }) =>
+      `${addressWords[kind]} ${joinHostPort(ownText(address), port)}/${protocol}`,
   );
   const fates = [...rows.values()].map((own) =>
     senders.map((_, at) => fateInShort(own.find(({ column }) => column === at)?.fate)),
@@ -263,7 +264,7 @@ function matrixJson(matrix: Matrix, scene: Scene) {
   return matrix.cells.map((cell) => {
     const { kind, from: column } = cell;
     const { steps: _, notes = [], ...answer } = traceJson(cell, scene);
-    const told = kind === addressWords['cluster-ip'] ? notes : [...notes, ...healthChecks];
+    const told = kind === 'cluster-ip' ? notes : [...notes, ...healthChecks];
     return { ...answer, from: { ...answer.from, column }, notes: told.length === 0 ? undefined : told };
   });
 }

@@ -20,7 +20,6 @@ import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
 import { faultsOfPort, lackOf, targetPortOf } from '../../snapshot/faults.ts';
 import { hostOf } from './parse-asked.ts';
 import { conditionOf } from '../diff/service-changes.ts';
-import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
 import type { Owners } from '../../kube-proxy/owners.ts';
 import { diffStates } from '../../kernel/state.ts';
@@ -208,22 +207,9 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
       owners.ofNftElement(family, set, value ? { key } : { key, ...element }),
   };
   return listKernelChanges(diffStates(without, alone), { from: holders, to: holders }).flatMap((change) => {
-    const { owner, kind, fields, place } = change;
-    if (owner === undefined) return [];
-    const takenBy = owner === label ? undefined : owner;
-    const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
-    // Drops the "+" of rules added to a chain that every node has: here they are present.
-    const whole = describeKernelChange(change).replace(/: \+ (?=\d)/, ': ');
-    // An object of the same name that belongs to another Service port has different content.
-    const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
-    return [{ kind, ...fields, text, rules: addedRules(change), takenBy, place: place?.locate() }];
+    const { owner } = change;
+    return owner === undefined ? [] : [{ change, takenBy: owner === label ? undefined : owner }];
   });
-}
-
-/** The rules of a chain as the tools list them. */
-function addedRules({ kind, rules, fields }: KernelChange): readonly string[] | undefined {
-  if (rules) return rules.added.map((rule) => `-A ${rules.chain} ${rule}`);
-  return kind === 'nft-chain' ? (fields['added'] as readonly string[]) : undefined;
 }
 
 /** A record of the cluster's DNS; names end with a dot. */

@@ -4,7 +4,6 @@ import type { DumpNote } from '../../base/findings/files.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../../dumps/coverage.ts';
-import { describeSkippedListings } from '../../dumps/dump.ts';
 import { jumpsToOwn } from '../../dumps/rule-listings.ts';
 import { showsIptablesAsNft, type DumpedSnapshot, type Snapshot } from '../../snapshot/snapshot.ts';
 import { families } from '../../kernel/family.ts';
@@ -28,8 +27,6 @@ export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
   readonly notes: readonly DumpNote[];
-  /** Sentences on skipped parts. */
-  readonly skipped: readonly string[];
   /** Set if nothing is known about Services; `why` is undefined if the dump does not show it. */
   readonly nothing: { readonly why: NoService | undefined } | undefined;
 }
@@ -45,7 +42,7 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
   const flows = dump.flows && findFlows(dump.flows, told);
   const evidence = state.virtualServers.map(weighServersOfSides(dump, dump));
   const notes = [...(mode ? jumpNotes(dump, mode) : []), ...notesOnDump(dump, evidence)];
-  return { dump, flows, notes, skipped: describeSkippedListings(dump.doubts), nothing: whyNothingFound(dump) };
+  return { dump, flows, notes, nothing: whyNothingFound(dump) };
 }
 
 /** Whether manifests beside a dump say which Services there are. */

@@ -4,6 +4,9 @@ import type { FlowFindings, StaleGroup } from '../../ask/describe/find-flows.ts'
 import type { FlowChange, FlowFate } from '../../ask/describe/follow-change.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 
+/** Selects Service ports. */
+type IsAsked = (port: ShownPort | undefined) => boolean;
+
 const reasons: { readonly [R in StaleGroup['because']]: string } = {
   'not-serving': 'which is no serving endpoint of it',
   'no-rule': 'to which no rule leads now',
@@ -21,7 +24,7 @@ const fates: { readonly [F in FlowFate]: string } = {
 export function describeFlows(
   { listed, stale, change }: FlowFindings,
   limit: number,
-  isAsked: (port: ShownPort | undefined) => boolean = () => true,
+  isAsked: IsAsked = () => true,
 ): readonly DescriptionLine[] {
   const groups = stale.filter(({ port }) => isAsked(port));
   const total = groups.reduce((sum, { flows }) => sum + flows, 0);
@@ -46,7 +49,7 @@ export function describeFlows(
   ];
 }
 
-function groupName({ port, destination }: StaleGroup): string {
+function groupName({ port, destination }: Pick<StaleGroup, 'port' | 'destination'>): string {
   return `${port?.service === undefined ? '' : `${port.label}, `}${destination}/udp`;
 }
 
@@ -56,11 +59,10 @@ function groupWords({ endpoint, flows, unanswered, because }: StaleGroup): strin
   return `${count(flows, 'flow')}${silent} to ${endpoint}, ${reasons[because]}`;
 }
 
-export function flowsJson({ listed, stale, change }: FlowFindings, isAsked: (port: ShownPort | undefined) => boolean) {
-  const groups = stale.filter(({ port }) => isAsked(port));
+export function flowsJson({ listed, stale, change }: FlowFindings, isAsked: IsAsked) {
   return {
     listed,
-    stale: groups.map(({ port, ...group }) => ({ servicePort: port?.label, ...group })),
+    stale: groupsJson(stale, isAsked),
     ...(change ? { change: flowChangeJson(change, isAsked) } : {}),
   };
 }
@@ -68,28 +70,28 @@ export function flowsJson({ listed, stale, change }: FlowFindings, isAsked: (por
 /** A change in words, without groups that `isAsked` excludes: a title and a line for each; undefined if nothing is left. */
 export function describeFlowChange(
   { release, groups }: FlowChange,
-  isAsked: (port: ShownPort | undefined) => boolean = () => true,
+  isAsked: IsAsked = () => true,
 ): { readonly title: string; readonly lines: readonly string[] } | undefined {
   const asked = groups.filter(({ port }) => isAsked(port));
   if (asked.length === 0) return undefined;
-  const totals = Object.entries({ forgets: 'forgotten', keeps: 'kept', unknown: 'unknown' }).flatMap(
-    ([fate, words]) => {
-      const total = asked.reduce((sum, { kubeProxy, flows }) => sum + (kubeProxy === fate ? flows : 0), 0);
-      return total === 0 ? [] : [`${formatCount(total)} ${words}`];
-    },
-  );
-  const lines = asked.map(({ port, destination, endpoint, flows, kubeProxy }) => {
-    const name = port?.service === undefined ? '' : `${port.label}, `;
-    return `${name}${destination}/udp: ${count(flows, 'flow')} to ${endpoint}: ${fates[kubeProxy]}`;
+  const totals = Object.entries({ ...fates, unknown: 'unknown' }).flatMap(([fate, words]) => {
+    const total = asked.reduce((sum, { kubeProxy, flows }) => sum + (kubeProxy === fate ? flows : 0), 0);
+    return total === 0 ? [] : [`${formatCount(total)} ${words}`];
   });
+  const lines = asked.map(
+    ({ endpoint, flows, kubeProxy, ...ends }) =>
+      `${groupName(ends)}: ${count(flows, 'flow')} to ${endpoint}: ${fates[kubeProxy]}`,
+  );
   const title = `Stale UDP flows after a change to the Services of the manifests, with kube-proxy ${release}: ${joinWords(totals)}`;
   return { title, lines };
 }
 
-export function flowChangeJson(
-  { release, groups }: FlowChange,
-  isAsked: (port: ShownPort | undefined) => boolean = () => true,
-) {
-  const asked = groups.filter(({ port }) => isAsked(port));
-  return { release, flows: asked.map(({ port, ...group }) => ({ servicePort: port?.label, ...group })) };
+export function flowChangeJson({ release, groups }: FlowChange, isAsked: IsAsked = () => true) {
+  return { release, flows: groupsJson(groups, isAsked) };
+}
+
+function groupsJson<Group extends Pick<StaleGroup, 'port'>>(groups: readonly Group[], isAsked: IsAsked) {
+  return groups
+    .filter(({ port }) => isAsked(port))
+    .map(({ port, ...group }) => ({ servicePort: port?.label, ...group }));
 }

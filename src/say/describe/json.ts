@@ -1,11 +1,14 @@
 import type { MasqueradedClients } from '../../cluster/plan-masquerade.ts';
-import { kernelPortJson, portJson } from '../../ask/diff/port-facts.ts';
-import { describeLeftovers, type ShownServices } from '../../snapshot/decompile.ts';
+import { kernelPortJson, portJson } from '../port-facts.ts';
+import type { ShownServices } from '../../snapshot/decompile.ts';
+import { describeSkippedListings } from '../way/dumps.ts';
+import { describeLeftovers } from './leftovers.ts';
 import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
 import type { DumpReading } from '../../ask/describe/read-dumped.ts';
 import { flowsJson } from './flows.ts';
 import { logJson } from './log.ts';
-import type { ServiceDescription } from '../../ask/describe/describe-services.ts';
+import { addedRules, describePresent } from '../changes.ts';
+import type { KernelItem, ServiceDescription } from '../../ask/describe/describe-services.ts';
 import { faultWords } from '../way/lack.ts';
 import { podWords } from './service.ts';
 
@@ -17,11 +20,18 @@ export function serviceJson(description: ServiceDescription) {
       servicePort: label,
       ...each,
       problems: each.problems?.map(faultWords),
+      kernel: each.kernel.map(kernelItemJson),
       families: each.families.map(({ port, endpoints, masquerade, ...use }) => {
         return { ...portJson(port), endpoints, ...use, masquerade: masqueradeJson(masquerade) };
       }),
     })),
   };
+}
+
+function kernelItemJson({ change, takenBy }: KernelItem) {
+  const { kind, fields, place } = change;
+  const text = describePresent(change, takenBy !== undefined);
+  return { kind, ...fields, text, rules: addedRules(change), takenBy, place: place?.locate() };
 }
 
 /** A Service port from a dump in --output json. */
@@ -56,7 +66,8 @@ export function readingJson(read: DumpReading) {
 }
 
 /** A dump's skipped outputs, for programs. */
-export function remarksJson({ skipped }: Pick<DumpReading, 'skipped'>) {
+export function remarksJson({ dump: { doubts } }: Pick<DumpReading, 'dump'>) {
+  const skipped = describeSkippedListings(doubts);
   return { skipped: skipped.length > 0 ? skipped : undefined };
 }
 

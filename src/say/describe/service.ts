@@ -6,7 +6,7 @@ import type { LocalTraffic, MasqueradedClients } from '../../cluster/plan-masque
 import { count, formatCount } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Location } from '../../kernel/place.ts';
-import { tableWords } from '../../ask/changes/kernel-change.ts';
+import { addedRules, describePresent, tableWords } from '../changes.ts';
 import type {
   EndpointDescription,
   KernelItem,
@@ -14,7 +14,7 @@ import type {
   PortInFamily,
   ServiceDescription,
 } from '../../ask/describe/describe-services.ts';
-import { addressWords, listPolicies } from '../../ask/diff/port-facts.ts';
+import { addressWords, listPolicies } from '../port-facts.ts';
 import { cutDescription, descriptionLine, type DescriptionLine } from '../../ask/describe/description-line.ts';
 import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
 import type { SharedSubject } from '../../ask/describe/find-items.ts';
@@ -269,9 +269,10 @@ function endpointUseWords(kind: EndpointDescription['cluster' | 'local'], endpoi
   return kind === undefined ? 'not used' : words[kind];
 }
 
-function kernelItemLines({ text, rules = [], takenBy, place }: KernelItem): readonly string[] {
+function kernelItemLines({ change, takenBy }: KernelItem): readonly string[] {
   const taken = takenBy === undefined ? '' : `: it belongs to ${takenBy}, which claims it too`;
-  return [`${text}${taken}${at(place)}`, ...rules.map((rule) => `  ${rule}`)];
+  const text = describePresent(change, takenBy !== undefined);
+  return [`${text}${taken}${at(change.place?.locate())}`, ...(addedRules(change) ?? []).map((rule) => `  ${rule}`)];
 }
 
 /** Describes an object that several Service ports share. */

@@ -4,7 +4,7 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
-import { describeSkippedListings } from '../../dumps/dump.ts';
+import { describeSkippedListings } from './dumps.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';

@@ -1,4 +1,4 @@
-import { otherParts } from '../../ask/diff/diff-sides.ts';
+import { otherPartWords } from './other-parts.ts';
 import type { answerFindings } from '../../base/findings/answers.ts';
 import { count, formatCount, nameSome } from '../../base/printable.ts';
 import type { WordsOf } from './rows.ts';
@@ -38,7 +38,7 @@ export const answerWords: WordsOf<typeof answerFindings> = {
     golden && acceptHelp(golden),
   ],
   'state-differs': ({ what, more, part = 'base', golden }) => [
-    `${golden ? `${golden.folder} differs${onNode(golden)}` : `${otherParts[part].what} differs`}: ${parts(what, more)}`,
+    `${golden ? `${golden.folder} differs${onNode(golden)}` : `${otherPartWords[part].what} differs`}: ${parts(what, more)}`,
     golden && acceptHelp(golden),
   ],
   'unexpected-packet': ({ packet, faults }) => `${packet}: ${faults.join('; ')}`,
