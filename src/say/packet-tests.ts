@@ -3,6 +3,7 @@ import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, nameSome, percent } from '../base/printable.ts';
 import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import { groupBy } from '../cluster/grouping.ts';
+import { addressWords } from './port-facts.ts';
 import { describeSkippedListings } from './way/dumps.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
@@ -264,7 +265,7 @@ function cellsOnNode(scene: Scene) {
   return scene.side.ports.flatMap((port) =>
     traceMatrix([port], scene).cells.map((cell) => ({
       ...cell,
-      name: printable(`${port.label} ${cell.kind}`),
+      name: printable(`${port.label} ${addressWords[cell.kind]}`),
       node: scene.side.nodeName,
     })),
   );
