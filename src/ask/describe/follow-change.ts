@@ -13,7 +13,7 @@ export interface FlowChange {
 }
 
 /** Flows between the same two ends. */
-interface FlowGroup {
+export interface FlowGroup {
   /** Their Service port; undefined if unknown. */
   readonly port: ShownPort | undefined;
   readonly destination: string;
