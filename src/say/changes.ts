@@ -10,7 +10,7 @@ export function turn(from: string, to: string): string {
 
 /** The object and its difference on one line, without whether it was added or removed. */
 export function describeKernelChange(change: KernelChange): string {
-  const subject = describeSubject(change);
+  const subject = describeKernelSubject(change);
   switch (change.kind) {
     // The words on an entry name its set.
     case 'set-entry':
@@ -31,7 +31,7 @@ export function describePresent(change: KernelChange, isTaken: boolean): string 
     return isTaken ? server : `${server} with ${count(added.length, 'real server')}, ${optionsTo}`;
   }
   const isEntry = change.kind === 'set-entry' || change.kind === 'nft-element';
-  return `${isEntry ? '' : `${change.object} `}${subjectOf(change, '')}`;
+  return `${isEntry ? '' : `${change.object} `}${subjectWords(change, '')}`;
 }
 
 /** The rules of a chain as the tools list them. */
@@ -57,12 +57,12 @@ export function tableWords(family: Family, table: string): string {
 }
 
 /** Name and difference of an object, without what it is. */
-export function describeSubject(change: KernelChange): string {
-  return subjectOf(change, '+ ');
+export function describeKernelSubject(change: KernelChange): string {
+  return subjectWords(change, '+ ');
 }
 
 /** `plus` precedes what is added. */
-function subjectOf(change: KernelChange, plus: string): string {
+function subjectWords(change: KernelChange, plus: string): string {
   switch (change.kind) {
     case 'virtual-server':
       return serverSubject(change, plus);

@@ -18,7 +18,7 @@ export function ingressLines(way: IngressWay): readonly DescriptionLine[] {
     return [
       ...(isSaid ? [] : [descriptionLine('heading', 0, heading), ...doubts]),
       ...object.requests.flatMap((each) => requestLines(each, object)).map((text) => descriptionLine('plain', 1, text)),
-      ...problemsOf(object).map((text) => descriptionLine('bad', 1, text)),
+      ...problemsOfRoute(object).map((text) => descriptionLine('bad', 1, text)),
     ];
   });
   return [
@@ -36,7 +36,7 @@ export function assumedOfIngress({ objects, reachesService }: IngressWay): reado
 }
 
 export function ingressJson(way: IngressWay, { side: { nodeName } }: Scene) {
-  const problems = [...way.objects.flatMap(problemsOf), ...way.faults.map(inOneLine)];
+  const problems = [...way.objects.flatMap(problemsOfRoute), ...way.faults.map(inOneLine)];
   const node = nodeName === '' ? undefined : nodeName;
   const [assumed, wrong] = [assumedOfIngress(way), problems].map((list) => (list.length > 0 ? list : undefined));
   return { node, ingress: way.ingress, routes: way.objects.flatMap(routesJson), assumed, problems: wrong };
@@ -49,8 +49,8 @@ function routesJson(object: FollowedObject) {
     const { ends, isConditional, pathType } = request;
     // Whether only some requests go there, because the route chooses by method, headers, query, weights or filters.
     const depends = ends.length > 1 || isConditional || pathType === 'pattern' ? true : undefined;
-    const [host, path] = [hostOf(request), pathOf(request)];
-    return destinationsOf(request).map((to) => ({ host, path, to, route, gateway, depends }));
+    const [host, path] = [hostWords(request), pathOf(request)];
+    return destinationWords(request).map((to) => ({ host, path, to, route, gateway, depends }));
   });
 }
 
@@ -81,9 +81,9 @@ function doubtWords(doubt: AttachmentDoubt): string {
 }
 
 /** Why requests do not get to a Service. */
-function problemsOf({ name, refusals, ungranted }: FollowedObject): readonly string[] {
+function problemsOfRoute({ name, refusals, ungranted }: FollowedObject): readonly string[] {
   const refused = refusals?.map(
-    ({ entrance, refusal }) => `${entranceWords(entrance)} does not take it: ${refusalWords(refusal)}`,
+    ({ entrance, refusal }) => `${entranceWords(entrance)} does not take it: ${attachmentWords(refusal)}`,
   );
   return [
     ...(refused?.length === 0 ? ['no Gateway takes it: it names none'] : (refused ?? [])),
@@ -94,7 +94,7 @@ function problemsOf({ name, refusals, ungranted }: FollowedObject): readonly str
   ];
 }
 
-function refusalWords(refusal: Refusal): string {
+function attachmentWords(refusal: Refusal): string {
   switch (refusal.kind) {
     case 'no-listener-sets':
       return `${refusal.owner} takes no ListenerSets of namespace ${refusal.namespace}`;
@@ -118,17 +118,20 @@ function refusalWords(refusal: Refusal): string {
 /** Where requests go: a line for those that are answered, and one for each copy. */
 function requestLines(request: RoutedRequests, { kind }: FollowedObject): readonly string[] {
   const { isConditional, ends } = request;
-  const [host, path] = [hostOf(request), pathOf(request)];
+  const [host, path] = [hostWords(request), pathOf(request)];
   const all = kind === 'Ingress' ? 'everything else' : 'everything';
   const what = path === undefined && host === '' ? all : [host || 'any host', path ?? ''].join(' ').trim();
   const from = `${what}${isConditional ? ', if it has the method, headers or query that the route asks for,' : ''}`;
-  const [answers, copies] = [destinationsOf(request).slice(0, ends.length), destinationsOf(request).slice(ends.length)];
+  const [answers, copies] = [
+    destinationWords(request).slice(0, ends.length),
+    destinationWords(request).slice(ends.length),
+  ];
   const choice = ends.length > 1 ? `one of ${joinWords(answers)}` : answers.join();
   return [`${from} → ${choice}`, ...copies.map((each) => `${from} → ${each}`)];
 }
 
 /** The ends, then the copies. */
-function destinationsOf({ ends, copies }: RoutedRequests): readonly string[] {
+function destinationWords({ ends, copies }: RoutedRequests): readonly string[] {
   return [...ends.map(endWords), ...copies.map((each) => `${endWords(each)}, a copy`)];
 }
 
@@ -145,7 +148,7 @@ function endWords(end: RouteEnd): string {
 
 const mostShown = 5;
 
-function hostOf({ hosts }: RoutedRequests): string {
+function hostWords({ hosts }: RoutedRequests): string {
   return nameSome(hosts, mostShown);
 }
 

@@ -6,7 +6,7 @@ import type { Foresight } from '../apply/change/apply-bundle.ts';
 import { countPlan, listPlan } from '../apply/plan/list-plan.ts';
 import type { ChangeKind } from '../ask/changes/kernel-change.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { countObjects, describeSubject } from './changes.ts';
+import { countObjects, describeKernelSubject } from './changes.ts';
 import { count, formatCount, joinWords, printable, printableLines } from '../base/printable.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
@@ -78,7 +78,7 @@ const actions = { added: 'add', changed: 'change', removed: 'remove' } as const 
 export function describePlan(plan: Plan): readonly PlannedChange[] {
   return listPlan(plan).map((each) => {
     const { owner: servicePort, object, change } = each;
-    return { servicePort, action: actions[change], object, text: describeSubject(each) };
+    return { servicePort, action: actions[change], object, text: describeKernelSubject(each) };
   });
 }
 

@@ -20,7 +20,7 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
     case 'field':
       return `${reason.field} ${turn(write(reason.from), write(reason.to))}`;
     case 'node-port':
-      return `${nodePortField(reason, write)} ${turn(...endsOf(reason))}`;
+      return `${nodePortField(reason, write)} ${turn(...listenerEnds(reason))}`;
     case 'list': {
       const items = [
         ...reason.added.map((item) => `+ ${write(item)}`),
@@ -65,7 +65,7 @@ export function reasonJson(reason: ServiceReason): ReasonJson {
   const text = serviceReasonWords(reason);
   switch (reason.kind) {
     case 'node-port': {
-      const [from, to] = endsOf(reason);
+      const [from, to] = listenerEnds(reason);
       return { kind: 'field', field: nodePortField(reason), from, to, text };
     }
     case 'facts': {
@@ -114,7 +114,7 @@ function nodePortField(
   return `${family === undefined ? '' : `${familyNames[family]} `}node port ${write(String(port))} ${what}`;
 }
 
-function endsOf(reason: ServiceReason & { readonly kind: 'node-port' }): [from: string, to: string] {
+function listenerEnds(reason: ServiceReason & { readonly kind: 'node-port' }): [from: string, to: string] {
   return reason.at === 'addresses'
     ? [listenerWords(reason.from), listenerWords(reason.to)]
     : [localhostWords[reason.from], localhostWords[reason.to]];

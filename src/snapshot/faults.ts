@@ -34,7 +34,7 @@ export function targetPortOf(port: ShownPort, side: Snapshot): number | string |
 }
 
 /** Why a Service port has no endpoint; undefined if unknown. */
-export function lackOf(port: ShownPort, side: Snapshot): PortFault | undefined {
+export function lackOfEndpoints(port: ShownPort, side: Snapshot): PortFault | undefined {
   const fault = faultsOfPort(port, side).find(({ code }) => code !== 'undeclared-port');
   const { endpoints = [] } = port;
   if (fault || endpoints.length === 0) return fault;

@@ -17,7 +17,7 @@ import {
 } from '../../cluster/model.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
-import { faultsOfPort, lackOf, targetPortOf } from '../../snapshot/faults.ts';
+import { faultsOfPort, lackOfEndpoints, targetPortOf } from '../../snapshot/faults.ts';
 import { hostOf } from './parse-asked.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
@@ -80,7 +80,7 @@ export function describeService(
 /** Why there are no endpoints, or doubts about the existing ones. */
 function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly PortFault[] | undefined {
   const problems = ports.flatMap((port) => {
-    const why = chooseEndpoints(port, view.node).hasAny ? undefined : lackOf(port, view);
+    const why = chooseEndpoints(port, view.node).hasAny ? undefined : lackOfEndpoints(port, view);
     const undeclared = faultsOfPort(port, view).filter(({ code }) => code === 'undeclared-port');
     return [...(why === undefined ? [] : [why]), ...undeclared];
   });

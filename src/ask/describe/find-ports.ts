@@ -159,30 +159,30 @@ export function explainUnanswered(
       listeners: node.listeners({ family: deaf.family, protocol: deaf.protocol, port: number }),
     };
   }
-  const owners = [...groupBy(ports, (port) => ownerKey(port, address)).values()].flatMap(
+  const owners = [...groupBy(ports, (port) => keyOfOwner(port, address)).values()].flatMap(
     (own): readonly AddressOwner[] => {
       const [first] = own;
       const sockets = own.flatMap((port) => {
-        const numbers = isAt(port, address) ? [port] : endpointsAt(port, address, undefined);
+        const numbers = hasFront(port, address) ? [port] : endpointsAt(port, address, undefined);
         return numbers.map((each) => (each.port === undefined ? undefined : `${each.port}/${port.protocol}`));
       });
       if (sockets.length === 0) return [];
       const has = sockets.filter((each) => each !== undefined);
       const service = first.service === undefined ? undefined : serviceName(first);
-      return [{ role: isAt(first, address) ? 'owner' : 'endpoint', service, ports: [...new Set(has)] }];
+      return [{ role: hasFront(first, address) ? 'owner' : 'endpoint', service, ports: [...new Set(has)] }];
     },
   );
   const port = `${number}${protocol === undefined ? '' : `/${protocol}`}`;
   return owners.length === 0 ? undefined : { kind: 'other-ports', address: address.text, port, owners };
 }
 
-function isAt(port: ShownPort, { text }: Address): boolean {
+function hasFront(port: ShownPort, { text }: Address): boolean {
   return portAddresses(port).some(({ address }) => address.text === text);
 }
 
 /** Equal for the ports of one Service that has the address, or whose endpoint has it; unnamed ports count as one. */
-function ownerKey(port: ShownPort, address: Address): string {
-  return port.service === undefined ? '' : `${serviceName(port)} ${isAt(port, address)}`;
+function keyOfOwner(port: ShownPort, address: Address): string {
+  return port.service === undefined ? '' : `${serviceName(port)} ${hasFront(port, address)}`;
 }
 
 /** The Service port whose node port or health check nodes have at an address. */

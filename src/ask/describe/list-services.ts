@@ -36,7 +36,7 @@ export interface ListedService {
 }
 
 /** In the cluster's order. */
-export function listServices(view: CompiledSnapshot): readonly ListedService[] {
+export function listKnownServices(view: CompiledSnapshot): readonly ListedService[] {
   const { cluster, node, assumed } = view;
   const byService = groupBy(cluster.servicePorts, serviceName);
   const chosen = new Map(assumed.services.map((each) => [each.service, each]));

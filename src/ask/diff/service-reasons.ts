@@ -135,7 +135,7 @@ export function findNodePortReasons(
   from: Snapshot,
   to: Snapshot,
 ): (before: readonly ShownPort[] | undefined, after: readonly ShownPort[] | undefined) => readonly ServiceReason[] {
-  const [old, fresh] = [listenersOf(from), listenersOf(to)];
+  const [old, fresh] = [nodePortListeners(from), nodePortListeners(to)];
   return (before = [], after = []) => {
     const kept = after.filter(
       ({ family, protocol, nodePort }) =>
@@ -160,7 +160,7 @@ export function findNodePortReasons(
 }
 
 /** Where a side's node port listens; `localhost` is undefined if unknown. */
-function listenersOf({ kind, state, coverage }: Snapshot) {
+function nodePortListeners({ kind, state, coverage }: Snapshot) {
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
   // Only the rules of nftables mode show how connections on localhost end.
   const isNft = state.nftables.some(({ name }) => isKubeProxyTable(name));

@@ -52,7 +52,7 @@ export class Findings {
       for (const { address, port, protocol } of known.alike === alike ? none : alike)
         for (const each of find({ destination: address, port, protocol }).ports) known.ports.set(each.label, each);
       known.alike = alike;
-      for (const reason of [...modesOf(from, to), ...because]) known.reasons.set(JSON.stringify(reason), reason);
+      for (const reason of [...differingModes(from, to), ...because]) known.reasons.set(JSON.stringify(reason), reason);
       if (needsAdvice(effect.severity)) {
         const { side } = to;
         const { family } = difference.packet.destination;
@@ -127,7 +127,7 @@ function needsAdvice(severity: EffectSeverity): boolean {
 }
 
 /** The modes of the sides, if they differ. */
-function modesOf({ side: from }: Scene, { side: to }: Scene): readonly CauseReason[] {
+function differingModes({ side: from }: Scene, { side: to }: Scene): readonly CauseReason[] {
   return from.mode === to.mode ? [] : [from, to].flatMap(({ mode }) => (mode ? [{ kind: 'mode', mode } as const] : []));
 }
 

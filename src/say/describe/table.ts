@@ -1,6 +1,11 @@
 import { fitRows, joinCells, formatCount, printable } from '../../base/printable.ts';
 import { withoutName } from '../../ask/describe/describe-services.ts';
-import { listServices, type ListedService, type Oddity, type UnusualPolicy } from '../../ask/describe/list-services.ts';
+import {
+  listKnownServices,
+  type ListedService,
+  type Oddity,
+  type UnusualPolicy,
+} from '../../ask/describe/list-services.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { portAddresses, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import { fullName } from '../../cluster/objects.ts';
@@ -58,7 +63,7 @@ function oddityWords(oddity: Oddity): string {
 
 /** One row for each Service, in the cluster's order. */
 export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
-  return listServices(view).map((known) => {
+  return listKnownServices(view).map((known) => {
     const { service, assumed, endpoints, hasAssumedEndpoints, policies, oddities } = known;
     const chosen = new Set(assumed ? assignedTexts(assumed) : []);
     const star = (text: string): string => (chosen.has(text) ? `${text}*` : text);
@@ -96,7 +101,7 @@ export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
 
 /** The table's rows as data, with real numbers and lists. */
 export function summarizeServices(view: CompiledSnapshot) {
-  return listServices(view).map(({ service, endpoints, policies, oddities, assumed }) => {
+  return listKnownServices(view).map(({ service, endpoints, policies, oddities, assumed }) => {
     return {
       /** "namespace/name". */
       service: fullName(service),

@@ -5,7 +5,7 @@ import { count, joinWords } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
-import { lackOf } from '../../snapshot/faults.ts';
+import { lackOfEndpoints } from '../../snapshot/faults.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
 
 export function faultWords(fault: PortFault): string {
@@ -95,7 +95,7 @@ function unfitPodWords(pods: readonly UnfitPod[], words: Readonly<Record<UnfitPo
 
 /** A clause; undefined if unknown. */
 export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefined {
-  const fault = lackOf(port, side);
+  const fault = lackOfEndpoints(port, side);
   return fault && faultWords(fault);
 }
 

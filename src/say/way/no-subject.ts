@@ -33,7 +33,7 @@ export function noSubjectWords(nothing: NoSubject): string {
     case 'no-match':
       return nothing.of === 'dump'
         ? `the dump shows no Service, chain or set that matches ${JSON.stringify(nothing.text)}`
-        : `no Service, address, port, chain or set matches ${JSON.stringify(nothing.text)}${hintWords(nothing.hint)}`;
+        : `no Service, address, port, chain or set matches ${JSON.stringify(nothing.text)}${subjectHintWords(nothing.hint)}`;
   }
 }
 
@@ -48,7 +48,7 @@ function ownerWords({ role, service, ports }: AddressOwner, port: string): strin
   return ports.length === 0 ? clause : `${clause} (has ${ports.join(', ')})`;
 }
 
-function hintWords(hint: SubjectHint | undefined): string {
+function subjectHintWords(hint: SubjectHint | undefined): string {
   switch (hint?.kind) {
     case 'other-mode':
       return `; ${modeFacts[hint.mode].title} has no chain of that kind, so this may be one that --proxy-mode ${hint.maker} makes`;

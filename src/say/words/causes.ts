@@ -151,14 +151,14 @@ function adviceOnExternalLocal({ place, detectsPods }: Situation): string | unde
 /** What each side does, in sentences. */
 export function reasonsOf({ cause, reasons, served }: Divergence): readonly string[] {
   return [
-    ...reasons.flatMap((reason) => reasonOf(causeWords[cause], reason)),
+    ...reasons.flatMap((reason) => causeReason(causeWords[cause], reason)),
     ...(['old', 'new'] as const).flatMap((side) =>
       served[side].length === 0 ? [] : [`Here only the ${side} side serves them on ${served[side].join(', ')}.`],
     ),
   ];
 }
 
-function reasonOf({ modes }: CauseWords, reason: CauseReason): readonly string[] {
+function causeReason({ modes }: CauseWords, reason: CauseReason): readonly string[] {
   switch (reason.kind) {
     case 'mode':
       return modes ? [`${modeFacts[reason.mode].title} ${modes[reason.mode]}.`] : [];
