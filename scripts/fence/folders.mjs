@@ -47,10 +47,10 @@ export const folders = {
   },
   programs: { folders: ['base', 'base/findings', 'input'], packages: [], node: ['child_process', 'path'] },
   git: { folders: ['base', 'base/findings', 'input', 'programs'], packages: [], node: ['fs', 'path'] },
-  'ask/changes': { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
+  'ask/changes': { folders: ['kernel', 'kube-proxy'], ...pure },
   dumps: { folders: ['base', 'kernel', 'kube-proxy', 'base/findings'], packages: ['#checks'], node: [] },
   snapshot: {
-    folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'cluster', 'input', 'dumps'],
+    folders: ['kernel', 'kube-proxy', 'base/findings', 'cluster', 'input', 'dumps'],
     ...pure,
   },
   bundle: {
@@ -67,7 +67,7 @@ export const folders = {
     node: ['crypto', 'fs', 'fs/promises', 'path'],
   },
   'ask/diff': {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'ask/changes', 'dumps', 'snapshot'],
+    folders: ['kernel', 'kube-proxy', 'cluster', 'ask/changes', 'dumps', 'snapshot'],
     packages: [],
     node: [],
   },
@@ -95,14 +95,24 @@ export const folders = {
       'packet',
       'cluster',
       'snapshot',
-      'ask/diff',
       'ask/describe',
     ],
     ...pure,
   },
   // The words of a packet's way: differences are grouped by those of its ends.
   'say/way': {
-    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'dumps', 'snapshot', 'ask/describe', 'ask/trace'],
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy',
+      'base/findings',
+      'packet',
+      'cluster',
+      'dumps',
+      'snapshot',
+      'ask/describe',
+      'ask/trace',
+    ],
     ...pure,
   },
   'ask/equivalence': {
@@ -252,7 +262,7 @@ export const folders = {
     ...pure,
   },
   'library/index.ts': {
-    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'snapshot', 'ask/describe', 'library', 'say'],
+    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'snapshot', 'library', 'say'],
     ...pure,
   },
   'cli/shared': {

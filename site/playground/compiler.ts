@@ -3,11 +3,12 @@ import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { count } from '../../src/base/printable.ts';
 import { groupBy } from '../../src/cluster/grouping.ts';
 import { portAddresses, serviceName, type ShownPort } from '../../src/cluster/model.ts';
-import { describeLeftovers } from '../../src/snapshot/decompile.ts';
+import { describeLeftovers } from '../../src/say/describe/leftovers.ts';
+import { addressWords } from '../../src/say/port-facts.ts';
 import { describeService } from '../../src/ask/describe/describe-services.ts';
-import { describeServiceInWords } from '../../src/ask/describe/describe-words.ts';
-import { formatRows, serviceRows } from '../../src/ask/describe/service-table.ts';
-import type { Finding } from '../../src/base/findings/finding.ts';
+import { describeServiceInWords } from '../../src/say/describe/service.ts';
+import { formatRows, serviceRows } from '../../src/say/describe/table.ts';
+import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
 import { joinHostPort } from '../../src/kernel/address.ts';
 import { modeFacts } from '../../src/kube-proxy/modes.ts';
 import { mainFile, printNames, summarizeSide } from '../../src/say/bundle-text.ts';
@@ -150,11 +151,11 @@ function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readon
   );
   return [...rows.values()].slice(0, mostWays).flatMap((row) => {
     const [{ kind }] = row;
-    const asked = kind === 'cluster IP' ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
+    const asked = kind === 'cluster-ip' ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
     const found = asked.map((sender) => row.find(({ from }) => from === sender)).find((cell) => cell !== undefined);
     // Nothing of a Service is on such a way.
     if (!found || found.fate.verdict === 'local') return [];
-    return [{ kind, way: describeWay(found, describeTrace(found, scene), scene) }];
+    return [{ kind: addressWords[kind], way: describeWay(found, describeTrace(found, scene), scene) }];
   });
 }
 
@@ -162,7 +163,9 @@ function tableOf(shown: Shown, width: number): string {
   if (shown.kind === 'manifests') return formatRows(serviceRows(shown.snapshot), { rows: Infinity, width });
   const { read } = shown;
   const { nothing: none } = read;
-  const why = none ? [`${[none.text, ...(none.help === undefined ? [] : [none.help])].join('\n')}\n`] : [];
+  const lists = read.dump.flows ? 'flows' : 'nothing';
+  const said = none && wordsOf(diagnose('not-found', { problem: 'no-service', why: none.why, lists }));
+  const why = said ? [`${[said.text, ...(said.help === undefined ? [] : [said.help])].join('\n')}\n`] : [];
   const text = formatDump(read, { limit, rows: Infinity, width, isColoured: true });
   return [...why, ...(text === '' ? [] : [text])].join('\n');
 }

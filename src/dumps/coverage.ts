@@ -128,6 +128,6 @@ export function findDumpListeners(
   const find = findNodePortListeners(virtualServers ? state : { ...state, virtualServers: [] });
   return (nodePort) => {
     const listeners = find(nodePort);
-    return listeners.kind === 'listed' && listeners.addresses.size === 0 ? { kind: 'unknown' } : listeners;
+    return listeners.kind === 'listed' && listeners.addresses.length === 0 ? { kind: 'unknown' } : listeners;
   };
 }

@@ -4,12 +4,17 @@ import { tableNames, type TableName, type Tables, type IptablesVariant } from '.
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
-import { compareVirtualServers, formatVirtualServer, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import {
+  compareVirtualServers,
+  formatVirtualServer,
+  type UnlistedServer,
+  type VirtualServer,
+} from '../kernel/ipvs/ipvs.ts';
 import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { parseSetName } from '../kube-proxy/ipvs-objects.ts';
-import { findEndlessChain, findUnlistedServer, type UnlistedServer } from '../kube-proxy/unshown.ts';
+import { findEndlessChain, findUnlistedServer } from '../kube-proxy/unshown.ts';
 import { isKubeProxyTable, isWholeNftTable } from '../kube-proxy/nft-table.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
@@ -78,17 +83,6 @@ export interface OtherTable {
 
 export function isForeignDoubt(doubt: Doubt): doubt is ForeignDoubt {
   return doubt.kind === 'other-table' || doubt.kind === 'other-variant' || doubt.kind === 'legacy-tables';
-}
-
-/** A sentence for each unused output, from another node or time than the first of its kind. */
-export function describeSkippedListings(doubts: readonly Doubt[]): readonly string[] {
-  return doubts.flatMap((doubt) =>
-    doubt.kind === 'second-listing'
-      ? [
-          `${doubt.file} holds ${doubt.output} from another node or time, which is skipped: this answer is about the first listing`,
-        ]
-      : [],
-  );
 }
 
 /** Seen by chains with hooks ingress or egress. */

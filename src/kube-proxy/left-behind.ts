@@ -60,21 +60,6 @@ function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string
   return reached;
 }
 
-/** How packets still reach a left chain: "nothing jumps to it", "still reached from PREROUTING". */
-export function describeReach({ reachedFrom }: LeftChain): string {
-  return reachedFrom.length === 0 ? 'nothing jumps to it' : `still reached from ${reachedFrom.join(', ')}`;
-}
-
-export function leftBy(mode: ProxyMode): string {
-  return `Left by ${modeFacts[mode].title}`;
-}
-
-/** Titles for left chains that nothing jumps to, and for those that packets reach. */
-export const leftChainTitles = {
-  dead: `${leftBy('iptables')}, nothing jumps to them`,
-  live: `${leftBy('iptables')}, packets still come to them`,
-} as const;
-
 /** Sysctls that kube-proxy sets in one mode but not the other; without IP forwarding, which all modes need. */
 export function sysctlsLeftBy(from: ProxyMode, to: ProxyMode): readonly string[] {
   return modeFacts[from].sysctls.filter(

@@ -18,7 +18,7 @@ export interface NodePort {
 }
 
 export type NodePortListeners =
-  | { readonly kind: 'listed'; readonly addresses: ReadonlySet<string> }
+  | { readonly kind: 'listed'; readonly addresses: readonly string[] }
   /** Node ports listen on all present and future addresses of the node. */
   | { readonly kind: 'all'; readonly loopback: boolean }
   | { readonly kind: 'unknown' };
@@ -53,7 +53,7 @@ function nodePortKey({ family, protocol, port }: NodePort): string {
 }
 
 function listed(addresses: Iterable<string> | undefined): NodePortListeners {
-  return addresses ? { kind: 'listed', addresses: new Set(addresses) } : { kind: 'unknown' };
+  return addresses ? { kind: 'listed', addresses: [...new Set(addresses)].sort(compareText) } : { kind: 'unknown' };
 }
 
 function joinListeners(one: NodePortListeners, other: NodePortListeners): NodePortListeners {
@@ -127,7 +127,7 @@ function leadsToNodePorts({ expressions }: NftRule): boolean {
 export function listensOn(listeners: NodePortListeners, address: Address): boolean | undefined {
   switch (listeners.kind) {
     case 'listed':
-      return listeners.addresses.has(address.text);
+      return listeners.addresses.includes(address.text);
     case 'all':
       return listeners.loopback || !isLoopback(address);
     case 'unknown':
@@ -135,26 +135,14 @@ export function listensOn(listeners: NodePortListeners, address: Address): boole
   }
 }
 
-/** Words to follow "listens on". */
-export function describeListeners(listeners: NodePortListeners): string {
-  switch (listeners.kind) {
-    case 'listed':
-      return [...listeners.addresses].toSorted(compareText).join(', ') || 'no address';
-    case 'all':
-      return listeners.loopback ? 'all addresses of the node' : 'all addresses of the node but loopback';
-    case 'unknown':
-      return 'other addresses';
-  }
-}
-
 /** Node ports on localhost in nftables mode. A listening kube-proxy copies bytes to an endpoint; without a rule, the node answers. */
-export type LocalhostHandling = 'kube-proxy itself listens' | 'rejected' | 'no rule';
+export type LocalhostHandling = 'listens' | 'rejected' | 'no-rule';
 
 /** If only UDP's are rejected, kube-proxy listens for TCP node ports that have endpoints (localhostNodePortRejectProtocols). */
 export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
   const [ipv4, ipv6] = families.map((family) => indexLocalhost(findTable(nftables, family, nftTableName)));
   const ofFamily = { ipv4, ipv6 };
-  return (nodePort) => ofFamily[nodePort.family]?.(nodePort) ?? 'no rule';
+  return (nodePort) => ofFamily[nodePort.family]?.(nodePort) ?? 'no-rule';
 }
 
 function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => LocalhostHandling) | undefined {
@@ -168,8 +156,6 @@ function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => L
   return ({ protocol, port }) => {
     const key = `${protocol.toLowerCase()} . ${port}`;
     if (rejected.has(key)) return 'rejected';
-    return listens && protocol === 'TCP' && served.has(key) && !refused.has(key)
-      ? 'kube-proxy itself listens'
-      : 'no rule';
+    return listens && protocol === 'TCP' && served.has(key) && !refused.has(key) ? 'listens' : 'no-rule';
   };
 }

@@ -2,6 +2,7 @@
 import { singleAddress } from '../kernel/address-range.ts';
 import { families } from '../kernel/family.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
+import type { UnlistedServer } from '../kernel/ipvs/ipvs.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from './chain-names.ts';
@@ -40,14 +41,6 @@ function addressGiven({ args }: Rule): readonly string[] {
   return args.flatMap((arg) => (arg.kind === 'jump' && arg.target.kind === 'dnat' ? [arg.target.address.text] : []));
 }
 
-/** An entry of a set that the list of virtual servers lacks. */
-export interface UnlistedServer {
-  readonly set: string;
-  /** As ipset writes it: "10.96.0.1,tcp:80" or "30080". */
-  readonly entry: string;
-  readonly lacks: 'virtual server' | 'real server';
-}
-
 const addressSets: ReadonlySet<SetId> = new Set(openSets);
 
 /**
@@ -79,11 +72,6 @@ export function findUnlistedServer(state: KernelState, endsBare: boolean): Unlis
     return { set: set.name, entry: formatEntry({ ...entry, source: undefined }), lacks };
   }
   return undefined;
-}
-
-/** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, but the dump lists no virtual server for it …". */
-export function unlistedWords({ set, entry, lacks }: UnlistedServer): string {
-  return `${set} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or kube-proxy could not make all of them`;
 }
 
 interface UnshownMasquerading {

@@ -1,6 +1,7 @@
 import { sortPreparations } from '../ask/equivalence/change.ts';
 import { Comparison } from '../ask/equivalence/findings.ts';
-import { beyondKernel, beyondWords } from '../ask/diff/beyond-kernel.ts';
+import { beyondKernel } from '../ask/diff/beyond-kernel.ts';
+import { beyondWords, describeUnshown } from '../say/gaps.ts';
 import { diffServices } from '../ask/diff/service-changes.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { preparationsFor } from '../ask/equivalence/preparations.ts';
@@ -13,7 +14,7 @@ import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse, refuseNoServices } from './refusal.ts';
 import { ofSides, type CalledSide } from './sides.ts';
-import { describeUnshown, onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/scene.ts';
+import { onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/scene.ts';
 
 export type { Scene };
 export { equivalenceAnswer } from '../say/equivalence.ts';

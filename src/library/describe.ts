@@ -1,14 +1,17 @@
 import { count, printable } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
+import type { ArgumentsOf } from '../base/findings/codes.ts';
 import type { DumpNote } from '../base/findings/files.ts';
 import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
-import { decompiledJson, serviceJson } from '../ask/describe/describe-json.ts';
-import { flowsJson } from '../ask/describe/describe-flows.ts';
 import { describeService } from '../ask/describe/describe-services.ts';
-import { describeServiceInWords, describeSharedInWords, descriptionLine } from '../ask/describe/describe-words.ts';
+import { descriptionLine } from '../ask/describe/description-line.ts';
 import { findInDump, findSubject } from '../ask/describe/find-subject.ts';
-import { knowsServices, readDumped, readingJson, remarksJson, type DumpReading } from '../ask/describe/read-dumped.ts';
-import { formatRows, serviceRows, summarizeServices, type ServiceSummary } from '../ask/describe/service-table.ts';
+import { knowsServices, readDumped, type DumpReading } from '../ask/describe/read-dumped.ts';
+import { flowsJson } from '../say/describe/flows.ts';
+import { describeLeftovers } from '../say/describe/leftovers.ts';
+import { decompiledJson, readingJson, remarksJson, serviceJson } from '../say/describe/json.ts';
+import { describeServiceInWords, describeSharedInWords } from '../say/describe/service.ts';
+import { formatRows, serviceRows, summarizeServices, type ServiceSummary } from '../say/describe/table.ts';
 import { summarizeSide } from '../say/bundle-text.ts';
 import { formatDescription } from '../say/formats/description.ts';
 import { describeFoundPorts, formatDump, isPortAmong } from '../say/dump-text.ts';
@@ -18,7 +21,6 @@ import { inOneLine } from '../say/words/words.ts';
 import type { describe as described, describedDump } from '../say/outputs/describe.ts';
 import { refuseFlag } from './refusal.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
-import { describeLeftovers } from '../snapshot/decompile.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
 interface DescriptionStyle {
@@ -110,8 +112,8 @@ function describeAllServices(
   return { text: `${table}\n${printable(summarizeSide(side, modeFrom))}\n`, isFound, findings: [] };
 }
 
-function nothing(reason: string, notes: readonly Finding[] = [], help?: string): Description {
-  const findings = [...notes, diagnose('not-found', { problem: 'nothing-found', reason, help })];
+function nothing(why: ArgumentsOf<'not-found'>, notes: readonly Finding[] = []): Description {
+  const findings = [...notes, diagnose('not-found', why)];
   return { text: '', isFound: false, findings };
 }
 
@@ -128,7 +130,7 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
   const isBare = namespace !== undefined && /^[a-z][a-z0-9-]*(?::[\w-]+)?$/i.test(what);
   const own = isBare ? findSubject(`${namespace}/${what}`, side) : undefined;
   const finding = own && own.kind !== 'nothing' ? own : findSubject(what, side);
-  if (finding.kind === 'nothing') return nothing(finding.why);
+  if (finding.kind === 'nothing') return nothing({ problem: 'no-subject', nothing: finding.why });
   const isJson = output === 'json';
   if (finding.kind === 'shared') {
     const { subjects } = finding;
@@ -176,13 +178,14 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
     const hasLeftovers = describeLeftovers(leftovers).length > 0;
     const isFound =
       all.length > 0 || hasLeftovers || (flows !== undefined && knowsServices(side)) || side.log !== undefined;
-    if (!isFound) return nothing(lack?.text ?? 'the dump shows no Service', notes, lack?.help);
-    const said = [...notes, ...(lack ? [asNote({ note: 'no-service', text: lack.text })] : [])];
+    const lists = lack && side.flows ? 'flows' : 'nothing';
+    if (!isFound) return nothing({ problem: 'no-service', why: lack?.why, lists }, notes);
+    const said = [...notes, ...(lack ? [asNote({ note: 'no-service', why: lack.why })] : [])];
     if (output === 'json') return foundAsData(readingJson(read), said);
     return found(formatDump(read, { limit, rows: limit * rowsPerLine, width, isColoured }), said);
   }
   const subject = findInDump(what, side);
-  if (subject.kind === 'nothing') return nothing(subject.why, notes);
+  if (subject.kind === 'nothing') return nothing({ problem: 'no-subject', nothing: subject.why }, notes);
   const { ports, subjects } = subject;
   if (output === 'text')
     return found(formatDescription(describeFoundPorts(ports, subjects ?? [], read, limit), isColoured, width), notes);

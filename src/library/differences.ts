@@ -1,8 +1,9 @@
-import { flowChangeJson } from '../ask/describe/flow-change.ts';
+import { flowChangeJson } from '../say/describe/flows.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
 import { reportDiff, reportLine, type ReportBlock, type ReportLimits } from '../say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
-import { describeGaps, withLeftOut } from '../ask/diff/not-compared.ts';
+import { withLeftOut } from '../ask/diff/not-compared.ts';
+import { describeGaps } from '../say/gaps.ts';
 import { painter } from '../say/formats/description.ts';
 import { lacksOf, reportReview, type Review } from '../say/diff-review.ts';
 import { reportFlows } from '../say/dump-text.ts';

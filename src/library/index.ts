@@ -13,7 +13,7 @@ export type { InputOptions } from './inputs.ts';
 export type { ManifestsOfNodes, PacketInput } from './open.ts';
 export type { TraceQuestion } from '../say/trace-answer.ts';
 export type { NamedText, Texts } from './inputs.ts';
-export type { ServiceSummary } from '../ask/describe/service-table.ts';
+export type { ServiceSummary } from '../say/describe/table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
 export type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 export type { KernelState } from '../kernel/state.ts';

@@ -2,11 +2,10 @@
 import { count, nameSome, printable } from '../base/printable.ts';
 import type { ChangeEvent, ChangeOutcome } from '../apply/change/observe-node.ts';
 import type { standBy } from '../apply/change/unconfirmed-apply.ts';
-import { describePlan } from '../apply/plan/describe-plan.ts';
 import type { Plan } from '../apply/plan/plan.ts';
 import { describeStep } from '../apply/plan/steps.ts';
 import type { Manifest } from '../bundle/manifest.ts';
-import { describeConnections, formatPlanText, summarizePlan } from './plan-text.ts';
+import { describeConnections, describePlan, formatPlanText, summarizePlan } from './plan-text.ts';
 import { nameObject } from './words/apply-parts.ts';
 import { sayApply } from './words/apply-said.ts';
 import { formatTime } from './words/states.ts';

@@ -1,13 +1,9 @@
 import { count, formatCount, cutLines, printable } from '../base/printable.ts';
-import {
-  areSidesSame,
-  otherPartNames,
-  otherParts,
-  type ServicePortDiff,
-  type SideDiff,
-} from '../ask/diff/diff-sides.ts';
-import { describeKernelChange, type ChangeKind, type KernelChange } from '../ask/changes/kernel-change.ts';
-import { describeGaps } from '../ask/diff/not-compared.ts';
+import { areSidesSame, otherParts, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
+import { describeKernelChange } from './changes.ts';
+import type { ChangeKind, KernelChange } from '../ask/changes/kernel-change.ts';
+import { describeGaps } from './gaps.ts';
+import { otherPartWords } from './words/other-parts.ts';
 import { serviceReasonWords } from './service-reasons.ts';
 
 /** A line for people. Its role says how to show it: with a sign, in colour, as an item of a list. */
@@ -34,7 +30,7 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
     ...(hidden.length === 0
       ? []
       : [[reportLine('more', `and ${formatCount(hidden.length)} more: ${summarizeKinds(hidden)}`)]]),
-    ...otherPartNames.flatMap((part) => reportPart(otherParts[part].title, diff[part], limits.lines)),
+    ...otherParts.flatMap((part) => reportPart(otherPartWords[part].title, diff[part], limits.lines)),
     [reportLine('summary', summarizeDiff(diff))],
   ];
 }
@@ -63,8 +59,8 @@ export function summarizeDiff(diff: SideDiff): string {
   if (areSidesSame(diff)) return summarizeSame(diff);
   // Two parts may share a name.
   const others = new Map<string, number>();
-  for (const part of otherPartNames) {
-    const { what } = otherParts[part];
+  for (const part of otherParts) {
+    const { what } = otherPartWords[part];
     others.set(what, (others.get(what) ?? 0) + diff[part].length);
   }
   const parts = [

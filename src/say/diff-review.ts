@@ -10,9 +10,9 @@ import {
   type ReportLimits,
   type ReportLine,
 } from './diff-report.ts';
-import { describeGaps } from '../ask/diff/not-compared.ts';
+import { describeGaps } from './gaps.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
-import { listFacts, type WriteValue } from '../ask/diff/port-facts.ts';
+import { listFacts, type WriteValue } from './port-facts.ts';
 import { serviceReasonWords } from './service-reasons.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';

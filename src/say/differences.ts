@@ -1,12 +1,13 @@
 // Makes the review of a change, and puts it into JSON, Markdown and findings.
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { areSidesSame, otherPartNames, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
+import { areSidesSame, otherParts, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
 import type { ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { EffectSeverity } from '../ask/equivalence/effects.ts';
 import { assumedNote, listEffects, listServices, lacksOf, type Review, type PacketReview } from './diff-review.ts';
 import { effectJson, type Tracing } from './equivalence.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { describeKernelChange, type KernelChange } from '../ask/changes/kernel-change.ts';
+import { describeKernelChange } from './changes.ts';
+import type { KernelChange } from '../ask/changes/kernel-change.ts';
 import { reasonJson, serviceReasonWords } from './service-reasons.ts';
 import type { difference, servicePortDifference } from './outputs/compile-and-compare.ts';
 import type { kernelChange } from './outputs/envelope.ts';
@@ -205,7 +206,7 @@ export function differencesFound(
       reasons.length > 0 ? reasons.map((reason) => serviceReasonWords(reason)) : kernel.map(describeKernelChange);
     return diagnose('service-differs', { servicePort, change, ...firstLines(lines), golden }, place);
   });
-  const ofParts = otherPartNames.flatMap((part) => {
+  const ofParts = otherParts.flatMap((part) => {
     const lines = others[part].map(describeKernelChange);
     return lines.length === 0 ? [] : [diagnose('state-differs', { golden, part, ...firstLines(lines) })];
   });

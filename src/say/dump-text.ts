@@ -1,21 +1,17 @@
 import { count, cutLines, printable } from '../base/printable.ts';
 import type { ShownPort } from '../cluster/model.ts';
-import { describeLeftovers } from '../snapshot/decompile.ts';
 import type { DecompiledPort } from '../snapshot/decompiled-port.ts';
-import { describeFlows } from '../ask/describe/describe-flows.ts';
-import { describeLog } from '../ask/describe/describe-log.ts';
-import {
-  describeDecompiled,
-  describeSharedInWords,
-  descriptionLine,
-  type DescriptionLine,
-} from '../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import type { SharedSubject } from '../ask/describe/find-items.ts';
-import { describeFlowChange, type FlowChange } from '../ask/describe/flow-change.ts';
+import type { FlowChange } from '../ask/describe/follow-change.ts';
 import type { DumpReading } from '../ask/describe/read-dumped.ts';
-import { formatRows, rowsOfDump } from '../ask/describe/service-table.ts';
+import { describeFlowChange, describeFlows } from './describe/flows.ts';
+import { describeLeftovers, describeReach, leftBy } from './describe/leftovers.ts';
+import { describeLog } from './describe/log.ts';
+import { describeSkippedListings } from './way/dumps.ts';
+import { describeDecompiled, describeSharedInWords } from './describe/service.ts';
+import { formatRows, rowsOfDump } from './describe/table.ts';
 import { more, type ReportBlock, type ReportLine } from './diff-report.ts';
-import { describeReach, leftBy } from '../kube-proxy/left-behind.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { formatDescription } from './formats/description.ts';
 
@@ -45,7 +41,9 @@ export function formatDump(read: DumpReading, { limit, rows, width, isColoured }
       .join(''),
     flows ? formatDescription([describeFlows(flows, limit)], isColoured) : '',
     log ? formatDescription([describeLog(log, limit)], isColoured) : '',
-    read.skipped.map((text) => `${printable(text)}\n`).join(''),
+    describeSkippedListings(read.dump.doubts)
+      .map((text) => `${printable(text)}\n`)
+      .join(''),
   ];
   return parts.filter((part) => part !== '').join('\n');
 }
@@ -68,10 +66,11 @@ export function isPortAmong(ports: readonly ShownPort[]): (port: ShownPort | und
 export function describeFoundPorts(
   ports: readonly DecompiledPort[],
   subjects: readonly SharedSubject[],
-  { dump, flows, skipped }: DumpReading,
+  { dump, flows }: DumpReading,
   limit: number,
 ): readonly (readonly DescriptionLine[])[] {
   const { leftovers } = dump.shown;
+  const skipped = describeSkippedListings(dump.doubts);
   const left = new Set(leftovers.ports);
   const leftLine = (text: string) => descriptionLine('plain', 1, `${leftBy('iptables').toLowerCase()}: ${text}`);
   return [

@@ -1,7 +1,7 @@
 import { joinWords, nameSome, count, formatCount } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
-import { addressWords } from '../ask/diff/port-facts.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
+import { addressWords } from './port-facts.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Place } from '../kernel/place.ts';
 import { isRequired } from '../ask/equivalence/change.ts';
@@ -9,6 +9,7 @@ import type { Compared } from '../ask/equivalence/findings.ts';
 import type { Represented } from '../ask/equivalence/representatives.ts';
 import { severities, type Divergence, type Effect, type EffectSeverity } from '../ask/equivalence/effects.ts';
 import { unknownWords } from './words/answers.ts';
+import { adviceOn, causeWords, reasonsOf } from './words/causes.ts';
 import { traceCommand, sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
 import type { Answered } from './formats/answer.ts';
@@ -68,7 +69,6 @@ const severityWords: Readonly<
 
 export const targetWords: Readonly<Record<Effect['target'], string>> = {
   ...addressWords,
-  'node-port': 'node port',
   'health-check': 'health check node port',
   ping: 'ping of a Service address',
   'unserved-port': 'other port of a Service address',
@@ -95,8 +95,8 @@ function findingLines(
   return findings
     .filter(({ severity }) => of.includes(severity))
     .map((finding) => [
-      descriptionLine('heading', 0, `${finding.title}: ${severityWords[finding.severity].title}`),
-      ...finding.reasons.map((reason) => descriptionLine('plain', 1, reason)),
+      descriptionLine('heading', 0, `${causeWords[finding.cause].title}: ${severityWords[finding.severity].title}`),
+      ...reasonsOf(finding).map((reason) => descriptionLine('plain', 1, reason)),
       ...finding.effects
         .filter(({ severity }) => severity !== 'fails-otherwise')
         .flatMap((effect) => effectLines(effect, report)),
@@ -104,7 +104,7 @@ function findingLines(
         ? [descriptionLine('plain', 1, `Services: ${nameSome(finding.servicePorts, mostNames)}`)]
         : []),
       ...nodeLines(finding, report).map((text) => descriptionLine('plain', 1, text)),
-      ...finding.help.map((advice) => descriptionLine('good', 1, `To do: ${advice}.`)),
+      ...adviceOn(finding).map((advice) => descriptionLine('good', 1, `To do: ${advice}.`)),
     ]);
 }
 
@@ -119,11 +119,11 @@ function nodeLines(
 
 /** Packets that fail on both sides, only differently: one line per cause. */
 function harmlessLines({ findings }: EquivalenceReport): readonly DescriptionLine[] {
-  const lines = findings.flatMap(({ title, effects }) => {
+  const lines = findings.flatMap(({ cause, effects }) => {
     const own = effects.filter(({ severity }) => severity === 'fails-otherwise');
     if (own.length === 0) return [];
     const ways = [...new Set(own.map(({ from, to }) => `${from} → ${to}`))].join('; ');
-    return [descriptionLine('plain', 1, `${title}: ${ways} (${countClasses(own)})`)];
+    return [descriptionLine('plain', 1, `${causeWords[cause].title}: ${ways} (${countClasses(own)})`)];
   });
   return lines.length === 0
     ? []
@@ -262,10 +262,17 @@ function firstPlace(servicePorts: readonly string[], placeOf: PlaceOf): Place | 
 }
 
 function divergenceFinding(divergence: Divergence, { asked }: EquivalenceReport, placeOf: PlaceOf): Finding {
-  const { title, severity, effects, services, servicePorts, help } = divergence;
+  const { cause, severity, effects, services, servicePorts } = divergence;
   const ways = [...new Set(effects.map((each) => wayWords(each)))];
   const nodes = asked.length > 1 ? divergence.nodes : [];
-  const details = { cause: title, effect: severity, ways, services, nodes, advice: help };
+  const details = {
+    cause: causeWords[cause].title,
+    effect: severity,
+    ways,
+    services,
+    nodes,
+    advice: adviceOn(divergence),
+  };
   return diagnose('packets-differ', details, firstPlace(servicePorts, placeOf));
 }
 
@@ -321,10 +328,21 @@ export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
   const { from, to, nodes, standIns, represented, classes, unknown, unknownOnOne, reasons, trace, findings, beyond } =
     report;
-  const causes = findings.map((finding) => ({
-    ...finding,
-    effects: finding.effects.map((effect) => effectJson(effect, trace)),
-  }));
+  const causes = findings.map((finding) => {
+    const { cause, severity, services, servicePorts, effects, classes: own, nodes: at } = finding;
+    return {
+      cause,
+      title: causeWords[cause].title,
+      reasons: reasonsOf(finding),
+      help: adviceOn(finding),
+      severity,
+      services,
+      servicePorts,
+      effects: effects.map((effect) => effectJson(effect, trace)),
+      classes: own,
+      nodes: at,
+    };
+  });
   const counts = { nodes, standIns, represented, classes, unknown, unknownOnOne };
   return {
     from,
@@ -348,13 +366,13 @@ function markdownBlock(lines: readonly DescriptionLine[]): string {
 /** A case for each cause and each preparation: it fails if packets end differently, or if a setting must change first. */
 function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
-    const { title } = finding;
+    const { title } = causeWords[finding.cause];
     const lines = [
-      ...finding.reasons,
+      ...reasonsOf(finding),
       ...finding.effects.flatMap((effect) => effectLines(effect, report)).map(({ text }) => text),
       ...nodeLines(finding, report),
     ];
-    const all = [...lines, ...finding.help];
+    const all = [...lines, ...adviceOn(finding)];
     const place = firstPlace(finding.servicePorts, placeOf);
     // A change of mode fails only for what it breaks; sides that should be equal fail for any difference that needs an action.
     const isBad = report.preparations

@@ -1,9 +1,10 @@
 // Prints the results of kpc test, and writes a file of tests that pass now.
 import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, nameSome, percent } from '../base/printable.ts';
-import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import { groupBy } from '../cluster/grouping.ts';
-import { describeSkippedListings } from '../dumps/dump.ts';
+import { addressWords } from './port-facts.ts';
+import { describeSkippedListings } from './way/dumps.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
@@ -265,7 +266,7 @@ function cellsOnNode(scene: Scene) {
   return scene.side.ports.flatMap((port) =>
     traceMatrix([port], scene).cells.map((cell) => ({
       ...cell,
-      name: printable(`${port.label} ${cell.kind}`),
+      name: printable(`${port.label} ${addressWords[cell.kind]}`),
       node: scene.side.nodeName,
     })),
   );

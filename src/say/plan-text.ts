@@ -3,10 +3,11 @@ import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts';
 import type { Foresight } from '../apply/change/apply-bundle.ts';
-import { countPlan, describePlan, type PlannedChange } from '../apply/plan/describe-plan.ts';
-import { countObjects } from '../ask/changes/kernel-change.ts';
-import { count, formatCount, joinWords, printable, printableLines } from '../base/printable.ts';
+import { countPlan, listPlan } from '../apply/plan/list-plan.ts';
+import type { ChangeKind } from '../ask/changes/kernel-change.ts';
 import type { Shaped } from '../base/json/schema.ts';
+import { countObjects, describeKernelSubject } from './changes.ts';
+import { count, formatCount, joinWords, printable, printableLines } from '../base/printable.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
@@ -17,7 +18,7 @@ import type { DrainingServer } from '../apply/state/record.ts';
 import { formatBalancer } from '../kernel/balancer/balancer.ts';
 import { formatJson, type SaidByCommand } from './formats/json.ts';
 import { snapshotsJson } from './snapshots.ts';
-import type { doctor as doctorSchema, plan as planSchema } from './outputs/node.ts';
+import type { doctor as doctorSchema, plan as planSchema, plannedChangeSchema } from './outputs/node.ts';
 import { nameObject } from './words/apply-parts.ts';
 import { sayApply } from './words/apply-said.ts';
 import { describeLastCommand, describeState, formatTime, nameState } from './words/states.ts';
@@ -63,6 +64,21 @@ function planHeadings(changes: readonly PlannedChange[], bundle: StoredBundle | 
 function titleOfService({ servicePort, addresses, endpoints, used }: PlanHeading): string {
   const rest = used === endpoints ? '' : `, ${formatCount(used)} used`;
   return `${servicePort} ${addresses.join(', ')} → ${count(endpoints, 'endpoint')}${rest}`;
+}
+
+type PlannedChange = Shaped<typeof plannedChangeSchema>;
+
+const actions = { added: 'add', changed: 'change', removed: 'remove' } as const satisfies Record<
+  ChangeKind,
+  PlannedChange['action']
+>;
+
+/** A plan's changes for programs. */
+export function describePlan(plan: Plan): readonly PlannedChange[] {
+  return listPlan(plan).map((each) => {
+    const { owner: servicePort, object, change } = each;
+    return { servicePort, action: actions[change], object, text: describeKernelSubject(each) };
+  });
 }
 
 /** Objects to count, not list: a Service has many of them. */

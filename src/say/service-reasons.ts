@@ -1,6 +1,8 @@
-import { turn } from '../ask/changes/kernel-change.ts';
+import { turn } from './changes.ts';
 import { familyNames } from '../kernel/family.ts';
-import { kernelPortJson, listFacts, portJson, type WriteValue } from '../ask/diff/port-facts.ts';
+import { kernelPortJson, listFacts, portJson, type WriteValue } from './port-facts.ts';
+import { faultWords } from './way/lack.ts';
+import { listenerWords, localhostWords } from './way/listeners.ts';
 import type { EndpointState, ServiceReason, Skip } from '../ask/diff/service-reasons.ts';
 
 /** A reason in Kubernetes terms, on one line. */
@@ -18,7 +20,7 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
     case 'field':
       return `${reason.field} ${turn(write(reason.from), write(reason.to))}`;
     case 'node-port':
-      return `${nodePortField(reason, write)} ${turn(reason.from, reason.to)}`;
+      return `${nodePortField(reason, write)} ${turn(...listenerEnds(reason))}`;
     case 'list': {
       const items = [
         ...reason.added.map((item) => `+ ${write(item)}`),
@@ -38,7 +40,7 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
     case 'endpoint-changed':
       return `endpoint ${reason.endpoint} ${changedWords(reason.from, reason.to).join(', ')}`;
     case 'fault':
-      return reason.fault;
+      return faultWords(reason.fault);
     case 'behaviour': {
       const { from, to, pullRequests, samePackets } = reason;
       const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
@@ -62,8 +64,10 @@ export interface ReasonJson {
 export function reasonJson(reason: ServiceReason): ReasonJson {
   const text = serviceReasonWords(reason);
   switch (reason.kind) {
-    case 'node-port':
-      return { kind: 'field', field: nodePortField(reason), from: reason.from, to: reason.to, text };
+    case 'node-port': {
+      const [from, to] = listenerEnds(reason);
+      return { kind: 'field', field: nodePortField(reason), from, to, text };
+    }
     case 'facts': {
       const { kind, ports, type } = reason;
       return {
@@ -72,6 +76,8 @@ export function reasonJson(reason: ServiceReason): ReasonJson {
         text,
       };
     }
+    case 'fault':
+      return { kind: reason.kind, code: reason.fault.code, fault: text, text };
     default:
       return { ...reason, text };
   }
@@ -101,10 +107,17 @@ function skipWords(skip: Skip): string {
 
 /** "IPv4 node port 30080 listens on". */
 function nodePortField(
-  { family, port, what }: ServiceReason & { readonly kind: 'node-port' },
+  { family, port, at }: ServiceReason & { readonly kind: 'node-port' },
   write: WriteValue = String,
 ): string {
+  const what = at === 'addresses' ? 'listens on' : 'on localhost:';
   return `${family === undefined ? '' : `${familyNames[family]} `}node port ${write(String(port))} ${what}`;
+}
+
+function listenerEnds(reason: ServiceReason & { readonly kind: 'node-port' }): [from: string, to: string] {
+  return reason.at === 'addresses'
+    ? [listenerWords(reason.from), listenerWords(reason.to)]
+    : [localhostWords[reason.from], localhostWords[reason.to]];
 }
 
 function addedWords({ condition, node, used }: EndpointState): string {

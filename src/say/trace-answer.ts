@@ -1,7 +1,6 @@
 // The answer of a trace, of one packet or as a table of all senders and addresses.
-import { inOneLine } from './words/words.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { descriptionLine, type DescriptionLine } from '../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import {
@@ -14,12 +13,14 @@ import {
   type Fate,
   type KnownFate,
 } from '../packet/packet.ts';
-import { followIngress, type IngressWay } from '../ask/trace/ingress.ts';
+import { followIngress } from '../ask/trace/ingress.ts';
+import { assumedOfIngress, ingressJson, ingressLines } from './ingress.ts';
 import { traceMatrix, type Matrix } from '../ask/trace/matrix.ts';
 import { ask } from '../ask/trace/ask.ts';
 import { findNamedPorts } from '../ask/trace/read-destination.ts';
 import { readSender } from '../ask/trace/read-sender.ts';
 import type { Scene } from '../ask/trace/scene.ts';
+import { addressWords } from './port-facts.ts';
 import { assumedLine } from './way/assumed-values.ts';
 import { connectionWords } from './way/connection.ts';
 import { healthCheckWords, policyLines } from './way/notes.ts';
@@ -36,7 +37,6 @@ import { joinHostPort, type Address } from '../kernel/address.ts';
 import { familyNames } from '../kernel/family.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
-import { addressWords } from '../ask/diff/port-facts.ts';
 
 /** A question about packets, as the flags of `kpc trace` put it. */
 export interface TraceQuestion {
@@ -116,24 +116,15 @@ function answerOne(
     const [heading, ...lines] = listTraceLines(trace);
     return [...(heading ? [heading] : []), ...trace.assumed, ...lines];
   });
-  const blocks = [...(over ? [wayLines(over.value)] : []), ...ofTraces];
+  const blocks = [...(over ? [ingressLines(over.value)] : []), ...ofTraces];
   return {
-    json: { traces: json, requests: over ? [requestJson(over.value, scene)] : undefined },
+    json: { traces: json, requests: over ? [ingressJson(over.value, scene)] : undefined },
     lacksTarget: over?.value.faults.some(({ code }) => code === 'not-found') === true,
     text: (isColoured, width) => formatDescription(blocks, isColoured, width),
-    ways: traces.flatMap((trace, i) => (words[i] ? [describeWay(trace, words[i], scene, over?.value.assumed)] : [])),
+    ways: traces.flatMap((trace, i) =>
+      words[i] ? [describeWay(trace, words[i], scene, over && assumedOfIngress(over.value))] : [],
+    ),
   };
-}
-
-function wayLines({ lines, faults, end }: IngressWay): readonly DescriptionLine[] {
-  return [...lines, ...faults.map((fault) => descriptionLine('bad', 1, inOneLine(fault))), end];
-}
-
-function requestJson({ ingress, routes, assumed, ...way }: IngressWay, { side: { nodeName } }: Scene) {
-  const problems = [...way.problems, ...way.faults.map(inOneLine)];
-  const node = nodeName === '' ? undefined : nodeName;
-  const [some, wrong] = [assumed, problems].map((list) => (list.length > 0 ? list : undefined));
-  return { node, ingress, routes, assumed: some, problems: wrong };
 }
 
 /** A table of a Service's addresses and senders, cut to the width of the terminal, if any. */
@@ -147,7 +138,8 @@ export function formatMatrix(
   const paint = painter(isColoured);
   const rows = groupBy(
     cells,
-    ({ kind, target: { address, port, protocol } }) => `${kind} ${joinHostPort(ownText(address), port)}/${protocol}`,
+    ({ kind, target: { address, port, protocol } }) =>
+      `${addressWords[kind]} ${joinHostPort(ownText(address), port)}/${protocol}`,
   );
   const fates = [...rows.values()].map((own) =>
     senders.map((_, at) => fateInShort(own.find(({ column }) => column === at)?.fate)),
@@ -272,7 +264,7 @@ function matrixJson(matrix: Matrix, scene: Scene) {
   return matrix.cells.map((cell) => {
     const { kind, from: column } = cell;
     const { steps: _, notes = [], ...answer } = traceJson(cell, scene);
-    const told = kind === addressWords['cluster-ip'] ? notes : [...notes, ...healthChecks];
+    const told = kind === 'cluster-ip' ? notes : [...notes, ...healthChecks];
     return { ...answer, from: { ...answer.from, column }, notes: told.length === 0 ? undefined : told };
   });
 }

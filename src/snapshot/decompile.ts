@@ -1,14 +1,12 @@
-import { count, nameSome } from '../base/printable.ts';
 import type { Owners } from '../kube-proxy/owners.ts';
 import type { Coverage } from '../dumps/coverage.ts';
-import { joinHostPort } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare.ts';
 import { families } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses, parseSetName } from '../kube-proxy/ipvs-objects.ts';
 import { modeOfState, type Evidence } from '../kube-proxy/evidence.ts';
-import { describeReach, findLeftChains, leftBy, leftChainTitles, type LeftChain } from '../kube-proxy/left-behind.ts';
+import { findLeftChains, type LeftChain } from '../kube-proxy/left-behind.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
@@ -24,7 +22,7 @@ export interface ShownServices {
 }
 
 /** Objects of a mode that the node no longer runs. */
-interface Leftovers {
+export interface Leftovers {
   /** From iptables mode, on a node in IPVS mode. */
   readonly chains: readonly LeftChain[];
   /** Service ports that only those chains show. */
@@ -80,31 +78,4 @@ export function decompile(
 function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {
   const key = ({ label, family }: DecompiledPort) => `${label} ${family}`;
   return ports.toSorted((a, b) => compareText(key(a), key(b)));
-}
-
-/** One line per kind. */
-export function describeLeftovers({ chains, virtualServers, sets, addresses }: Leftovers): readonly string[] {
-  const counted = (names: readonly string[], one: string, more?: string, where = ''): readonly string[] =>
-    names.length === 0 ? [] : [`${count(names.length, one, more)}${where} (${nameSome(names)})`];
-  const dead = chains.filter(({ reachedFrom }) => reachedFrom.length === 0).map(({ chain }) => chain.name);
-  const live = chains.filter(({ reachedFrom }) => reachedFrom.length > 0);
-  const ofIpvs = [
-    ...counted(
-      virtualServers.map(({ address, port, protocol }) => `${joinHostPort(address.text, port)}/${protocol}`),
-      'virtual server',
-    ),
-    ...counted(sets, 'set'),
-    ...counted(addresses, 'address', 'addresses', ' on kube-ipvs0'),
-  ];
-  return [
-    ...counted(dead, 'chain').map((text) => `${leftChainTitles.dead}: ${text}`),
-    ...live.map((left) => {
-      const { table, chain } = left;
-      // In table filter, only chains that refuse packets count as leftovers.
-      const refuses = table === 'filter' ? ', which refuses packets,' : '';
-      const what = `chain ${chain.name} (${table})${refuses} with ${count(chain.rules.length, 'rule')}`;
-      return `${leftBy('iptables')}, ${describeReach(left)}: ${what}`;
-    }),
-    ...(ofIpvs.length > 0 ? [`${leftBy('ipvs')}: ${ofIpvs.join(', ')}`] : []),
-  ];
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { listNftChanges } from '../../src/ask/changes/nft-changes.ts';
-import { countsOf, describeKernelChange } from '../../src/ask/changes/kernel-change.ts';
+import { countsOf } from '../../src/ask/changes/kernel-change.ts';
+import { describeKernelChange } from '../../src/say/changes.ts';
 import type { SideOwners } from '../../src/kube-proxy/owners.ts';
 import { diffNftTables, splitNftDelta } from '../../src/kernel/nftables/nft-delta.ts';
 import { applyNftDelta } from '../support/apply-nft-delta.ts';

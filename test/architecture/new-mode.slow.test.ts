@@ -15,8 +15,7 @@ const askedOfMode = [
   // Its Services, read back from a state.
   'src/snapshot/decompile.ts',
   // What a change to it or from it comes to.
-  'src/ask/equivalence/causes.ts',
-  'src/ask/equivalence/findings.ts',
+  'src/say/words/causes.ts',
   // Its jumps from the kernel's own chains.
   'src/kube-proxy/chains.ts',
   // Its facts, its first release, and where its node ports listen.
@@ -47,8 +46,9 @@ const tablesOfKinds = [
   'src/apply/node/node-reading.ts',
   // Its changes.
   'src/ask/changes/list-changes.ts',
-  // Its name, and what of it is not compared.
+  // What of it is not compared, and its name.
   'src/ask/diff/not-compared.ts',
+  'src/say/gaps.ts',
   // How much of it a side shows, and how a dump has it.
   'src/dumps/coverage.ts',
   'src/dumps/dump.ts',

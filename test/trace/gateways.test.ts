@@ -1,7 +1,8 @@
 // Routes of the Gateway API. The cases are those of its conformance tests (kubernetes-sigs/gateway-api), restated.
 import { describe, expect, test } from 'vitest';
 import { sceneOfManifests } from '../support/manifest-scene.ts';
-import { followIngress, type IngressWay } from '../../src/ask/trace/ingress.ts';
+import { followIngress } from '../../src/ask/trace/ingress.ts';
+import { ingressJson, ingressLines } from '../../src/say/ingress.ts';
 
 const namespaces = ['infra', 'web', 'app'] as const;
 
@@ -68,14 +69,16 @@ const exact = (value: string) => ({ path: { type: 'Exact', value } });
 const route = (name: string, rules: readonly object[], more: object = {}, namespace = 'infra', kind = 'HTTPRoute') =>
   of(kind, name, { parentRefs: [{ name: 'open' }], ...more, rules }, namespace);
 
-function followIn(objects: readonly object[], asked: string): IngressWay | undefined {
+function followIn(objects: readonly object[], asked: string) {
   const scene = sceneOfManifests(
     JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [...cluster, ...objects] }),
     'node1',
   );
   const question = { from: 'external', to: asked, protocol: undefined, inInterface: undefined, namespace: undefined };
   const way = followIngress(question, scene);
-  return way?.kind === 'read' ? way.value : undefined;
+  if (way?.kind !== 'read') return undefined;
+  const { problems = [], ...json } = ingressJson(way.value, scene);
+  return { ...way.value, ...json, problems, lines: ingressLines(way.value) };
 }
 
 /** Where a request goes: "v1", or nowhere; with a question mark where that depends on more than its host and path. */

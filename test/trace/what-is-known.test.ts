@@ -387,7 +387,7 @@ describe('a dump of nftables mode without ip addr', () => {
   };
 
   test('node ports are asked at the addresses that the rules serve them at', () => {
-    const asked = cellsOf(dump).filter(({ kind }) => kind === 'node port');
+    const asked = cellsOf(dump).filter(({ kind }) => kind === 'node-port');
     expect(new Set(asked.map(({ at }) => at))).toEqual(new Set(['192.168.10.11', '2001:db8:1::11']));
   });
 

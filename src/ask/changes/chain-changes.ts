@@ -1,4 +1,3 @@
-import { count } from '../../base/printable.ts';
 import type { Chain, Rule, TableName } from '../../kernel/iptables/iptables.ts';
 import {
   familyOfPlace,
@@ -9,14 +8,13 @@ import {
 } from '../../kernel/iptables/iptables-delta.ts';
 import { actingRules, ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
 import {
+  changeOf,
   compareRules,
   subtract,
   type ChangeKind,
   kindOfChange,
   type CountedChange,
-  describeRuleEdits,
   ownedBy,
-  tableWords,
   type KernelChange,
   type RuleEdits,
 } from './kernel-change.ts';
@@ -91,23 +89,9 @@ function iptablesChainChange(
   change: ChangeKind,
 ): KernelChange {
   const family = familyOfPlace(at);
-  const rules = { ...place, ...edits };
-  const number = change === 'removed' ? edits.rulesFrom : edits.rulesTo;
-  const holding = number === 0 ? '' : ` with ${count(number, 'rule')}`;
-  const what = change === 'changed' ? `: ${describeRuleEdits(edits, place.shared).join(', ')}` : holding;
-  const where = at === family ? '' : ', other variant of iptables';
-  const subject = `${place.chain} (${tableWords(family, place.table)}${where})${what}`;
-  const fields = { family, ...rules };
-  return {
-    owner: undefined,
-    object: 'chain',
-    change,
-    subject,
-    family,
-    rules: { ...rules, edited },
-    kind: 'chain',
-    fields,
-  };
+  const fields = { family, ...place, ...edits };
+  const rules = { ...place, ...edits, edited, isOtherVariant: at !== family };
+  return { ...changeOf('chain', 'chain', change, fields), family, rules };
 }
 
 /** The changes of a shared chain: one for each Service port that gains or loses rules, and one for rules that no Service port owns. */

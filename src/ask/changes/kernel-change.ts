@@ -1,5 +1,5 @@
-import { count } from '../../base/printable.ts';
-import type { Family } from '../../kernel/family.ts';
+import type { Family, Protocol } from '../../kernel/family.ts';
+import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import type { Rule, TableName } from '../../kernel/iptables/iptables.ts';
 import type { Origin, Place } from '../../kernel/place.ts';
 
@@ -28,6 +28,80 @@ export const changedObjects = [
 
 export type ChangedObject = (typeof changedObjects)[number];
 
+/** What is known of a change to an object of each kind, as printed in JSON. '' and undefined: there is none. */
+interface ChangeFields {
+  readonly 'virtual-server': {
+    readonly protocol: Protocol;
+    readonly address: string;
+    readonly port: number;
+    readonly optionsFrom?: string;
+    readonly optionsTo?: string;
+    readonly added: readonly string[];
+    readonly removed: readonly string[];
+    readonly edited: readonly { readonly server: string; readonly from: string; readonly to: string }[];
+  };
+  readonly 'set-entry': { readonly set: string; readonly value: string };
+  /** `entries` that no Service port owns; `from` and `to` create it. */
+  readonly set: { readonly set: string; readonly entries: number; readonly from?: string; readonly to?: string };
+  readonly chain: RuleEdits & {
+    readonly family: Family;
+    readonly table: TableName;
+    readonly chain: string;
+    readonly shared: boolean;
+  };
+  /** A whole table, or one that is made anew for its unknown parts. */
+  readonly 'nft-table': NftAt &
+    (
+      | { readonly chains: number; readonly sets: number }
+      | { readonly strangeFrom: readonly string[]; readonly strangeTo: readonly string[] }
+    );
+  readonly 'nft-chain': NftAt &
+    RuleEdits & {
+      readonly chain: string;
+      readonly base?: { readonly from: string; readonly to: string };
+      readonly endpointsAdded: readonly string[];
+      readonly endpointsRemoved: readonly string[];
+    };
+  readonly 'nft-counter': NftAt & { readonly counter: string };
+  readonly 'nft-set': NftAt & {
+    readonly set: string;
+    readonly isMap: boolean;
+    readonly elements: number;
+    readonly from?: string;
+    readonly to?: string;
+  };
+  readonly 'nft-element': NftAt & {
+    readonly set: string;
+    readonly key: string;
+    readonly from: string | undefined;
+    readonly to: string | undefined;
+  };
+  readonly address: { readonly link: string; readonly address: string };
+  readonly link: { readonly link: string; readonly addresses: number };
+  /** `reason`: why this value, if the node decided it ("32768 × 4 cores"). */
+  readonly sysctl: {
+    readonly name: string;
+    readonly from: string | undefined;
+    readonly to: string | undefined;
+    readonly reason: string | undefined;
+  };
+  readonly 'proxy-port': {
+    readonly protocol: Protocol;
+    readonly address: string;
+    readonly port: number;
+    readonly added: readonly string[];
+    readonly removed: readonly string[];
+  };
+  readonly 'ipvs-timeouts': { readonly from: IpvsTimeouts; readonly to: IpvsTimeouts };
+  readonly module: { readonly name: string };
+  readonly setting: { readonly name: string; readonly from: string; readonly to: string };
+}
+
+export interface NftAt {
+  readonly family: Family;
+  readonly table: string;
+}
+
 /** The kinds of kernel objects in JSON. */
 export const kernelObjectKinds = [
   'virtual-server',
@@ -46,16 +120,13 @@ export const kernelObjectKinds = [
   'ipvs-timeouts',
   'module',
   'setting',
-] as const;
+] as const satisfies readonly (keyof ChangeFields)[];
 
-/** One difference between two kernels, in kernel terms. */
-export interface KernelChange {
+interface ChangeOfAny {
   /** The Service port that it belongs to; undefined for objects that every node has. */
   readonly owner: string | undefined;
   readonly object: ChangedObject;
   readonly change: ChangeKind;
-  /** Name and difference, on one line. */
-  readonly subject: string;
   /** For sets and rules. */
   readonly family?: Family | undefined;
   /** The manifest field that caused it. */
@@ -64,9 +135,24 @@ export interface KernelChange {
   readonly rules?: ChainRules;
   /** Content that is added or removed with it and not listed separately. */
   readonly holds?: readonly CountedChange[];
-  /** Its kind and fields in JSON. */
-  readonly kind: (typeof kernelObjectKinds)[number];
-  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A change to an object of one kind. */
+export type ChangeOf<Kind extends keyof ChangeFields> = {
+  readonly [K in Kind]: ChangeOfAny & { readonly kind: K; readonly fields: ChangeFields[K] };
+}[Kind];
+
+/** One difference between two kernels, in kernel terms. */
+export type KernelChange = ChangeOf<keyof ChangeFields>;
+
+/** A change to an object that no Service port owns. */
+export function changeOf<Kind extends keyof ChangeFields>(
+  kind: Kind,
+  object: ChangedObject,
+  change: ChangeKind,
+  fields: ChangeFields[Kind],
+): ChangeOf<Kind> {
+  return { owner: undefined, object, change, kind, fields } as ChangeOf<Kind>;
 }
 
 export interface RuleEdits {
@@ -81,6 +167,8 @@ export interface RuleEdits {
 
 /** An iptables chain with the differences of its rules. */
 interface ChainRules extends RuleEdits {
+  /** Whether it is in the variant of iptables (legacy or nft) that kube-proxy does not use. */
+  readonly isOtherVariant: boolean;
   readonly table: TableName;
   readonly chain: string;
   /** Whether Service ports share the chain. If so, the edits are those of one owner. */
@@ -104,43 +192,9 @@ export function ownedBy(
   return { owner, place: origin?.place };
 }
 
-export function turn(from: string, to: string): string {
-  return `${from || '(none)'} → ${to || '(none)'}`;
-}
-
 export function kindOfChange(from: unknown, to: unknown): ChangeKind {
   if (from === undefined) return 'added';
   return to === undefined ? 'removed' : 'changed';
-}
-
-/** The object and its difference on one line, without whether it was added or removed. */
-export function describeKernelChange({ object, subject }: KernelChange): string {
-  // An entry's description already names its set.
-  if (object === 'set entry' || object === 'set element') return subject;
-  return object === 'IPVS timeouts' ? `${object}: ${subject}` : `${object} ${subject}`;
-}
-
-/** "1 chain", "1,200 set entries". */
-export function countObjects(number: number, object: ChangedObject): string {
-  return count(number, object, plurals[object]);
-}
-
-const plurals: { readonly [O in ChangedObject]?: string } = {
-  'set entry': 'set entries',
-  address: 'addresses',
-  'IPVS timeouts': 'IPVS timeouts',
-};
-
-/** "nat", or "IPv6 nat". */
-export function tableWords(family: Family, table: string): string {
-  return family === 'ipv4' ? table : `IPv6 ${table}`;
-}
-
-/** Up to three names, otherwise their number. */
-export function nameChanged(sign: string, what: string, names: readonly string[]): readonly string[] {
-  if (names.length === 0) return [];
-  const text = names.length > 3 ? '' : ` ${names.join(', ')}`;
-  return [`${sign} ${count(names.length, what)}${text}`];
 }
 
 /** The items of `list` that `others` lacks, counting duplicates, in any order. Items with equal text are equal. */
@@ -161,17 +215,4 @@ export function compareRules(from: readonly string[], to: readonly string[]): Ru
   const [added, removed] = [subtract(to, from, asItIs), subtract(from, to, asItIs)];
   const reordered = added.length + removed.length === 0 && from.join('\n') !== to.join('\n');
   return { rulesFrom: from.length, rulesTo: to.length, added, removed, reordered };
-}
-
-/** "2 → 3 rules"; for a shared chain, only what one owner gains and loses. */
-export function describeRuleEdits(
-  { rulesFrom, rulesTo, added, removed, reordered }: RuleEdits,
-  isShared: boolean,
-): readonly string[] {
-  if (reordered) return ['the same rules in another order'];
-  if (!isShared && rulesFrom !== rulesTo) return [`${rulesFrom} → ${count(rulesTo, 'rule')}`];
-  if (added.length > 0 && added.length === removed.length) return [`${count(added.length, 'rule')} changed`];
-  const signed = (sign: string, { length }: readonly string[]) =>
-    length === 0 ? [] : [`${sign} ${count(length, 'rule')}`];
-  return [...signed('+', added), ...signed('−', removed)];
 }

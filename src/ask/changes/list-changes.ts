@@ -1,14 +1,12 @@
-import { count } from '../../base/printable.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { objectKinds, type KernelDelta, type ObjectKind } from '../../kernel/state.ts';
 import {
   type ChangeKind,
   type KernelChange,
+  changeOf,
   kindOfChange,
-  nameChanged,
   ownedBy,
   subtract,
-  turn,
   type ChangedObject,
   type CountedChange,
   countsOf,
@@ -99,50 +97,24 @@ export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
   });
 }
 
-/** JSON uses other names for some objects than reports do. */
-const kinds = {
-  'virtual server': 'virtual-server',
-  set: 'set',
-  'set entry': 'set-entry',
-  link: 'link',
-  address: 'address',
-  sysctl: 'sysctl',
-  'proxy port': 'proxy-port',
-  'IPVS timeouts': 'ipvs-timeouts',
-  'kernel module': 'module',
-  setting: 'setting',
-} as const;
-
-/** A change to an object that no Service port owns. */
-function changeOfNode(
-  object: keyof typeof kinds,
-  change: ChangeKind,
-  subject: string,
-  fields: KernelChange['fields'],
-): KernelChange {
-  return { owner: undefined, object, change, subject, kind: kinds[object], fields };
-}
-
-/** A sysctl. `reason`: why this value, if the node decided it ("32768 × 4 cores"). */
+/** A sysctl. `reason`: why this value, if the node decided it. */
 export function sysctlChange(
   name: string,
   from: string | undefined,
   to: string | undefined,
   reason?: string,
 ): KernelChange {
-  const why = reason === undefined ? '' : ` (${reason})`;
-  const subject = `${name}: ${from ?? '(not set)'} → ${to ?? '(left as it is)'}${why}`;
-  return changeOfNode('sysctl', kindOfChange(from, to), subject, { name, from, to, reason });
+  return changeOf('sysctl', 'sysctl', kindOfChange(from, to), { name, from, to, reason });
 }
 
 /** A kernel module that is loaded or no longer wanted. */
 export function moduleChange(name: string, change: ChangeKind): KernelChange {
-  return changeOfNode('kernel module', change, name, { name });
+  return changeOf('module', 'kernel module', change, { name });
 }
 
 /** A file of the node that kpc-apply writes, which no state shows. '' for a missing file. */
 export function settingChange(name: string, from: string, to: string): KernelChange {
-  return changeOfNode('setting', 'changed', `${name}: ${turn(from, to)}`, { name, from, to });
+  return changeOf('setting', 'setting', 'changed', { name, from, to });
 }
 
 /** A port of the balancer, with its endpoints. Dumps do not show it, so its owner is always known. */
@@ -151,25 +123,16 @@ function proxyPortChange({ from, to }: ProxyPortChange): KernelChange {
   const [before, after] = [from, to].map((each) => each?.endpoints.map(formatSocketAddress) ?? []);
   const same = (text: string): string => text;
   const [added, removed] = [subtract(after ?? [], before ?? [], same), subtract(before ?? [], after ?? [], same)];
-  const edits = [...nameChanged('+', 'endpoint', added), ...nameChanged('−', 'endpoint', removed)].join('; ');
-  const change = kindOfChange(from, to);
-  const what =
-    change === 'changed' ? `: ${edits || 'other options'}` : ` with ${count(port.endpoints.length, 'endpoint')}`;
   const { protocol, address, port: number, origin } = port;
   const fields = { protocol, address: address.text, port: number, added, removed };
   return {
-    ...changeOfNode('proxy port', change, `${protocol} ${number}${what}`, fields),
+    ...changeOf('proxy-port', 'proxy port', kindOfChange(from, to), fields),
     ...ownedBy(origin?.servicePort, port),
   };
 }
 
 function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
-  const value = (seconds: number) => (seconds === 0 ? '(left as it is)' : `${seconds} s`);
-  const subject = (['tcp', 'tcpFin', 'udp'] as const)
-    .filter((name) => from[name] !== to[name])
-    .map((name) => `${name.toLowerCase()} ${value(from[name])} → ${value(to[name])}`)
-    .join(', ');
-  return changeOfNode('IPVS timeouts', 'changed', subject, { from, to });
+  return changeOf('ipvs-timeouts', 'IPVS timeouts', 'changed', { from, to });
 }
 
 /** An object with its content; content that no Service port owns is only counted. */
@@ -184,14 +147,12 @@ function linkChanges(step: LinkChange, owners: SideOwners): readonly KernelChang
   const { name: link, addresses } = isWhole ? itemOf(step) : { name: step.link, addresses: [itemOf(step)] };
   const owner = change === 'added' ? owners.to : owners.from;
   const listed = addresses.map((each): KernelChange => {
-    const fields = { link, address: each.address.text };
-    const subject = `${fields.address} on ${link}`;
-    return { ...changeOfNode('address', change, subject, fields), ...ownedBy(owner.ofAddress(each), each) };
+    const bound = changeOf('address', 'address', change, { link, address: each.address.text });
+    return { ...bound, ...ownedBy(owner.ofAddress(each), each) };
   });
   if (!isWhole) return listed;
   return withContent(listed, (free) => {
-    const subject = link + (free > 0 ? ` with ${count(free, 'address', 'addresses')}` : '');
-    const whole = changeOfNode('link', change, subject, { link, addresses: free });
+    const whole = changeOf('link', 'link', change, { link, addresses: free });
     return { ...whole, holds: [['address', change, free]] };
   });
 }
@@ -209,7 +170,7 @@ function ipSetChanges(step: SetChange, owners: SideOwners): readonly KernelChang
   const entryChange = (entry: SetEntry, change: 'added' | 'removed'): KernelChange => {
     const fields = { set: set.name, value: formatEntry(entry) };
     const owner = (change === 'added' ? owners.to : owners.from).ofEntry(set, entry);
-    const listed = changeOfNode('set entry', change, `${set.name} ${fields.value}`, fields);
+    const listed = changeOf('set-entry', 'set entry', change, fields);
     return { ...listed, family, ...ownedBy(owner, entry) };
   };
   const entries = [
@@ -220,9 +181,7 @@ function ipSetChanges(step: SetChange, owners: SideOwners): readonly KernelChang
   return withContent(entries, (free) => {
     const change = kindOfChange(from, to);
     const lines = { ...(from && { from: formatCreate(from) }), ...(to && { to: formatCreate(to) }) };
-    const holding = free > 0 ? ` with ${count(free, 'entry', 'entries')}` : '';
-    const subject = set.name + (change === 'changed' ? `: ${lines.from} → ${lines.to}` : holding);
-    const whole = changeOfNode('set', change, subject, { set: set.name, entries: free, ...lines });
+    const whole = changeOf('set', 'set', change, { set: set.name, entries: free, ...lines });
     return { ...whole, family, ...(change === 'changed' ? {} : { holds: [['set entry', change, free]] }) };
   });
 }
@@ -258,18 +217,10 @@ function serverChange(
     ...(whole?.from && { optionsFrom: formatServiceOptions(whole.from).trim() }),
     ...(whole?.to && { optionsTo: formatServiceOptions(whole.to).trim() }),
   };
-  const edits = [
-    ...(whole?.from && whole.to ? [`${options.optionsFrom} → ${options.optionsTo}`] : []),
-    ...nameChanged('+', 'real server', added),
-    ...nameChanged('−', 'real server', removed),
-    ...edited.map((real) => `real server ${real.server} ${real.from} → ${real.to}`),
-  ];
   const address = service.address.text;
-  const what = change === 'changed' ? `: ${edits.join('; ')}` : ` with ${count(own.length, 'real server')}`;
-  const subject = `${protocol} ${joinHostPort(address, port)}${what}`;
   const fields = { protocol, address, port, ...options, added, removed, edited };
   return {
-    ...changeOfNode('virtual server', change, subject, fields),
+    ...changeOf('virtual-server', 'virtual server', change, fields),
     ...ownedBy((change === 'removed' ? owners.from : owners.to).ofServer(service), service),
   };
 }

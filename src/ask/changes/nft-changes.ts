@@ -1,6 +1,4 @@
-import { count } from '../../base/printable.ts';
 import { itemOf, pairUp, type Pair } from '../../kernel/compare.ts';
-import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
   diffNftTables,
@@ -28,23 +26,19 @@ import {
   formatSetProperties,
 } from '../../kernel/nftables/format.ts';
 import {
+  changeOf,
   kindOfChange,
   compareRules,
   countsOf,
-  describeRuleEdits,
-  nameChanged,
   ownedBy,
   subtract,
-  tableWords,
+  type ChangedObject,
   type ChangeKind,
+  type ChangeOf,
+  type NftAt,
   type KernelChange,
 } from './kernel-change.ts';
 import { dnatTargets, type SideOwners } from '../../kube-proxy/owners.ts';
-
-interface At {
-  readonly family: Family;
-  readonly table: string;
-}
 
 type AnySet = NftSet | NftMap;
 
@@ -70,49 +64,32 @@ function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly Kernel
   if (from && to) {
     // The first line of each such part: "counter hits".
     const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
-    const gone = strangeFrom.filter((head) => !strangeTo.includes(head)).join(', ');
-    const come = strangeTo.filter((head) => !strangeFrom.includes(head)).join(', ');
-    const parts = [...(gone === '' ? [] : [`without ${gone}`]), ...(come === '' ? [] : [`with ${come}`])];
-    const what = `: made anew ${parts.join(' and ')}`;
-    return [nftChange(at, 'table', change, table, what, { strangeFrom, strangeTo }), ...all];
+    return [nftChange('nft-table', 'table', change, { ...at, strangeFrom, strangeTo }), ...all];
   }
   const free = all.filter(({ owner }) => owner === undefined);
   const [chains, sets] = ['nft-chain', 'nft-set'].map((kind) => free.filter((each) => each.kind === kind).length);
-  const what = ` with ${count(chains ?? 0, 'chain')} and ${count(sets ?? 0, 'set')}`;
-  const whole = nftChange(at, 'table', change, table, what, { chains, sets });
+  const whole = nftChange('nft-table', 'table', change, { ...at, chains: chains ?? 0, sets: sets ?? 0 });
   return [{ ...whole, holds: free.flatMap(countsOf) }, ...all.filter(({ owner }) => owner !== undefined)];
 }
 
-/** The kinds of a table's objects in JSON. */
-const nftKinds = {
-  table: 'nft-table',
-  counter: 'nft-counter',
-  chain: 'nft-chain',
-  set: 'nft-set',
-  map: 'nft-set',
-  'set element': 'nft-element',
-} as const;
+type NftKind = 'nft-table' | 'nft-chain' | 'nft-counter' | 'nft-set' | 'nft-element';
 
-/** A change to an object in a table that no Service port owns; `what` follows the name. */
-function nftChange(
-  at: At,
-  object: keyof typeof nftKinds,
+/** A change to an object in a table that no Service port owns. */
+function nftChange<Kind extends NftKind>(
+  kind: Kind,
+  object: ChangedObject,
   change: ChangeKind,
-  name: string,
-  what: string,
-  fields: object,
-): KernelChange {
-  const subject = `${name} (${tableWords(at.family, 'nftables')})${what}`;
-  const { family } = at;
-  return { owner: undefined, object, change, subject, family, kind: nftKinds[object], fields: { ...at, ...fields } };
+  fields: ChangeOf<Kind>['fields'] & NftAt,
+): ChangeOf<Kind> {
+  return { ...changeOf(kind, object, change, fields), family: fields.family };
 }
 
-function changesOfStep(step: NftChange, at: At, owners: SideOwners): readonly KernelChange[] {
+function changesOfStep(step: NftChange, at: NftAt, owners: SideOwners): readonly KernelChange[] {
   switch (step.kind) {
     case 'counter': {
       // No counter belongs to a single Service port.
       const { name } = itemOf(step);
-      return [nftChange(at, 'counter', kindOfChange(step.from, step.to), name, '', { counter: name })];
+      return [nftChange('nft-counter', 'counter', kindOfChange(step.from, step.to), { ...at, counter: name })];
     }
     case 'chain':
       // Rewritten with the same rules: no difference.
@@ -124,7 +101,7 @@ function changesOfStep(step: NftChange, at: At, owners: SideOwners): readonly Ke
   }
 }
 
-function nftChainChange(pair: Pair<NftChain>, at: At, owners: SideOwners): KernelChange {
+function nftChainChange(pair: Pair<NftChain>, at: NftAt, owners: SideOwners): KernelChange {
   const { from, to } = pair;
   const chain = itemOf(pair);
   const change = kindOfChange(from, to);
@@ -134,17 +111,10 @@ function nftChainChange(pair: Pair<NftChain>, at: At, owners: SideOwners): Kerne
   const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
   const hasBase = from && to && !isSameBase(from.base, to.base);
   const base = hasBase ? { from: describeBase(from), to: describeBase(to) } : undefined;
-  const endpoints = [...nameChanged('+', 'endpoint', targets.added), ...nameChanged('−', 'endpoint', targets.removed)];
-  const differences = [
-    ...(base ? [`${base.from || 'no hook'} → ${base.to || 'no hook'}`] : []),
-    ...(endpoints.length > 0 ? endpoints : describeRuleEdits(edits, false)),
-  ];
-  const rules = ` with ${count(to ? edits.rulesTo : edits.rulesFrom, 'rule')}`;
-  const what = change === 'changed' ? `: ${differences.join(', ')}` : rules;
   const ofTargets = { endpointsAdded: targets.added, endpointsRemoved: targets.removed };
-  const fields = { chain: chain.name, ...edits, ...(base && { base }), ...ofTargets };
+  const fields = { ...at, chain: chain.name, ...edits, ...(base && { base }), ...ofTargets };
   const owner = (to ? owners.to : owners.from).ofNftChain(chain);
-  return { ...nftChange(at, 'chain', change, chain.name, what, fields), ...ownedBy(owner, chain) };
+  return { ...nftChange('nft-chain', 'chain', change, fields), ...ownedBy(owner, chain) };
 }
 
 /** Its hook and policy; '' for a chain without a hook. */
@@ -168,7 +138,7 @@ function targetNames(chain: NftChain): readonly string[] {
 }
 
 /** Elements that rules write into a set belong to the traffic, and are not listed. */
-function nftSetChanges(pair: Pair<AnySet>, at: At, owners: SideOwners): readonly KernelChange[] {
+function nftSetChanges(pair: Pair<AnySet>, at: NftAt, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;
   const set = itemOf(pair);
   const change = kindOfChange(from, to);
@@ -181,10 +151,8 @@ function nftSetChanges(pair: Pair<AnySet>, at: At, owners: SideOwners): readonly
   const all = isLearned(set) ? [] : set.elements;
   const free = all.filter((each) => own.ofNftElement(at.family, set, each) === undefined).length;
   const properties = { ...(from && { from: propertiesOf(from) }), ...(to && { to: propertiesOf(to) }) };
-  const holding = free === 0 ? '' : ` with ${count(free, 'element')}`;
-  const what = change === 'changed' ? `: ${properties.from} → ${properties.to}` : holding;
-  const fields = { set: set.name, isMap: set.kind === 'map', elements: free, ...properties };
-  const whole = { ...nftChange(at, set.kind, change, set.name, what, fields), ...ownedBy(own.ofNftSet(set), set) };
+  const fields = { ...at, set: set.name, isMap: set.kind === 'map', elements: free, ...properties };
+  const whole = { ...nftChange('nft-set', set.kind, change, fields), ...ownedBy(own.ofNftSet(set), set) };
   if (change === 'changed') return [whole, ...elements];
   return [{ ...whole, holds: [['set element', change, free]] }, ...owned];
 }
@@ -199,18 +167,14 @@ function pairElements(removed: readonly Element[], added: readonly Element[]): r
   return [...pairs.filter(({ to }) => !to), ...pairs.filter(({ to }) => to)];
 }
 
-function elementChange(set: AnySet, pair: Pair<Element>, at: At, owners: SideOwners): KernelChange {
+function elementChange(set: AnySet, pair: Pair<Element>, at: NftAt, owners: SideOwners): KernelChange {
   const { from, to } = pair;
   const change = kindOfChange(from, to);
   const element = itemOf(pair);
   const values = { from: from && textOfValue(from), to: to && textOfValue(to) };
   const key = formatKey(element.key);
-  const value = values.to ?? values.from;
-  const whole = value === undefined ? '' : ` : ${value}`;
-  const what = change === 'changed' ? `: ${values.from ?? '(nothing)'} → ${values.to ?? '(nothing)'}` : whole;
   const owner = (to ? owners.to : owners.from).ofNftElement(at.family, set, element);
-  const fields = { set: set.name, key, ...values };
-  const listed = nftChange(at, 'set element', change, set.name, ` ${key}${what}`, fields);
+  const listed = nftChange('nft-element', 'set element', change, { ...at, set: set.name, key, ...values });
   return { ...listed, ...ownedBy(owner, element) };
 }
 

@@ -16,16 +16,16 @@ import {
   type ServicePort,
 } from '../../cluster/model.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
-import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import { faultsOfPort, faultWords, targetPortOf, whyNoEndpoint } from '../../snapshot/faults.ts';
+import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
+import { faultsOfPort, lackOfEndpoints, targetPortOf } from '../../snapshot/faults.ts';
 import { hostOf } from './parse-asked.ts';
 import { conditionOf } from '../diff/service-changes.ts';
-import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
 import type { Owners } from '../../kube-proxy/owners.ts';
 import { diffStates } from '../../kernel/state.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { joinHostPort, parseAddress } from '../../kernel/address.ts';
+import { distinct } from '../../base/findings/finding.ts';
 import type { AssignedService } from '../../cluster/assign-addresses.ts';
 import type { DecompiledPort } from '../../snapshot/decompiled-port.ts';
 
@@ -78,13 +78,13 @@ export function describeService(
 }
 
 /** Why there are no endpoints, or doubts about the existing ones. */
-function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly string[] | undefined {
+function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly PortFault[] | undefined {
   const problems = ports.flatMap((port) => {
-    const why = chooseEndpoints(port, view.node).hasAny ? undefined : whyNoEndpoint(port, view);
+    const why = chooseEndpoints(port, view.node).hasAny ? undefined : lackOfEndpoints(port, view);
     const undeclared = faultsOfPort(port, view).filter(({ code }) => code === 'undeclared-port');
-    return [...(why === undefined ? [] : [why]), ...undeclared.map(faultWords)];
+    return [...(why === undefined ? [] : [why]), ...undeclared];
   });
-  return problems.length === 0 ? undefined : [...new Set(problems)];
+  return problems.length === 0 ? undefined : distinct(problems);
 }
 
 /** The values without the Service's name, for output that already names it. */
@@ -207,22 +207,9 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
       owners.ofNftElement(family, set, value ? { key } : { key, ...element }),
   };
   return listKernelChanges(diffStates(without, alone), { from: holders, to: holders }).flatMap((change) => {
-    const { owner, kind, fields, place } = change;
-    if (owner === undefined) return [];
-    const takenBy = owner === label ? undefined : owner;
-    const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
-    // Drops the "+" of rules added to a chain that every node has: here they are present.
-    const whole = describeKernelChange(change).replace(/: \+ (?=\d)/, ': ');
-    // An object of the same name that belongs to another Service port has different content.
-    const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
-    return [{ kind, ...fields, text, rules: addedRules(change), takenBy, place: place?.locate() }];
+    const { owner } = change;
+    return owner === undefined ? [] : [{ change, takenBy: owner === label ? undefined : owner }];
   });
-}
-
-/** The rules of a chain as the tools list them. */
-function addedRules({ kind, rules, fields }: KernelChange): readonly string[] | undefined {
-  if (rules) return rules.added.map((rule) => `-A ${rules.chain} ${rule}`);
-  return kind === 'nft-chain' ? (fields['added'] as readonly string[]) : undefined;
 }
 
 /** A record of the cluster's DNS; names end with a dot. */

@@ -1,7 +1,9 @@
 // The Service ports that use an address or port number, with their roles, and why none answers there.
-import { nameSome } from '../../base/printable.ts';
+import type { AddressOwner, NoSubject } from '../../base/findings/command-line.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
+import { fullName } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { findDumpListeners, type Coverage } from '../../dumps/coverage.ts';
 import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
@@ -10,7 +12,7 @@ import { formatKey } from '../../kernel/nftables/format.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { serviceLink, findNodePortServers } from '../../kube-proxy/ipvs-objects.ts';
 import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
-import { describeListeners, listensOn, type FindListeners } from '../../kube-proxy/node-port-listeners.ts';
+import { listensOn, type FindListeners } from '../../kube-proxy/node-port-listeners.ts';
 import type { ItemRole } from './find-items.ts';
 import type { Asked, AskedAddress } from './parse-asked.ts';
 
@@ -141,39 +143,46 @@ function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes'
  */
 export function explainUnanswered(
   ports: readonly ShownPort[],
-  asked: AskedAddress,
+  { address, protocol, port: number }: AskedAddress,
   node: AskedNode,
-): string | undefined {
-  const { address, protocol, port: number } = asked;
+): NoSubject | undefined {
   if (number === undefined) return undefined;
-  const deaf = ports.find((port) => listensAt(port, asked, node) === 'deaf');
+  const deaf = ports.find((port) => listensAt(port, { address, protocol, port: number }, node) === 'deaf');
   if (deaf) {
-    const listeners = node.listeners({ family: deaf.family, protocol: deaf.protocol, port: number });
     // In IPVS mode an unnamed port is called by its node port.
     const isNamed = deaf.service !== undefined || portAddresses(deaf).length > 0;
-    const owner = isNamed ? ` of ${deaf.label}` : '';
-    const only = listeners.kind === 'listed' ? ' only' : '';
-    return `no Service answers at ${joinHostPort(address.text, number)}: node port ${number}${owner} listens on ${describeListeners(listeners)}${only}`;
+    return {
+      kind: 'deaf-address',
+      socket: joinHostPort(address.text, number),
+      port: number,
+      owner: isNamed ? deaf.label : undefined,
+      listeners: node.listeners({ family: deaf.family, protocol: deaf.protocol, port: number }),
+    };
   }
-  const lacks = `has no port ${number}${protocol === undefined ? '' : `/${protocol}`}`;
-  /** A clause for each owner of the address, with its ports. */
-  const owners = new Map<string, Set<string>>();
-  for (const port of ports) {
-    const isOwner = portAddresses(port).some((each) => each.address.text === address.text);
-    const sockets = isOwner ? [port.port] : endpointsAt(port, address, undefined).map((endpoint) => endpoint.port);
-    if (sockets.length === 0) continue;
-    const role = isOwner ? 'belongs to' : 'is an endpoint of';
-    const clause =
-      port.service === undefined ? lacks : `${role} ${serviceName(port)}, which ${lacks}${isOwner ? '' : ' there'}`;
-    const shown = owners.get(clause) ?? new Set();
-    for (const each of sockets) if (each !== undefined) shown.add(`${each}/${port.protocol}`);
-    owners.set(clause, shown);
-  }
-  if (owners.size === 0) return undefined;
-  const clauses = [...owners].map(([clause, own]) =>
-    own.size === 0 ? clause : `${clause} (has ${[...own].join(', ')})`,
+  const owners = [...groupBy(ports, (port) => keyOfOwner(port, address)).values()].flatMap(
+    (own): readonly AddressOwner[] => {
+      const [first] = own;
+      const sockets = own.flatMap((port) => {
+        const numbers = hasFront(port, address) ? [port] : endpointsAt(port, address, undefined);
+        return numbers.map((each) => (each.port === undefined ? undefined : `${each.port}/${port.protocol}`));
+      });
+      if (sockets.length === 0) return [];
+      const has = sockets.filter((each) => each !== undefined);
+      const service = first.service === undefined ? undefined : serviceName(first);
+      return [{ role: hasFront(first, address) ? 'owner' : 'endpoint', service, ports: [...new Set(has)] }];
+    },
   );
-  return nameSome(clauses.map((clause) => `${address.text} ${clause}`));
+  const port = `${number}${protocol === undefined ? '' : `/${protocol}`}`;
+  return owners.length === 0 ? undefined : { kind: 'other-ports', address: address.text, port, owners };
+}
+
+function hasFront(port: ShownPort, { text }: Address): boolean {
+  return portAddresses(port).some(({ address }) => address.text === text);
+}
+
+/** Equal for the ports of one Service that has the address, or whose endpoint has it; unnamed ports count as one. */
+function keyOfOwner(port: ShownPort, address: Address): string {
+  return port.service === undefined ? '' : `${serviceName(port)} ${hasFront(port, address)}`;
 }
 
 /** The Service port whose node port or health check nodes have at an address. */
@@ -192,7 +201,7 @@ export function findOnNodes<P extends ShownPort>(asked: AskedSocket, ports: read
 export function whyUnprogrammed(
   asked: AskedSocket,
   { objects: { services, nodes }, cluster, node }: CompiledSnapshot,
-): string | undefined {
+): NoSubject | undefined {
   const { text } = asked.address;
   const isServed = cluster.servicePorts.some(({ clusterIP, externalIPs, loadBalancerIPs }) =>
     [clusterIP, ...externalIPs, ...loadBalancerIPs].some((each) => each.text === text),
@@ -203,16 +212,13 @@ export function whyUnprogrammed(
       spec.type === 'LoadBalancer' &&
       ingress.some(({ ip, ipMode }) => ipMode === 'Proxy' && ip !== undefined && parseAddress(ip)?.text === text),
   );
-  if (proxied) {
-    const { namespace, name } = proxied.object.metadata;
-    return `${text} is a load balancer address of ${namespace}/${name} with ipMode Proxy: kube-proxy programs nothing for it, so that packets pass the load balancer`;
-  }
+  if (proxied) return { kind: 'proxied-address', address: text, service: fullName(proxied.object.metadata) };
   const owner = nodes.find(({ object }) => nodeAddresses(object).some((each) => each.text === text));
   const name = owner?.object.metadata.name;
   if (name === undefined || name === node.name) return undefined;
-  const ofNodePort = findOnNodes(asked, cluster.servicePorts);
-  const other = node.name === '' ? '' : `, not of ${node.name}`;
-  const kind = ofNodePort?.nodePort === asked.port ? 'node port' : 'health check node port';
-  const answers = ofNodePort ? `; ${kind} ${asked.port} of ${ofNodePort.label} answers there` : '';
-  return `${text} is an address of node ${name}${other}${answers}: ask with --node ${name}`;
+  const found = findOnNodes(asked, cluster.servicePorts);
+  const kind = found?.nodePort === asked.port ? 'node-port' : 'health-check-node-port';
+  const answers =
+    found && asked.port !== undefined ? ({ kind, port: asked.port, label: found.label } as const) : undefined;
+  return { kind: 'other-node', address: text, node: name, here: node.name, answers };
 }

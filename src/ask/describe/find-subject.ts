@@ -1,5 +1,5 @@
 import { mostSuggestions, nearest } from '../../base/names.ts';
-import { nameSome } from '../../base/printable.ts';
+import type { NoSubject, SubjectHint } from '../../base/findings/command-line.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, servicePortLabel, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { fullName, type Pod, type Sourced } from '../../cluster/objects.ts';
@@ -7,7 +7,6 @@ import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../../snapshot/
 import { parseAddress } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import { setName } from '../../kube-proxy/ipvs-objects.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
 import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { endpointOn, PortDraft, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { describeSet, findItems, modeOfName, type SharedSubject } from './find-items.ts';
@@ -27,8 +26,7 @@ export type FoundSubject =
   | { readonly kind: 'services'; readonly matches: readonly ServiceMatch[] }
   /** A chain or set that Service ports share, or that every node has. */
   | { readonly kind: 'shared'; readonly subjects: readonly SharedSubject[] }
-  /** `why` is a sentence. */
-  | { readonly kind: 'nothing'; readonly why: string };
+  | { readonly kind: 'nothing'; readonly why: NoSubject };
 
 /** A Service that a question leads to. */
 interface ServiceMatch {
@@ -52,7 +50,7 @@ interface FoundSubjects<P extends ShownPort> {
   readonly matches: readonly PortMatch<P>[];
   readonly subjects: readonly SharedSubject[];
   /** Why no Service answers at an address. */
-  readonly unanswered: string | undefined;
+  readonly unanswered: NoSubject | undefined;
 }
 
 /**
@@ -106,8 +104,8 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   // A node port of another node says more than the ports of an endpoint in its network.
   const isOnNodes = asked.address && findOnNodes(asked.address, known.ports) !== undefined;
   const reason = isOnNodes ? (unserved ?? unanswered) : (unanswered ?? unserved);
-  const nothing = `no Service, address, port, chain or set matches ${JSON.stringify(asked.text)}`;
-  return { kind: 'nothing', why: reason ?? explainIdle(pods) ?? `${nothing}${hint(asked, view)}` };
+  const noMatch = { kind: 'no-match', of: 'input', text: asked.text, hint: hintOn(asked, view) } as const;
+  return { kind: 'nothing', why: reason ?? explainIdle(pods) ?? noMatch };
 }
 
 /** The Pods with this name, as kubectl writes it ("pod/web-0" or "pod/shop/web-0"), or with this address. */
@@ -134,14 +132,10 @@ function addressesOfPod({ object: { status } }: Sourced<Pod>): readonly string[]
 }
 
 /** Why no Service selects these Pods; undefined without any. */
-function explainIdle(pods: readonly Sourced<Pod>[]): string | undefined {
+function explainIdle(pods: readonly Sourced<Pod>[]): NoSubject | undefined {
   if (pods.length === 0) return undefined;
-  const clauses = pods.map((pod) => {
-    const [address] = addressesOfPod(pod);
-    const title = `Pod ${fullName(pod.object.metadata)}`;
-    return address === undefined ? `${title} has no address yet` : `${title} (${address}) is an endpoint of no Service`;
-  });
-  return nameSome(clauses);
+  const idle = pods.map((pod) => ({ name: fullName(pod.object.metadata), address: addressesOfPod(pod)[0] }));
+  return { kind: 'idle-pods', pods: idle };
 }
 
 /** The ports of a Service that kube-proxy does not program. A headless Service has endpoints without ports. */
@@ -166,7 +160,7 @@ type FoundInDump =
       readonly ports: readonly DecompiledPort[];
       readonly subjects: readonly SharedSubject[] | undefined;
     }
-  | { readonly kind: 'nothing'; readonly why: string };
+  | { readonly kind: 'nothing'; readonly why: NoSubject };
 
 /** Finds what a text refers to in a dump. */
 export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
@@ -180,8 +174,7 @@ export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
   if (matches.length > 0) return { kind: 'found', ports: matches.map(({ port }) => port), subjects: undefined };
   const subjects = [...found.subjects, ...healthCheckSets(asked, dump)];
   if (subjects.length > 0) return { kind: 'found', ports: [], subjects };
-  const nothing = `the dump shows no Service, chain or set that matches ${JSON.stringify(text)}`;
-  return { kind: 'nothing', why: found.unanswered ?? nothing };
+  return { kind: 'nothing', why: found.unanswered ?? { kind: 'no-match', of: 'dump', text, hint: undefined } };
 }
 
 /** The sets with a health check node port: a kernel only has its number, not its Service. */
@@ -193,15 +186,13 @@ function healthCheckSets({ number }: Asked, dump: DumpedSnapshot): readonly Shar
     .map((set) => describeSet(set, dump));
 }
 
-/** A clause on what an unknown text could mean, or ''. */
-function hint({ text, address, names }: Asked, view: CompiledSnapshot): string {
+/** What an unknown text could mean. */
+function hintOn({ text, address, names }: Asked, view: CompiledSnapshot): SubjectHint | undefined {
   const { mode } = view.settings;
   const maker = modeOfName(text);
-  if (maker !== undefined && maker !== mode) {
-    return `; ${modeFacts[mode].title} has no chain of that kind, so this may be one that --proxy-mode ${maker} makes`;
-  }
+  if (maker !== undefined && maker !== mode) return { kind: 'other-mode', mode, maker };
   const suggestions = address ? [] : suggestServices(names.at(-1)?.name ?? text, view.cluster.services);
-  return suggestions.length === 0 ? '' : `; did you mean ${suggestions.join(' or ')}?`;
+  return suggestions.length === 0 ? undefined : { kind: 'near', names: suggestions };
 }
 
 /** Ports of Services with exactly this name; else Services with this name in other namespaces, or with similar names. */

@@ -1,9 +1,9 @@
 import { joinWords } from '../../base/printable.ts';
+import type { NoService } from '../../base/findings/command-line.ts';
 import type { DumpNote } from '../../base/findings/files.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 import { lackingNftables, showsRules, type Coverage, type Shown } from '../../dumps/coverage.ts';
-import { describeSkippedListings } from '../../dumps/dump.ts';
 import { jumpsToOwn } from '../../dumps/rule-listings.ts';
 import { showsIptablesAsNft, type DumpedSnapshot, type Snapshot } from '../../snapshot/snapshot.ts';
 import { families } from '../../kernel/family.ts';
@@ -11,21 +11,24 @@ import { tableNames } from '../../kernel/iptables/iptables.ts';
 import type { Evidence } from '../../kube-proxy/evidence.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { findFlows, flowsJson, type FlowFindings } from './describe-flows.ts';
-import type { FlowChange } from './flow-change.ts';
-import { dumpJson } from './describe-json.ts';
-import { logJson, modeOfLog } from './describe-log.ts';
-import { dormantCause, findLostJumps, findUnshownJumps, jumpCommand, leadsToServices } from '../../snapshot/faults.ts';
+import { findFlows, type FlowFindings } from './find-flows.ts';
+import type { FlowChange } from './follow-change.ts';
+import { modeOfLog } from './log-facts.ts';
+import {
+  findDormantTable,
+  findLostJumps,
+  findUnshownJumps,
+  jumpCommand,
+  leadsToServices,
+} from '../../snapshot/faults.ts';
 
 /** The Services that a dump shows, and the manifests' Services that name its contents. */
 export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
   readonly notes: readonly DumpNote[];
-  /** Sentences on skipped parts. */
-  readonly skipped: readonly string[];
-  /** Says that no Service is shown, why, and what to add; undefined if anything is known about Services. */
-  readonly nothing: { readonly text: string; readonly help: string | undefined } | undefined;
+  /** Set if nothing is known about Services; `why` is undefined if the dump does not show it. */
+  readonly nothing: { readonly why: NoService | undefined } | undefined;
 }
 
 export function readDumped(dump: DumpedSnapshot): DumpReading {
@@ -33,7 +36,7 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
   const flows = findFlows(dump);
   const evidence = dump.state.virtualServers.map(weighServersOfSides(dump, dump));
   const notes = [...(mode ? jumpNotes(dump, mode) : []), ...notesOnDump(dump, evidence)];
-  return { dump, flows, notes, skipped: describeSkippedListings(dump.doubts), nothing: whyNothingFound(dump) };
+  return { dump, flows, notes, nothing: whyNothingFound(dump) };
 }
 
 /** Whether manifests beside a dump say which Services there are. */
@@ -65,24 +68,6 @@ function byTarget(jumps: readonly MissingJump[]): readonly (readonly [MissingJum
     const names = new Set(group.map(({ from }) => from));
     return [group[0], joinWords([...names], 'or')];
   });
-}
-
-export function readingJson(read: DumpReading) {
-  const {
-    flows,
-    dump: { log, shown },
-  } = read;
-  return {
-    ...remarksJson(read),
-    ...dumpJson(shown),
-    flows: flows && flowsJson(flows, () => true),
-    log: log && logJson(log),
-  };
-}
-
-/** A dump's skipped outputs, for programs. */
-export function remarksJson({ skipped }: Pick<DumpReading, 'skipped'>) {
-  return { skipped: skipped.length > 0 ? skipped : undefined };
 }
 
 function notesOnDump(
@@ -130,32 +115,19 @@ const saveTools = [
 function whyNothingFound(side: DumpedSnapshot): DumpReading['nothing'] {
   const { mode, ports } = side.shown;
   if (ports.length > 0 || knowsServices(side) || side.log) return undefined;
-  const ofIptables =
-    ': nft lists its rules of iptables mode, but only the output of iptables-save names their Services';
-  const dormant = families.flatMap((family) => dormantCause(side, family) ?? [])[0];
-  const why =
-    dormant !== undefined
-      ? `: ${dormant}`
-      : showsIptablesAsNft(side)
-        ? ofIptables
-        : mode === undefined
-          ? whyNoMode(side)
-          : '';
-  return {
-    text: `the dump shows no Service${why}`,
-    help:
-      side.flows &&
-      'add the output of iptables-save, nft list ruleset or ipvsadm -Sn, or manifests, to find stale flows',
-  };
+  const [table] = families.flatMap((family) => findDormantTable(side, family) ?? []);
+  if (table !== undefined) return { why: { kind: 'dormant-table', table } };
+  if (showsIptablesAsNft(side)) return { why: { kind: 'iptables-as-nft' } };
+  return { why: mode === undefined ? whyNoMode(side) : undefined };
 }
 
-function whyNoMode({ state, doubts }: Snapshot): string {
-  if (doubts.some(({ kind }) => kind === 'unread' || kind === 'cut-line')) return ': not all of it could be read';
-  const tables = families.flatMap((family) =>
-    tableNames.map((name) => [name, state.iptables[family]?.[name]] as const),
+function whyNoMode({ state, doubts }: Snapshot): NoService {
+  if (doubts.some(({ kind }) => kind === 'unread' || kind === 'cut-line')) return { kind: 'unread' };
+  const lacks = families.some((family) =>
+    tableNames.some((name) => {
+      const chains = state.iptables[family]?.[name];
+      return chains !== undefined && jumpsToOwn(name, chains);
+    }),
   );
-  if (tables.some(([name, chains]) => chains && jumpsToOwn(name, chains))) {
-    return ": its rules jump to kube-proxy's chains, but it lacks those";
-  }
-  return ': it holds no chains, sets or virtual servers of a kube-proxy';
+  return { kind: lacks ? 'lacks-chains' : 'no-kube-proxy' };
 }

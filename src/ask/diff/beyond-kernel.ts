@@ -1,5 +1,4 @@
 // Differences between two sides that affect packets, but appear neither in the kernel nor in single traced packets.
-import { count, nameSome, pluralOf } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { fullName, type Ingress } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
@@ -93,21 +92,4 @@ function changedIn(fields: readonly string[], changes: readonly ServiceChange[])
 
 function namingServices(kind: 'endpoints' | 'later-connections', services: readonly string[]): readonly BeyondKernel[] {
   return services.length === 0 ? [] : [{ kind, services }];
-}
-
-export function beyondWords(beyond: BeyondKernel): string {
-  switch (beyond.kind) {
-    case 'objects':
-      return `${countOf(beyond)} that ${beyond.count === 1 ? 'differs' : 'differ'}`;
-    case 'ways':
-      return `${countOf(beyond)} that ${beyond.count === 1 ? 'leads' : 'lead'} to a Service that changed`;
-    case 'endpoints':
-      return `endpoints of ${nameSome(beyond.services)}, which neither side gives`;
-    case 'later-connections':
-      return `later connections of a client, as session affinity of ${nameSome(beyond.services)} differs`;
-  }
-}
-
-function countOf({ of, count: number }: Extract<BeyondKernel, { readonly count: number }>): string {
-  return count(number, of, pluralOf(of));
 }

@@ -3,7 +3,7 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { isForeignDoubt } from '../../dumps/dump.ts';
 import { diffStates, type KernelState } from '../../kernel/state.ts';
-import { findLeftChains, leftChainTitles } from '../../kube-proxy/left-behind.ts';
+import { findLeftChains } from '../../kube-proxy/left-behind.ts';
 import { modeOfState } from '../../kube-proxy/evidence.ts';
 import { alignSides, diffAligned, diffNodeAddresses, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './foreign-items.ts';
@@ -17,25 +17,16 @@ import { findNodePortReasons } from './service-reasons.ts';
 import { nameServers } from '../../snapshot/server-owners.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 
-/** Parts of a report for differences not known to belong to a Service: the title, and a name for use in sentences. */
-export const otherParts = {
-  base: { title: 'What belongs to no Service', what: 'what belongs to no Service' },
-  // Empty unless asked for.
-  foreign: { title: "What is not kube-proxy's", what: "what is not kube-proxy's" },
-  // Chains of a mode that the dump's node no longer runs.
-  dead: { title: leftChainTitles.dead, what: 'what iptables mode left' },
-  live: { title: leftChainTitles.live, what: 'what iptables mode left' },
-  unaccounted: {
-    title: "What may be kube-proxy's or another program's: the dump does not show which",
-    what: "what may be kube-proxy's",
-  },
-} as const;
+/**
+ * Differences not known to belong to a Service, in report order. `dead` and `live` are chains of a mode that the dump's node no
+ * longer runs; `foreign`, what is not kube-proxy's, is empty unless asked for; `unaccounted` may be either's.
+ */
+export const otherParts = ['base', 'foreign', 'dead', 'live', 'unaccounted'] as const;
 
-/** The names of these parts, in report order. */
-export const otherPartNames = Object.keys(otherParts) as readonly (keyof typeof otherParts)[];
+export type OtherPart = (typeof otherParts)[number];
 
 /** How two sides differ, as data. */
-export interface SideDiff extends Readonly<Record<keyof typeof otherParts, readonly KernelChange[]>> {
+export interface SideDiff extends Readonly<Record<OtherPart, readonly KernelChange[]>> {
   /** Sorted by label. */
   readonly servicePorts: readonly ServicePortDiff[];
   /** Whether the reasons come from the states alone. */
@@ -118,7 +109,7 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
 
 /** Whether there is nothing to report. */
 export function areSidesSame(diff: SideDiff): boolean {
-  return diff.servicePorts.length === 0 && otherPartNames.every((part) => diff[part].length === 0);
+  return diff.servicePorts.length === 0 && otherParts.every((part) => diff[part].length === 0);
 }
 
 /** The states that explain the items of `side`; its own origins come first. */

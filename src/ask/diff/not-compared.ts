@@ -1,12 +1,11 @@
-import { families, familyNames, type Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { hasRules } from '../../kernel/iptables/iptables-delta.ts';
 import type { ObjectKind, KernelState } from '../../kernel/state.ts';
 import { modeOfState } from '../../kube-proxy/evidence.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { programs, proxyModes } from '../../kube-proxy/modes.ts';
-import { unlistedWords } from '../../kube-proxy/unshown.ts';
-import { beyondKernel, beyondWords, type BeyondKernel } from './beyond-kernel.ts';
+import { beyondKernel, type BeyondKernel } from './beyond-kernel.ts';
 import type { StatePair } from './foreign-items.ts';
 import type { ServiceChange } from './service-changes.ts';
 import { workingTables } from '../../dumps/coverage.ts';
@@ -28,25 +27,15 @@ export interface ComparisonGap {
   readonly held: boolean;
 }
 
-const partNames = {
-  iptables: 'rules',
-  nftables: 'nftables rules',
-  sets: 'sets',
-  virtualServers: 'virtual servers',
-  proxyPorts: 'proxy ports',
-  links: 'addresses',
-  sysctls: 'sysctls',
-  ipvsTimeouts: 'IPVS timeouts',
-  base: 'rules and sets that belong to no Service',
-  nodeAddresses: "the node's addresses",
-  rest: 'the rest',
-  objects: 'objects with errors, which are left out',
-  services: 'Services without a cluster IP, which kpc skips on both sides',
-} as const satisfies Readonly<
-  Record<Exclude<ObjectKind, 'modules'> | 'base' | 'nodeAddresses' | 'rest' | 'objects' | 'services', string>
->;
-
-type GapPart = keyof typeof partNames;
+export type GapPart =
+  | Exclude<ObjectKind, 'modules'>
+  | 'base'
+  | 'nodeAddresses'
+  | 'rest'
+  /** Those with errors, which are left out. */
+  | 'objects'
+  /** Those without a cluster IP, which kpc skips on both sides. */
+  | 'services';
 
 /** Kinds that a side may show for only one family. */
 const familyKinds = ['nftables', 'iptables'] as const;
@@ -178,35 +167,4 @@ export function withLeftOut<Diff extends { readonly gaps: readonly ComparisonGap
 ): Diff {
   const gap: ComparisonGap = { part, family: undefined, held: true };
   return { ...diff, gaps: [...diff.gaps, gap], extent: diff.extent === 'all' ? 'part' : diff.extent };
-}
-
-/** The names of the parts that were not compared, without repetition. */
-export function describeGaps(gaps: readonly ComparisonGap[]): readonly string[] {
-  const words = gaps.map(({ part, family, table, doubt, beyond }) => {
-    if (beyond) return beyondWords(beyond);
-    if (doubt) return describeDoubt(doubt);
-    const ofTable = table === undefined ? '' : ` of table ${table}`;
-    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
-  });
-  return [...new Set(words)];
-}
-
-function describeDoubt(doubt: Doubt): string {
-  switch (doubt.kind) {
-    case 'unread':
-      return `what could not be read of ${doubt.file}`;
-    case 'empty':
-      return `what is not in ${doubt.file}, which is empty`;
-    case 'cut-line':
-      return `what may follow in ${doubt.file}, whose last line is cut off`;
-    case 'unlisted':
-      return `what ${doubt.file} lacks: ${unlistedWords(doubt)}`;
-    case 'second-listing':
-      return `${doubt.output} of another node in ${doubt.file}`;
-    case 'other-table':
-      return `table ${doubt.table} (nftables)`;
-    case 'other-variant':
-    case 'legacy-tables':
-      return `${familyNames[doubt.family]} rules of the other variant of iptables`;
-  }
 }

@@ -7,8 +7,8 @@ import { compareText } from '../../kernel/compare.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import type { Place } from '../../kernel/place.ts';
 import { kindOfChange, type ChangeKind } from '../changes/kernel-change.ts';
-import { faultsOfPort, faultWords } from '../../snapshot/faults.ts';
-import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { faultsOfPort } from '../../snapshot/faults.ts';
+import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
 import {
   diffEndpointStates,
   diffFields,
@@ -83,9 +83,14 @@ function newFaults(
   from: CompiledSnapshot,
   to: CompiledSnapshot,
 ): readonly ServiceReason[] {
-  const known = new Set(before.flatMap((port) => faultsOfPort(port, from).map(faultWords)));
-  const fresh = after.flatMap((port) => faultsOfPort(port, to)).filter((fault) => !known.has(faultWords(fault)));
-  return uniqueReasons(fresh.map((fault) => ({ kind: 'fault', code: fault.code, fault: faultWords(fault) })));
+  const known = new Set(before.flatMap((port) => faultsOfPort(port, from).map(keyOfPortFault)));
+  const fresh = after.flatMap((port) => faultsOfPort(port, to)).filter((fault) => !known.has(keyOfPortFault(fault)));
+  return [...new Map(fresh.map((fault) => [keyOfPortFault(fault), { kind: 'fault', fault } as const])).values()];
+}
+
+/** The same for a fault that other Services share, or whose Pods nearly match in another way. */
+function keyOfPortFault({ code, arguments: details }: PortFault): string {
+  return code === 'selects-nothing' ? code : JSON.stringify([code, { ...details, services: undefined }]);
 }
 
 interface ClusterIndex {

@@ -4,10 +4,11 @@ import { findDumpListeners } from '../../dumps/coverage.ts';
 import type { Family } from '../../kernel/family.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import {
-  describeListeners,
   findLocalhostHandling,
   findNodePortListeners,
+  type LocalhostHandling,
   type NodePort,
+  type NodePortListeners,
 } from '../../kube-proxy/node-port-listeners.ts';
 import { itemOf, pairUp } from '../../kernel/compare.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
@@ -21,15 +22,8 @@ export type ServiceReason =
   | { readonly kind: 'port-renamed'; readonly from: string; readonly to: string }
   /** A value; '' for none. */
   | { readonly kind: 'field'; readonly field: string; readonly from: string; readonly to: string }
-  /** The addresses where a node port is reached, in words. `family` is set if the port has both families. */
-  | {
-      readonly kind: 'node-port';
-      readonly family: Family | undefined;
-      readonly port: number;
-      readonly what: 'listens on' | 'on localhost:';
-      readonly from: string;
-      readonly to: string;
-    }
+  /** Where a node port is reached. `family` is set if the port has both families. */
+  | ({ readonly kind: 'node-port'; readonly family: Family | undefined; readonly port: number } & ListenerChange)
   /** List items that only one side has. */
   | {
       readonly kind: 'list';
@@ -45,8 +39,8 @@ export type ServiceReason =
       readonly from: EndpointState;
       readonly to: EndpointState;
     }
-  /** Faults in the endpoints that only side TO has, in words. */
-  | { readonly kind: 'fault'; readonly code: PortFault['code']; readonly fault: string }
+  /** A fault in the endpoints that only side TO has. */
+  | { readonly kind: 'fault'; readonly fault: PortFault }
   /** The kube-proxies of the two releases do this differently. */
   | {
       readonly kind: 'behaviour';
@@ -64,6 +58,10 @@ export type ServiceReason =
       /** Undefined for a kernel's port, whose type is unknown. */
       readonly type: ServiceInfo['type'] | undefined;
     };
+
+type ListenerChange =
+  | { readonly at: 'addresses'; readonly from: NodePortListeners; readonly to: NodePortListeners }
+  | { readonly at: 'localhost'; readonly from: LocalhostHandling; readonly to: LocalhostHandling };
 
 interface ReleaseBehaviour {
   readonly release: string;
@@ -137,7 +135,7 @@ export function findNodePortReasons(
   from: Snapshot,
   to: Snapshot,
 ): (before: readonly ShownPort[] | undefined, after: readonly ShownPort[] | undefined) => readonly ServiceReason[] {
-  const [old, fresh] = [wordsOfNodePorts(from), wordsOfNodePorts(to)];
+  const [old, fresh] = [nodePortListeners(from), nodePortListeners(to)];
   return (before = [], after = []) => {
     const kept = after.filter(
       ({ family, protocol, nodePort }) =>
@@ -147,29 +145,27 @@ export function findNodePortReasons(
     const isDual = new Set(kept.map(({ family }) => family)).size > 1;
     const reasons = kept.flatMap(({ family, protocol, nodePort: port = 0 }) => {
       const [one, other] = [old({ family, protocol, port }), fresh({ family, protocol, port })];
-      return (['listens on', 'on localhost:'] as const).flatMap((what): readonly ServiceReason[] => {
-        const [earlier, later] = [one[what], other[what]];
-        if (earlier === undefined || later === undefined || earlier === later) return [];
-        return [{ kind: 'node-port', family: isDual ? family : undefined, port, what, from: earlier, to: later }];
-      });
+      const own = { kind: 'node-port', family: isDual ? family : undefined, port } as const;
+      const addresses = { from: one.addresses, to: other.addresses };
+      const [here, there] = [one.localhost, other.localhost];
+      const isKnown = addresses.from.kind !== 'unknown' && addresses.to.kind !== 'unknown';
+      const isMoved = isKnown && JSON.stringify(addresses.from) !== JSON.stringify(addresses.to);
+      return [
+        ...(isMoved ? [{ ...own, at: 'addresses', ...addresses } as const] : []),
+        ...(here && there && here !== there ? [{ ...own, at: 'localhost', from: here, to: there } as const] : []),
+      ];
     });
     return uniqueReasons(reasons);
   };
 }
 
-/** A side's addresses where a node port listens, in words; undefined if unknown. */
-function wordsOfNodePorts({ kind, state, coverage }: Snapshot) {
+/** Where a side's node port listens; `localhost` is undefined if unknown. */
+function nodePortListeners({ kind, state, coverage }: Snapshot) {
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
   // Only the rules of nftables mode show how connections on localhost end.
   const isNft = state.nftables.some(({ name }) => isKubeProxyTable(name));
   const onLocalhost = isNft ? findLocalhostHandling(state) : undefined;
-  return (nodePort: NodePort) => {
-    const listeners = find(nodePort);
-    return {
-      'listens on': listeners.kind === 'unknown' ? undefined : describeListeners(listeners),
-      'on localhost:': onLocalhost?.(nodePort),
-    };
-  };
+  return (nodePort: NodePort) => ({ addresses: find(nodePort), localhost: onLocalhost?.(nodePort) });
 }
 
 /** Drops repeated reasons: both families of a Service port may have the same. */

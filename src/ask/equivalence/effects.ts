@@ -8,10 +8,9 @@ import {
   optional,
   text as anyText,
   wholeNumber,
-  type Schema,
   type Shaped,
 } from '../../base/json/schema.ts';
-import { causeIds } from './causes.ts';
+import type { CauseId, CauseReason, Situation } from './causes.ts';
 
 /**
  * How a difference affects clients, the worst first: it breaks something; it may break something; something works
@@ -21,7 +20,7 @@ export const severities = ['breaks', 'unknown', 'changes', 'opens', 'fails-other
 
 export type EffectSeverity = (typeof severities)[number];
 
-const severitySchema = about(
+export const severitySchema = about(
   'breaks: what worked no longer does; unknown: whether it still does; changes: it works differently; opens: what failed now works',
   oneOf(...severities),
 );
@@ -105,23 +104,21 @@ const effectSchema = objectOf(effectFields);
 /** How packets of these senders end on both sides. */
 export type Effect = Shaped<typeof effectSchema>;
 
-/** The schema of a Divergence, with effects of this shape. */
-export function findingWith<E>(effect: Schema<E>) {
-  return objectOf({
-    cause: oneOf(...causeIds),
-    title: anyText,
-    reasons: about('what each side does, in sentences', listOf(anyText)),
-    /** Empty if nothing that works is lost or changed. */
-    help: about('what to do, in sentences', listOf(anyText)),
-    severity: severitySchema,
-    services: about('"namespace/name", sorted', listOf(anyText)),
-    servicePorts: about('"namespace/name:port", sorted', listOf(anyText)),
-    effects: listOf(effect),
-    classes: about('how many classes of packets', wholeNumber(0)),
-    /** The traced nodes that have the effect; '' without a Node object. */
-    nodes: listOf(anyText),
-  });
-}
-
 /** All packet classes that differ for one reason. */
-export type Divergence = Shaped<ReturnType<typeof findingWith<Effect>>>;
+export interface Divergence {
+  readonly cause: CauseId;
+  readonly reasons: readonly CauseReason[];
+  /** The addresses on which only one side serves node ports, sorted. */
+  readonly served: { readonly old: readonly string[]; readonly new: readonly string[] };
+  /** Those in which something that works is lost or changed. */
+  readonly situations: readonly Situation[];
+  readonly severity: EffectSeverity;
+  /** "namespace/name", sorted. */
+  readonly services: readonly string[];
+  /** "namespace/name:port", sorted. */
+  readonly servicePorts: readonly string[];
+  readonly effects: readonly Effect[];
+  readonly classes: number;
+  /** The traced nodes that have the effect; '' without a Node object. */
+  readonly nodes: readonly string[];
+}

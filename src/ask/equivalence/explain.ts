@@ -17,7 +17,7 @@ import {
 import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
-import { causeIds, findServiceCause, type CauseId } from './causes.ts';
+import { causeIds, findServiceCause, type CauseId, type CauseReason } from './causes.ts';
 import { lackOtherEndpoints, sourceWord, type Difference } from './compare.ts';
 import { knownOwnAddresses } from './senders.ts';
 import type { EffectSeverity, EndpointShares, EffectChoice, Effect } from './effects.ts';
@@ -34,10 +34,10 @@ import {
 } from './destinations.ts';
 import { failureWords, lackWords, fateWords, type Choice } from '../../say/way/fate.ts';
 
-/** The cause of a difference, explained in sentences, and its meaning for clients. */
+/** The cause of a difference, and its meaning for clients. */
 interface Explained {
   readonly cause: CauseId;
-  readonly because: readonly string[];
+  readonly because: readonly CauseReason[];
   readonly ports: readonly ShownPort[];
   readonly effect: Effect;
 }
@@ -92,7 +92,8 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
       return { ...ofServices, ports: target.ports, effect };
     if (cause === 'connection') {
-      const because = [from, to].flatMap((each, at) => failureWords(each, packet, scenes[at] ?? scene));
+      const texts = [from, to].flatMap((each, at) => failureWords(each, packet, scenes[at] ?? scene));
+      const because = texts.map((text) => ({ kind: 'connection', text }) as const);
       return { cause, because, ports: target.ports, effect };
     }
     const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, lostJumps) : [];
@@ -112,16 +113,16 @@ function findShowing({ packet, from, to }: Difference, [old, fresh]: readonly [S
   return !isShown(first) && isShown(other) ? other : first;
 }
 
-/** Sentences on the jump that one side lacks and that keeps the packet from that side's Service rules. */
+/** The jump that one side lacks and that keeps the packet from that side's Service rules. */
 function findLost(
   { sender, packet, from, to }: Difference,
   [before, after]: readonly { readonly name: string; readonly jumps: LostJumps }[],
-): readonly string[] {
+): readonly CauseReason[] {
   const target = { address: packet.destination };
   const [was, is] = [from, to].map((fate, at) => {
     const side = at === 0 ? before : after;
     const jump = side && lostJumpOf({ sender, target, fate }, side.jumps);
-    return jump ? [`${side.name}: nothing in ${jump.from} jumps to ${jump.to}.`] : [];
+    return jump ? [{ kind: 'lost-jump', side: side.name, from: jump.from, to: jump.to } as const] : [];
   });
   return was && is && was.length !== is.length ? [...was, ...is] : [];
 }

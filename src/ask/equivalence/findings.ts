@@ -1,9 +1,8 @@
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import { compareText } from '../../kernel/compare.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Scene } from '../trace/scene.ts';
-import { causeIds, causes, type DifferenceCause, type CauseId } from './causes.ts';
+import { causeIds, type CauseId, type CauseReason, type Situation } from './causes.ts';
 import { compareScenes, type ComparisonOptions, type Difference, type Like } from './compare.ts';
 import { severities, type EffectSeverity, type EffectSender, type Effect, type Divergence } from './effects.ts';
 import { explainer } from './explain.ts';
@@ -17,8 +16,8 @@ interface Gathered {
   /** By label. */
   readonly ports: Map<string, ShownPort>;
   readonly nodes: Set<string>;
-  readonly reasons: Set<string>;
-  readonly advice: Set<string>;
+  readonly reasons: Map<string, CauseReason>;
+  readonly situations: Map<string, Situation>;
   /** The addresses on which only one side's rules take what is sent to node ports. */
   readonly served: { readonly old: Set<string>; readonly new: Set<string> };
   /** The equivalent destinations whose Services were added last. */
@@ -42,8 +41,8 @@ export class Findings {
         effects: new Map(),
         ports: new Map(),
         nodes: new Set(),
-        reasons: new Set(),
-        advice: new Set(),
+        reasons: new Map(),
+        situations: new Map(),
         served: { old: new Set(), new: new Set() },
         alike: none,
       };
@@ -53,14 +52,13 @@ export class Findings {
       for (const { address, port, protocol } of known.alike === alike ? none : alike)
         for (const each of find({ destination: address, port, protocol }).ports) known.ports.set(each.label, each);
       known.alike = alike;
-      for (const reason of [...reasonsOf(cause, from, to), ...because]) known.reasons.add(reason);
-      const { advice }: DifferenceCause = causes[cause];
-      if (advice && needsAdvice(effect.severity)) {
+      for (const reason of [...differingModes(from, to), ...because]) known.reasons.set(JSON.stringify(reason), reason);
+      if (needsAdvice(effect.severity)) {
         const { side } = to;
         const { family } = difference.packet.destination;
         const detectsPods = side.kind === 'dump' || detectLocalTraffic(side.settings, side.node, family) !== undefined;
-        const text = typeof advice === 'string' ? advice : advice({ place: difference.sender.place, detectsPods });
-        if (text !== undefined) known.advice.add(text);
+        const situation = { place: difference.sender.place, detectsPods };
+        known.situations.set(JSON.stringify(situation), situation);
       }
       known.nodes.add(node);
       addTo(known.effects, effect);
@@ -77,13 +75,12 @@ export class Findings {
       const known = this.#byCause.get(cause);
       if (!known) return [];
       const effects = [...known.effects.values()].sort(bySeverity);
-      const { title }: DifferenceCause = causes[cause];
       return [
         {
           cause,
-          title,
-          reasons: [...known.reasons, ...servedWords(known.served)],
-          help: [...known.advice],
+          reasons: [...known.reasons.values()],
+          served: { old: [...known.served.old].sort(), new: [...known.served.new].sort() },
+          situations: [...known.situations.values()],
           severity: effects[0]?.severity ?? 'fails-otherwise',
           services: [...new Set([...known.ports.values()].map(serviceName))].sort(),
           servicePorts: [...known.ports.keys()].sort(),
@@ -124,22 +121,14 @@ function byText({ text: a }: EffectSender, { text: b }: EffectSender): number {
   return a < b ? -1 : Number(a > b);
 }
 
-function servedWords(served: Gathered['served']): readonly string[] {
-  return (['old', 'new'] as const).flatMap((side) => {
-    const addresses = [...served[side]].sort().join(', ');
-    return addresses === '' ? [] : [`Here only the ${side} side serves them on ${addresses}.`];
-  });
-}
-
 /** Whether clients lose something, so that advice is needed. */
 function needsAdvice(severity: EffectSeverity): boolean {
   return severity === 'breaks' || severity === 'changes' || severity === 'unknown';
 }
 
-function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
-  const { modes }: DifferenceCause = causes[cause];
-  if (!modes || from.side.mode === to.side.mode) return [];
-  return [from, to].flatMap(({ side: { mode } }) => (mode ? [`${modeFacts[mode].title} ${modes[mode]}.`] : []));
+/** The modes of the sides, if they differ. */
+function differingModes({ side: from }: Scene, { side: to }: Scene): readonly CauseReason[] {
+  return from.mode === to.mode ? [] : [from, to].flatMap(({ mode }) => (mode ? [{ kind: 'mode', mode } as const] : []));
 }
 
 export interface ServiceEffects {

@@ -27,11 +27,31 @@ export interface Entrance {
 
 type EntrancePlace = Omit<Entrance, 'routes'>;
 
-/** Why something is refused, and what is assumed if it is accepted, in words; undefined for nothing. */
+/** Why something is refused, and what is assumed if it is accepted; undefined for nothing. */
 interface Attachment {
-  readonly refusal?: string | undefined;
-  readonly doubt?: string | undefined;
+  readonly refusal?: Refusal | undefined;
+  readonly doubt?: AttachmentDoubt | undefined;
 }
+
+export type Refusal =
+  | { readonly kind: 'no-listener-sets'; readonly owner: string; readonly namespace: string }
+  /** Nothing distinguishes it from this listener. */
+  | { readonly kind: 'conflict'; readonly listener: string }
+  /** It takes this route, which is older or comes first by its name. */
+  | { readonly kind: 'rival'; readonly route: string }
+  | { readonly kind: 'other-listener' }
+  | { readonly kind: 'protocol'; readonly protocol: string }
+  | { readonly kind: 'route-kind'; readonly route: Ingress['kind'] }
+  | { readonly kind: 'namespace'; readonly namespace: string }
+  | { readonly kind: 'host'; readonly host: string };
+
+export type AttachmentDoubt =
+  /** The input lacks the parent, which may take all that names it. */
+  | { readonly kind: 'no-owner'; readonly owner: string }
+  /** `taker` takes what is of this namespace, of which the input lacks the labels. */
+  | { readonly kind: 'no-labels'; readonly taker: TakerName; readonly namespace: string };
+
+type TakerName = { readonly owner: string } | { readonly listener: string };
 
 /** The entrances in the input. A Gateway's listeners come before those of its ListenerSets, and older ListenerSets before newer ones. */
 export function listEntrances(scene: Scene): readonly Entrance[] {
@@ -65,7 +85,7 @@ function entrancePlaces(
   scene: Scene,
 ): readonly EntrancePlace[] {
   const name = owner.slice(owner.indexOf(' ') + 1);
-  const lacking = gateway ? undefined : `${owner}, which the input lacks, takes all that names it`;
+  const lacking = gateway ? undefined : ({ kind: 'no-owner', owner } as const);
   const taken: GatewayListener[] = [];
   const listenersOf = (each: Gateway): readonly EntrancePlace[] => {
     const { namespace } = each.metadata;
@@ -74,10 +94,10 @@ function entrancePlaces(
       // Within one Gateway, listeners that clash are all refused; across ListenerSets the first wins.
       const rivals = each === gateway ? [...taken, ...each.listeners] : taken;
       const rival = rivals.find((other) => other !== listener && areIndistinct(other, listener));
-      const refused = takes === false ? `${owner} takes no ListenerSets of namespace ${namespace}` : undefined;
-      const refusal = refused ?? (rival && `it is in conflict with listener ${rival.name}`);
+      const refused = takes === false ? ({ kind: 'no-listener-sets', owner, namespace } as const) : undefined;
+      const refusal = refused ?? (rival && ({ kind: 'conflict', listener: rival.name } as const));
       if (refusal === undefined) taken.push(listener);
-      const doubt = lacking ?? (takes === undefined ? unlabelled(owner, namespace) : undefined);
+      const doubt = lacking ?? (takes === undefined ? unlabelled({ owner }, namespace) : undefined);
       return { gateway: name, owner: ownerName(each), listener, attachment: { refusal, doubt } };
     });
   };
@@ -127,8 +147,7 @@ function attachAll(
       if (attachment.refusal !== undefined) return [route, attachment];
       const rival = taken.find((other) => areExclusive(other, route.object, place));
       if (!rival) taken.push(route.object);
-      const first = rival && `${rival.kind} ${fullName(rival.metadata)}, which is older, or the first by its name`;
-      return [route, first === undefined ? attachment : { refusal: `it takes ${first}` }];
+      return [route, rival ? { refusal: { kind: 'rival', route: routeName(rival) } } : attachment];
     }),
   );
 }
@@ -159,21 +178,26 @@ function attach(route: Ingress, place: EntrancePlace, scene: Scene): Attachment 
     parent.owner === owner &&
     (parent.listener ?? listener.name) === listener.name &&
     (parent.port ?? listener.port) === listener.port;
-  if (!route.parents.some(isMeant)) return { refusal: 'the route names another listener' };
+  if (!route.parents.some(isMeant)) return { refusal: { kind: 'other-listener' } };
   if (protocols.get(listener.protocol)?.kinds.includes(route.kind) === false)
-    return { refusal: `its protocol is ${listener.protocol}` };
+    return { refusal: { kind: 'protocol', protocol: listener.protocol } };
   if (listener.kinds.length > 0 && !listener.kinds.includes(route.kind))
-    return { refusal: `it takes no ${route.kind}` };
+    return { refusal: { kind: 'route-kind', route: route.kind } };
   const { namespace } = route.metadata;
   const [, own = ''] = owner.split(/[ /]/);
   const takes = takesNamespace(listener.from, namespace, { namespace: own }, scene);
-  if (takes === false) return { refusal: `it takes no routes of namespace ${namespace}` };
-  if (takenHosts(hostsOf(route.routes), place).length === 0) return { refusal: `its host is ${listener.host}` };
-  return takes === undefined ? { doubt: unlabelled(`listener ${listener.name}`, namespace) } : attachment;
+  if (takes === false) return { refusal: { kind: 'namespace', namespace } };
+  if (takenHosts(hostsOf(route.routes), place).length === 0) return { refusal: { kind: 'host', host: listener.host } };
+  return takes === undefined ? { doubt: unlabelled({ listener: listener.name }, namespace) } : attachment;
 }
 
-function unlabelled(taker: string, namespace: string): string {
-  return `${taker} takes what is of namespace ${namespace}, of which the input lacks the labels`;
+function unlabelled(taker: TakerName, namespace: string): AttachmentDoubt {
+  return { kind: 'no-labels', taker, namespace };
+}
+
+/** "HTTPRoute shop/web". */
+export function routeName({ kind, metadata }: Pick<Ingress, 'kind' | 'metadata'>): string {
+  return `${kind} ${fullName(metadata)}`;
 }
 
 /** Undefined if it depends on labels that the input lacks. */

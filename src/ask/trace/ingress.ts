@@ -1,9 +1,16 @@
 import type { Finding } from '../../base/findings/finding.ts';
-import { joinWords, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { descriptionLine, type DescriptionLine } from '../describe/describe-words.ts';
+import type { Location } from '../../kernel/place.ts';
 import { fullName, routeKinds, type Ingress, type IngressBackend, type IngressRoute } from '../../cluster/objects.ts';
-import { isGranted, listEntrances, takenHosts, type Entrance } from './gateways.ts';
+import {
+  isGranted,
+  listEntrances,
+  routeName,
+  takenHosts,
+  type AttachmentDoubt,
+  type Entrance,
+  type Refusal,
+} from './gateways.ts';
 import { absent, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import { ask } from './ask.ts';
 import type { Scene } from './scene.ts';
@@ -21,28 +28,49 @@ import {
 export interface IngressWay {
   /** "namespace/name" of the Ingress, if there is one. */
   readonly ingress: string | undefined;
-  readonly lines: readonly DescriptionLine[];
-  readonly routes: readonly RouteInWords[];
-  readonly problems: readonly string[];
-  /** The assumptions that it depends on because the input lacks facts. */
-  readonly assumed: readonly string[];
+  /** The Gateway or route that was asked for, if it takes no route of the input. */
+  readonly idle: string | undefined;
+  readonly objects: readonly FollowedObject[];
   /** Why some targets are not followed. */
   readonly faults: readonly Finding[];
-  /** The last line, after the faults. */
-  readonly end: DescriptionLine;
+  /** Whether some requests go to a Service: then the controller is assumed to be a pod on this node. */
+  readonly reachesService: boolean;
   readonly traces: readonly Trace[];
 }
 
-interface RouteInWords {
-  readonly host: string;
-  readonly path: string | undefined;
-  readonly to: string;
-  /** "HTTPRoute shop/web"; undefined for an Ingress. */
-  readonly route: string | undefined;
-  readonly gateway: string | undefined;
-  /** Whether only some requests go there, because the route chooses by method, headers, query, weights or filters. */
-  readonly depends: boolean | undefined;
+/** Some routes of an Ingress or a route of the Gateway API, and where they are attached. */
+export interface FollowedObject {
+  readonly kind: Ingress['kind'];
+  /** "HTTPRoute shop/web". */
+  readonly name: string;
+  readonly place: Location;
+  /** The entrances that take it. For an Ingress, its controller. */
+  readonly entrances: readonly Entrance[];
+  /** Set if no entrance takes it. */
+  readonly refusals: readonly { readonly entrance: Entrance; readonly refusal: Refusal }[] | undefined;
+  readonly doubts: readonly AttachmentDoubt[];
+  readonly requests: readonly RoutedRequests[];
+  /** The Services that no ReferenceGrant lets it use: "shop/web:80". */
+  readonly ungranted: readonly string[];
 }
+
+/** Requests that are routed alike. */
+export interface RoutedRequests extends Pick<IngressRoute, 'hosts' | 'path' | 'pathType'> {
+  /** Whether only some of them are, by their method, headers or query. */
+  readonly isConditional: boolean;
+  /** One of these takes a request. */
+  readonly ends: readonly RouteEnd[];
+  /** What gets a copy of each. */
+  readonly copies: readonly RouteEnd[];
+}
+
+export type RouteEnd =
+  /** "shop/web:80". */
+  | { readonly kind: 'service'; readonly name: string }
+  /** Something that is no Service, as the route has it. */
+  | { readonly kind: 'other'; readonly what: string }
+  /** No backend takes requests. */
+  | { readonly kind: 'none' };
 
 /**
  * Follows a question about an Ingress, Gateway or route ("ingress/name", "httproute/name") or about a request
@@ -139,91 +167,61 @@ function followNamed({ kind, name }: NamedRoute, question: Question, scene: Scen
       .map((from) => ({ from, entrances: entrances.filter(({ routes }) => routes.has(from)) })),
   ].map((each) => ({ ...each, routes: each.from.object.routes }));
   const way = follow(followed, question, scene);
-  const nothing = descriptionLine('bad', 0, `${kind} ${own} takes no route of the input`);
-  return { kind: 'read', value: followed.length > 0 ? way : { ...way, lines: [nothing] } };
+  return { kind: 'read', value: followed.length > 0 ? way : { ...way, idle: `${kind} ${own}` } };
 }
 
-/** The routes in words, and the packets from the controller to their Services. */
+/** The routes, and the packets from the controller to their Services. */
 function follow(followed: readonly Followed[], question: Question, scene: Scene): IngressWay {
-  const words = followed.map((each) => describeFollowed(each, scene));
-  const problems = words.flatMap((each) => each.problems);
+  const known = followed.map((each) => followObject(each, scene));
   const traces: Trace[] = [];
   const faults: Finding[] = [];
-  const lines: DescriptionLine[] = [];
-  const said = new Set<string>();
-  for (const { heading, doubts, lines: own, problems: wrongs } of words) {
-    if (!said.has(heading))
-      lines.push(
-        descriptionLine('heading', 0, heading),
-        ...doubts.map((text) => descriptionLine('dim', 1, `assumed: ${text}`)),
-      );
-    said.add(heading);
-    lines.push(
-      ...own.map((text) => descriptionLine('plain', 1, text)),
-      ...wrongs.map((text) => descriptionLine('bad', 1, text)),
-    );
-  }
   const targets = new Map(
-    words.flatMap(({ protocol, targets: own }) => own.map((to) => [`${to}/${protocol}`, { to, protocol }])),
+    known.flatMap(({ object: { kind }, targets: own }) => {
+      const protocol = kind === 'UDPRoute' ? 'udp' : 'tcp';
+      return own.map((to) => [`${to}/${protocol}`, { to, protocol }] as const);
+    }),
   );
   for (const { to, protocol } of targets.values()) {
     const answer = ask({ ...question, from: 'pod', to: `svc/${to}`, protocol }, scene);
     if (answer.kind === 'read') traces.push(answer.value);
-    else {
-      faults.push(...answer.faults.map(({ diagnostic }) => diagnostic));
-    }
+    else faults.push(...answer.faults.map(({ diagnostic }) => diagnostic));
   }
-  const controller = 'the controller is a pod on this node and connects to the cluster IPs of Services';
   const ingress = followed.find(({ from }) => from.object.kind === 'Ingress')?.from;
   return {
     ingress: ingress && fullName(ingress.object.metadata),
-    lines,
+    idle: undefined,
+    objects: known.map(({ object }) => object),
     faults,
-    assumed: [...new Set(words.flatMap(({ doubts }) => doubts)), ...(targets.size > 0 ? [controller] : [])],
-    end:
-      targets.size > 0
-        ? descriptionLine('dim', 1, `assumed: ${controller}`)
-        : descriptionLine('bad', 1, 'so no request reaches a Service'),
-    routes: words.flatMap(({ routes }) => routes),
-    problems,
+    reachesService: targets.size > 0,
     traces,
   };
 }
 
-function describeFollowed({ from, routes, entrances }: Followed, scene: Scene) {
+function followObject({ from, routes, entrances }: Followed, scene: Scene) {
   const { object, source } = from;
-  const { kind, metadata } = object;
-  const { file, line: row, column } = source.place([]).locate();
-  const named = `${kind} ${fullName(metadata)}`;
   const attached = entrances.map((entrance) => ({ entrance, ...entrance.routes.get(from) }));
   const taken = attached.filter(({ refusal }) => refusal === undefined);
-  const gateways = taken.filter(({ entrance }) => entrance.gateway !== undefined);
-  const by = gateways.length === 0 ? '' : ` by ${joinWords(gateways.map(({ entrance }) => entranceWords(entrance)))}`;
-  const refused = attached.flatMap(({ entrance, refusal }) =>
-    refusal === undefined ? [] : `${entranceWords(entrance)} does not take it: ${refusal}`,
-  );
-  const usable = (taken.length > 0 ? routes : [])
+  const isTaken = taken.length > 0;
+  const usable = (isTaken ? routes : [])
     .flatMap(({ backends }) => backends)
     .filter(({ service }) => service !== undefined);
   const [targets, ungranted] = [true, false].map((wanted) => {
     const own = usable.filter((backend) => isGranted(object, backend, scene) === wanted);
-    return [...new Set(own.map(backendWords))];
+    return [...new Set(own.map(backendName))];
   }) as [string[], string[]];
-  const common = { route: kind === 'Ingress' ? undefined : named, gateway: gateways[0]?.entrance.gateway };
-  return {
-    heading: `${named}${by}  (${file}:${row}:${column})`,
-    doubts: [...new Set(taken.flatMap(({ doubt }) => doubt ?? []))],
-    ...waysOf(taken.length > 0 ? routes.map((route) => asTaken(route, taken)) : routes, common),
-    problems: [
-      ...(taken.length > 0 ? [] : refused.length > 0 ? refused : ['no Gateway takes it: it names none']),
-      ...ungranted.map(
-        (to) =>
-          `no ReferenceGrant of the input lets ${named} use Service ${to}: without one, the Gateway answers with an error`,
-      ),
-    ],
-    targets,
-    protocol: kind === 'UDPRoute' ? ('udp' as const) : ('tcp' as const),
+  const followed: FollowedObject = {
+    kind: object.kind,
+    name: routeName(object),
+    place: source.place([]).locate(),
+    entrances: taken.map(({ entrance }) => entrance),
+    refusals: isTaken
+      ? undefined
+      : attached.flatMap(({ entrance, refusal }) => (refusal === undefined ? [] : [{ entrance, refusal }])),
+    doubts: taken.flatMap(({ doubt }) => doubt ?? []),
+    requests: requestsOf(isTaken ? routes.map((route) => asTaken(route, taken)) : routes),
+    ungranted,
   };
+  return { object: followed, targets };
 }
 
 /** A route with those of its hosts that some of the entrances take. */
@@ -232,51 +230,30 @@ function asTaken(route: IngressRoute, entrances: readonly { readonly entrance: E
   return { ...route, hosts: hosts.has('') ? [] : [...hosts] };
 }
 
-function entranceWords({ gateway, owner, listener }: Entrance): string {
-  const set = owner === `Gateway ${gateway}` ? '' : `, ${owner}`;
-  return `Gateway ${gateway}${set}${listener ? `, listener ${listener.name}` : ''}`;
-}
-
-function backendWords({ namespace, service, port }: IngressBackend): string {
+function backendName({ namespace, service, port }: IngressBackend): string {
   return `${namespace}/${service}${port === '' ? '' : `:${port}`}`;
 }
 
-/** Where routes send the requests for each host and path: a line of words, and a row for each backend. */
-function waysOf(routes: readonly IngressRoute[], way: Pick<RouteInWords, 'route' | 'gateway'>) {
-  const lines: string[] = [];
-  const rows: RouteInWords[] = [];
+function requestsOf(routes: readonly IngressRoute[]): readonly RoutedRequests[] {
   const requests = groupBy(routes, ({ hosts, path, pathType }) => JSON.stringify([hosts, path, pathType]));
-  for (const own of requests.values()) {
-    const [{ hosts, path: written, pathType }] = own as [IngressRoute];
-    const host = nameSome(hosts, mostShown);
-    const marks = { exact: '', prefix: '', suffix: '*', pattern: '~ ' };
-    const path = written === undefined ? undefined : `${marks[pathType]}${written}`;
+  return [...requests.values()].map((own) => {
+    const [{ hosts, path, pathType }] = own;
+    const [ends, copies] = [false, true].map((isCopy) => {
+      const all = own.flatMap(({ backends }) => endsOf(backends, isCopy));
+      return [...new Map(all.map((end) => [JSON.stringify(end), end])).values()];
+    }) as [RouteEnd[], RouteEnd[]];
     // An unconditional route takes everything that conditional ones leave.
-    const isOpen = own.every(({ isConditional }) => isConditional);
-    const [ends, copies] = [false, true].map((isCopy) => [
-      ...new Set(own.flatMap(({ backends }) => endsOf(backends, isCopy))),
-    ]) as [string[], string[]];
-    const depends = ends.length > 1 || isOpen || pathType === 'pattern' ? true : undefined;
-    const to = [...ends, ...copies.map((each) => `${each}, a copy`)];
-    rows.push(...to.map((each) => ({ host, path, to: each, ...way, depends })));
-    const request =
-      path === undefined && host === '' ? anything(way) : [host || 'any host', path ?? ''].join(' ').trim();
-    const needs = isOpen ? ', if it has the method, headers or query that the route asks for,' : '';
-    const choice = ends.length > 1 ? `one of ${joinWords(ends)}` : ends.join();
-    lines.push(`${request}${needs} → ${choice}`, ...copies.map((each) => `${request}${needs} → ${each}, a copy`));
-  }
-  return { lines, routes: rows };
-}
-
-function anything({ route }: Pick<RouteInWords, 'route'>): string {
-  return route === undefined ? 'everything else' : 'everything';
+    return { hosts, path, pathType, isConditional: own.every(({ isConditional }) => isConditional), ends, copies };
+  });
 }
 
 /** The backends of a route, or the ones that get mirrored copies. */
-function endsOf(backends: readonly IngressBackend[], areCopies: boolean): readonly string[] {
+function endsOf(backends: readonly IngressBackend[], areCopies: boolean): readonly RouteEnd[] {
   const own = backends.filter(({ isCopy }) => isCopy === areCopies);
-  if (own.length === 0 && !areCopies) return ['an error, because it has no backend that takes requests'];
-  return own.map((backend) => (backend.service === undefined ? backend.instead : backendWords(backend)));
+  if (own.length === 0 && !areCopies) return [{ kind: 'none' }];
+  return own.map((backend) =>
+    backend.service === undefined
+      ? { kind: 'other', what: backend.instead }
+      : { kind: 'service', name: backendName(backend) },
+  );
 }
-
-const mostShown = 5;

@@ -10,12 +10,8 @@ import type { KernelState } from '../../kernel/state.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { isUsualNodePort } from '../../kube-proxy/ipvs-objects.ts';
-import {
-  findOwnAddresses,
-  findUnshownMasquerading,
-  unlistedWords,
-  type UnlistedServer,
-} from '../../kube-proxy/unshown.ts';
+import { findOwnAddresses, findUnshownMasquerading } from '../../kube-proxy/unshown.ts';
+import type { UnlistedServer } from '../../kernel/ipvs/ipvs.ts';
 import {
   everywhere,
   ipvsStations,
@@ -221,7 +217,7 @@ function tableGap(family: Family, tables: readonly TableName[]): Gap {
 }
 
 function serverGap(family: Family, unlisted?: UnlistedServer): Gap {
-  const missing = { kind: 'virtual-servers', unlisted: unlisted && unlistedWords(unlisted) } as const;
+  const missing = { kind: 'virtual-servers', unlisted } as const;
   return { family, stations: ipvsStations, reason: lacks(missing) };
 }
 

@@ -1,5 +1,10 @@
-import { portAddresses, serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
-import { addressWords } from '../diff/port-facts.ts';
+import {
+  portAddresses,
+  serviceName,
+  type PortAddress,
+  type ServiceHealthCheck,
+  type ShownPort,
+} from '../../cluster/model.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Value } from '../../kernel/nftables/table.ts';
@@ -13,6 +18,8 @@ import { packetOf } from './ask.ts';
 import { readSender, type NamedSender } from './read-sender.ts';
 import { senderKinds, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
+
+type TargetKind = PortAddress['kind'] | 'node-port';
 
 /** The fate of packets from every kind of sender to every address of a Service. */
 export interface Matrix {
@@ -28,7 +35,7 @@ interface MatrixCell extends Trace {
   readonly from: string;
   readonly column: number;
   /** Such as "cluster IP". */
-  readonly kind: string;
+  readonly kind: TargetKind;
 }
 
 /**
@@ -50,7 +57,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
       senders.flatMap(({ sender, ...name }): readonly MatrixCell[] => {
         // A loopback address belongs to each host itself, and pods reach cluster IPs through their own node.
         if (isLoopback(target.address) && sender.enters) return [];
-        if (name.from === 'remote-pod' && kind === addressWords['cluster-ip']) return [];
+        if (name.from === 'remote-pod' && kind === 'cluster-ip') return [];
         return [{ ...name, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }];
       }),
     );
@@ -96,7 +103,7 @@ function socketOfKey(key: readonly Value[]): string | undefined {
 function targetsOfPort(shown: ShownPort, { links, side }: Scene) {
   const { family, port, nodePort } = shown;
   const protocol = shown.protocol.toLowerCase() as PacketProtocol;
-  const target = (kind: string, address: Address, number: number | undefined) =>
+  const target = (kind: TargetKind, address: Address, number: number | undefined) =>
     number ? [{ kind, address, port: number, protocol, label: undefined }] : [];
   const known = links
     .flatMap((link) => link.addresses)
@@ -104,9 +111,9 @@ function targetsOfPort(shown: ShownPort, { links, side }: Scene) {
     .map(({ address }) => address);
   const own = known.length > 0 || !nodePort ? known : listenersOf(shown, nodePort, side.state);
   return [
-    ...portAddresses(shown).flatMap(({ kind, address }) => target(addressWords[kind], address, port)),
-    ...own.flatMap((address) => target('node port', address, nodePort)),
+    ...portAddresses(shown).flatMap(({ kind, address }) => target(kind, address, port)),
+    ...own.flatMap((address) => target('node-port', address, nodePort)),
     // The node has some address, even if the dump shows none.
-    ...(own.length === 0 && side.kind === 'dump' ? target('node port', unknownOwn[family], nodePort) : []),
+    ...(own.length === 0 && side.kind === 'dump' ? target('node-port', unknownOwn[family], nodePort) : []),
   ];
 }

@@ -1,11 +1,8 @@
-import { joinWords } from '../../base/printable.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { isLoopback } from '../../kernel/address.ts';
-import { families, familyNames } from '../../kernel/family.ts';
-import { tableNames } from '../../kernel/iptables/iptables.ts';
+import { families } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
 import { prepareEvaluator, type Evaluator } from '../../packet/evaluate.ts';
 import { unknownOwn } from '../../packet/packet.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -88,35 +85,7 @@ export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: Socket
 }
 
 /** Parts of a state that a dump may leave out; they are then assumed to equal the other side's. */
-const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
-
-/** The iptables rules that a dump lacks, in words: "table filter of IPv4". */
-function lackingRules({ iptables }: Snapshot['coverage']): readonly string[] {
-  return families.flatMap((family) => {
-    const missing = tableNames.filter((table) => !iptables[family].includes(table));
-    if (missing.length === tableNames.length) return [`rules of ${familyNames[family]}`];
-    return missing.map((table) => `table ${table} of ${familyNames[family]}`);
-  });
-}
-
-const partWords: Readonly<Record<(typeof partsOfDump)[number], string>> = {
-  sets: 'IP sets',
-  virtualServers: 'virtual servers',
-  links: 'addresses',
-  sysctls: 'sysctls',
-};
-
-/** Sentences about what one side of a comparison does not show. */
-export function describeUnshown({ side: { name, coverage, mode } }: Scene): readonly string[] {
-  const lacking = mode && modeFacts[mode].kinds.has('iptables') ? lackingRules(coverage) : [];
-  const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);
-  return [
-    ...(lacking.length > 0
-      ? [`${name} does not show ${joinWords(lacking)}: what packets meet there is not known`]
-      : []),
-    ...(unshown.length > 0 ? [`${name} does not show ${unshown.join(', ')}: assumed equal to the other side`] : []),
-  ];
-}
+export const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
 
 /** Completes two sides of one node: facts that one side lacks, such as the node's addresses and cluster IPs, come from the other. */
 export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {

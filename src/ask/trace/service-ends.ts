@@ -115,7 +115,7 @@ export function localhostListeners(side: Snapshot): readonly ProxyListener[] {
   const taken = side.ports.flatMap((shown) => {
     const { family, protocol, nodePort: port } = shown;
     if (protocol !== 'TCP' || port === undefined) return [];
-    return handlingOf({ family, protocol, port }) === 'kube-proxy itself listens' ? [{ shown, protocol, port }] : [];
+    return handlingOf({ family, protocol, port }) === 'listens' ? [{ shown, protocol, port }] : [];
   });
   // Computed on demand: few nodes have any, and few commands need them.
   if (taken.length === 0) return [];

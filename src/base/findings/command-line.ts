@@ -1,6 +1,9 @@
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import type { NodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import {
   row,
   byProblem,
+  type By,
   type None,
   type Cited,
   type Strings,
@@ -32,6 +35,51 @@ export interface UnknownName {
   readonly name: string;
   readonly near: readonly string[];
 }
+
+/** Why nothing is found for the subject of a question. */
+export type NoSubject = By<
+  'kind',
+  {
+    /** No Service is at the address. `owner` is the label of the node port, if the state names it. */
+    'deaf-address': Strings<'socket'> & {
+      readonly port: number;
+      readonly owner: string | undefined;
+      readonly listeners: NodePortListeners;
+    };
+    /** The Services of the address have other ports. */
+    'other-ports': Strings<'address' | 'port'> & { readonly owners: readonly AddressOwner[] };
+    /** The load balancer takes these packets (ipMode Proxy). */
+    'proxied-address': Strings<'address' | 'service'>;
+    'other-node': OtherNode;
+    /** No Service selects these Pods. */
+    'idle-pods': { readonly pods: readonly { readonly name: string; readonly address: string | undefined }[] };
+    'no-match': Strings<'text'> & { readonly of: 'input' | 'dump'; readonly hint: SubjectHint | undefined };
+  }
+>;
+
+/** What has an address: "80/TCP". `service` is undefined if the state does not name it. */
+export interface AddressOwner {
+  readonly role: 'owner' | 'endpoint';
+  readonly service: string | undefined;
+  readonly ports: readonly string[];
+}
+
+/** `here`: the node that was asked, or ''. `answers`: what has the port on the other node. */
+interface OtherNode extends Strings<'address' | 'node' | 'here'> {
+  readonly answers:
+    | { readonly kind: 'node-port' | 'health-check-node-port'; readonly port: number; readonly label: string }
+    | undefined;
+}
+
+export type SubjectHint =
+  /** Only `maker` makes chains with such a name. */
+  | { readonly kind: 'other-mode'; readonly mode: ProxyMode; readonly maker: ProxyMode }
+  | { readonly kind: 'near'; readonly names: readonly string[] };
+
+/** Why a dump shows no Service. `table` is dormant. */
+export type NoService =
+  | { readonly kind: 'dormant-table'; readonly table: string }
+  | { readonly kind: 'iptables-as-nft' | 'unread' | 'lacks-chains' | 'no-kube-proxy' };
 
 export const commandLineFindings = {
   'bad-expectation': byProblem<{
@@ -78,7 +126,9 @@ export const commandLineFindings = {
   'not-shown': row<NotShown>({ among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity }),
   // The question is valid, but nothing has this name or address.
   'not-found': byProblem<{
-    'nothing-found': Strings<'reason'> & { readonly help?: string | undefined };
+    'no-subject': { readonly nothing: NoSubject };
+    /** `lists`: the dump lists flows, which Services would explain. */
+    'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
     'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
     'no-such-port': Strings<'to'>;
     'no-such': UnknownName & { readonly kind: string; readonly files?: string };

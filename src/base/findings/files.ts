@@ -1,3 +1,4 @@
+import type { NoService } from './command-line.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Bounded } from '../bounds.ts';
 import {
@@ -27,7 +28,7 @@ export type DumpNote = By<
     'foreign-servers': Numbers<'servers'>;
     'proxy-ports': { readonly mode: ProxyMode };
     incomplete: Lists<'lacks'>;
-    'no-service': Strings<'text'>;
+    'no-service': { readonly why: NoService | undefined };
   }
 >;
 

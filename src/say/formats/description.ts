@@ -1,6 +1,6 @@
 import { Chalk } from 'chalk';
 import { fitRows, joinCells, printable } from '../../base/printable.ts';
-import type { DescriptionLine } from '../../ask/describe/describe-words.ts';
+import type { DescriptionLine } from '../../ask/describe/description-line.ts';
 import type { ReportLine } from '../diff-report.ts';
 
 type Role = ReportLine['role'] | DescriptionLine['role'];

@@ -7,12 +7,14 @@ import {
   wholeNumber,
   boolean,
   named,
+  oneOf,
   openOf,
   optional,
   anyOf,
   mapOf,
 } from '../../base/json/schema.ts';
-import { effectFields, findingWith } from '../../ask/equivalence/effects.ts';
+import { causeIds } from '../../ask/equivalence/causes.ts';
+import { effectFields, severitySchema } from '../../ask/equivalence/effects.ts';
 import { change, flowChange, kernelChange, place } from './envelope.ts';
 import { manifestSchema } from '../../bundle/schemas.ts';
 
@@ -23,7 +25,18 @@ const printedEffectFields = {
   trace: about('the command that shows the example', text),
 };
 
-const divergence = findingWith(objectOf(printedEffectFields));
+const divergence = objectOf({
+  cause: oneOf(...causeIds),
+  title: text,
+  reasons: about('what each side does, in sentences', listOf(text)),
+  help: about('what to do, in sentences', listOf(text)),
+  severity: severitySchema,
+  services: about('"namespace/name", sorted', listOf(text)),
+  servicePorts: about('"namespace/name:port", sorted', listOf(text)),
+  effects: listOf(objectOf(printedEffectFields)),
+  classes: about('how many classes of packets', wholeNumber(0)),
+  nodes: listOf(text),
+});
 
 /** Output of `kpc equivalence` and `kpc migrate`. */
 export const equivalence = objectOf({

@@ -18,7 +18,7 @@ import { families, protocols } from '../../kernel/family.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { kernelObjectKinds } from '../../ask/changes/kernel-change.ts';
 import { flowChange, place } from './envelope.ts';
-import { modeSources } from '../../ask/describe/describe-log.ts';
+import { modeSources } from '../../ask/describe/log-facts.ts';
 
 const portNumber = wholeNumber(0, 65_535);
 const protocol = oneOf(...protocols);

@@ -1,7 +1,15 @@
 import { about, amount, listOf, objectOf, oneOf, optional, text, wholeNumber } from '../../base/json/schema.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
-import { plannedChangeSchema } from '../../apply/plan/describe-plan.ts';
+import { changedObjects } from '../../ask/changes/kernel-change.ts';
 import { conflictSchema } from '../../apply/plan/ownership-draft.ts';
+
+export const plannedChangeSchema = objectOf({
+  /** The bundle's "namespace/name:port", or as in rules' comments; the address if unknown. */
+  servicePort: optional(about('absent for what belongs to no Service', text)),
+  action: oneOf('add', 'change', 'remove'),
+  object: oneOf(...changedObjects),
+  text,
+});
 
 /** Output of `kpc-apply plan` and `kpc-apply verify`. */
 export const plan = objectOf({

@@ -1,6 +1,6 @@
 import { joinWords, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { descriptionLine, type DescriptionLine } from '../../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../../ask/describe/description-line.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Step } from '../../packet/step.ts';

@@ -4,7 +4,7 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
-import { describeSkippedListings } from '../../dumps/dump.ts';
+import { describeSkippedListings } from './dumps.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
@@ -16,6 +16,7 @@ import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-polic
 import { hasAddress } from '../../ask/trace/read-destination.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
+import { noSubjectWords } from './no-subject.ts';
 import { whereOf } from './reason.ts';
 import { addressKind, servicePortAt, servicesWithoutEndpoints } from '../../ask/trace/service-ends.ts';
 import { isStrange } from '../../ask/trace/stop.ts';
@@ -26,10 +27,11 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { target } = trace;
   const { side } = scene;
   const port = servicePortAt(target, scene.side.addresses);
+  const unprogrammed = side.kind === 'dump' ? undefined : whyUnprogrammed(target, side);
   const notes = [
     healthCheckNote(trace, scene),
     ...describeSkippedListings(scene.side.doubts),
-    side.kind === 'dump' ? undefined : whyUnprogrammed(target, side),
+    unprogrammed && noSubjectWords(unprogrammed),
     port && (lostWayWords(trace, scene) ?? divertedNote(trace) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace),
     port ? undefined : otherFamilyNote(trace, scene),

@@ -2,11 +2,14 @@ import { joinWays, joinWords, shellWord } from '../../base/printable.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatNftRule } from '../../kernel/nftables/format.ts';
+import type { UnlistedServer } from '../../kernel/ipvs/ipvs.ts';
 import { isGap, type Circumstance, type LostByBridge, type Missing, type Reason } from '../../packet/reason.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
-import { jumpCommand, unshownJumpWords } from '../../snapshot/faults.ts';
+import { jumpCommand } from '../../snapshot/faults.ts';
+import { unlistedWords } from './dumps.ts';
+import { unshownJumpWords } from './lack.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
@@ -222,11 +225,11 @@ function missingTablesWords(
   };
 }
 
-function serverWords(unlisted: string | undefined): MissingInWords {
+function serverWords(unlisted: UnlistedServer | undefined): MissingInWords {
   const command = 'ipvsadm -Sn';
   return unlisted === undefined
     ? listing(command)
-    : { text: unlisted, command, settle: [`add all of the output of ${command}`] };
+    : { text: unlistedWords(unlisted), command, settle: [`add all of the output of ${command}`] };
 }
 
 function sliceWords(service: string): MissingInWords {

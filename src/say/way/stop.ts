@@ -12,7 +12,8 @@ import {
 } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
-import { whyNoEndpoint, dormantCause, faultsOfPort, lostJumpCause, unlessUnseen } from '../../snapshot/faults.ts';
+import { faultsOfPort, findDormantTable } from '../../snapshot/faults.ts';
+import { dormantWords, lostJumpCause, unlessUnseen, whyNoEndpoint } from './lack.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -191,6 +192,7 @@ const endWords = {
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   if (!scene.side.mode || !isUntaken(trace)) return undefined;
   const jump = lostJumpOf(trace, lostJumpsOf(scene));
-  const words = jump && `chain ${jump.to} has rules for it, but nothing in ${jump.from} jumps there: ${lostJumpCause}`;
-  return dormantCause(scene.side, trace.target.address.family) ?? words;
+  const dormant = findDormantTable(scene.side, trace.target.address.family);
+  if (dormant !== undefined) return dormantWords(dormant);
+  return jump && `chain ${jump.to} has rules for it, but nothing in ${jump.from} jumps there: ${lostJumpCause}`;
 }

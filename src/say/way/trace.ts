@@ -1,5 +1,5 @@
 import { joinWays, percent } from '../../base/printable.ts';
-import { descriptionLine, type DescriptionLine } from '../../ask/describe/describe-words.ts';
+import { descriptionLine, type DescriptionLine } from '../../ask/describe/description-line.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';

@@ -1,5 +1,5 @@
-import { otherParts } from '../../ask/diff/diff-sides.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
+import { otherPartWords } from './other-parts.ts';
 import type { answerFindings } from '../../base/findings/answers.ts';
 import { count, formatCount, nameSome } from '../../base/printable.ts';
 import type { WordsOf } from './rows.ts';
@@ -47,7 +47,7 @@ export const answerWords: WordsOf<typeof answerFindings> = {
     golden && acceptHelp(golden),
   ],
   'state-differs': ({ what, more, part = 'base', golden }) => [
-    `${golden ? `${golden.folder} differs${onNode(golden)}` : `${otherParts[part].what} differs`}: ${parts(what, more)}`,
+    `${golden ? `${golden.folder} differs${onNode(golden)}` : `${otherPartWords[part].what} differs`}: ${parts(what, more)}`,
     golden && acceptHelp(golden),
   ],
   'unexpected-packet': ({ packet, faults }) => `${packet}: ${faults.join('; ')}`,

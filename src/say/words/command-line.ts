@@ -1,6 +1,7 @@
 import { formatCount, joinWords, nameSome, escapeText, quote } from '../../base/printable.ts';
 import { foundWords } from './fields.ts';
 import { familyNames } from '../../kernel/family.ts';
+import { noServiceWords, noSubjectWords } from '../way/no-subject.ts';
 import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
 import type { commandLineFindings } from '../../base/findings/command-line.ts';
 
@@ -114,7 +115,13 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
   'not-shown': ({ severity, count, of }) =>
     `${formatCount(count)} more ${count === 1 ? severity : `${severity}s`}${of === undefined ? '' : ` [${of}] in this file`} not shown`,
   'not-found': byCase('problem', {
-    'nothing-found': ({ reason, help }) => [reason, help],
+    'no-subject': ({ nothing }) => noSubjectWords(nothing),
+    'no-service': ({ why, lists }) => [
+      noServiceWords(why),
+      lists === 'flows'
+        ? 'add the output of iptables-save, nft list ruleset or ipvsadm -Sn, or manifests, to find stale flows'
+        : undefined,
+    ],
     'no-sender': ({ name, near, from, kinds }) => [
       `there is no Pod ${name} in the input, nor is ${from} ${joinWords(kinds, 'or')}`,
       suggestNearest(

@@ -12,7 +12,8 @@ import { adviseOnOddSpace } from '../../base/odd-texts.ts';
 import { describeBound } from '../../base/bounds.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import { lostJumpCause, unshownJumpWords } from '../../snapshot/faults.ts';
+import { noServiceWords } from '../way/no-subject.ts';
+import { lostJumpCause, unshownJumpWords } from '../way/lack.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
 import type { DumpNote, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
 
@@ -52,7 +53,7 @@ const dumpNote = byCase<'note', DumpNote>('note', {
   'proxy-ports': ({ mode }) =>
     `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself takes connections: no rule shows the endpoints`,
   incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}: there may be more Services`,
-  'no-service': ({ text }) => text,
+  'no-service': ({ why }) => noServiceWords(why),
 });
 
 /** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */

@@ -2,7 +2,7 @@ import { count, formatCount, joinWords, nameSome, escapeText, printable } from '
 import { familyNames } from '../../kernel/family.ts';
 import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';
-import { unreadyWords } from '../../snapshot/faults.ts';
+import { unreadyWords } from '../way/lack.ts';
 import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
 import { type OnNodes, type Unready, type MissingObject, isIdle, type lintFindings } from '../../base/findings/lint.ts';
 

@@ -178,8 +178,7 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
 export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Finding[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
-    ({ family, protocol, nodePort: port }) =>
-      port !== 0 && handlingOf({ family, protocol, port }) === 'kube-proxy itself listens',
+    ({ family, protocol, nodePort: port }) => port !== 0 && handlingOf({ family, protocol, port }) === 'listens',
   );
   return diagnoseLoopbackPorts(ports, false);
 }

@@ -1,6 +1,6 @@
 // One place says why a Service has no endpoints, for lint and for all that asks about packets.
 import { expect, test } from 'vitest';
-import { summarizeServices } from '../../../src/ask/describe/service-table.ts';
+import { summarizeServices } from '../../../src/say/describe/table.ts';
 import { lint, open } from '../../../src/library/index.ts';
 import { faultsOfPort } from '../../../src/snapshot/faults.ts';
 

@@ -1,9 +1,16 @@
 import type { MasqueradedClients } from '../../cluster/plan-masquerade.ts';
-import { kernelPortJson, portJson } from '../diff/port-facts.ts';
-import { describeLeftovers, type ShownServices } from '../../snapshot/decompile.ts';
+import { kernelPortJson, portJson } from '../port-facts.ts';
+import type { ShownServices } from '../../snapshot/decompile.ts';
+import { describeSkippedListings } from '../way/dumps.ts';
+import { describeLeftovers } from './leftovers.ts';
 import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
-import type { ServiceDescription } from './describe-services.ts';
-import { podWords } from './describe-words.ts';
+import type { DumpReading } from '../../ask/describe/read-dumped.ts';
+import { flowsJson } from './flows.ts';
+import { logJson } from './log.ts';
+import { addedRules, describePresent } from '../changes.ts';
+import type { KernelItem, ServiceDescription } from '../../ask/describe/describe-services.ts';
+import { faultWords } from '../way/lack.ts';
+import { podWords } from './service.ts';
 
 /** A Service from manifests or a bundle in --output json of kpc describe. */
 export function serviceJson(description: ServiceDescription) {
@@ -12,11 +19,19 @@ export function serviceJson(description: ServiceDescription) {
     ports: description.ports.map(({ label, ...each }) => ({
       servicePort: label,
       ...each,
+      problems: each.problems?.map(faultWords),
+      kernel: each.kernel.map(kernelItemJson),
       families: each.families.map(({ port, endpoints, masquerade, ...use }) => {
         return { ...portJson(port), endpoints, ...use, masquerade: masqueradeJson(masquerade) };
       }),
     })),
   };
+}
+
+function kernelItemJson({ change, takenBy }: KernelItem) {
+  const { kind, fields, place } = change;
+  const text = describePresent(change, takenBy !== undefined);
+  return { kind, ...fields, text, rules: addedRules(change), takenBy, place: place?.locate() };
 }
 
 /** A Service port from a dump in --output json. */
@@ -32,9 +47,28 @@ export function decompiledJson(port: DecompiledPort) {
 }
 
 /** All Services of a dump, and leftovers of another mode, in --output json. */
-export function dumpJson({ ports, leftovers }: ShownServices) {
+function dumpJson({ ports, leftovers }: ShownServices) {
   const left = describeLeftovers(leftovers);
   return { servicePorts: ports.map(decompiledJson), leftovers: left.length > 0 ? left : undefined };
+}
+
+export function readingJson(read: DumpReading) {
+  const {
+    flows,
+    dump: { log, shown },
+  } = read;
+  return {
+    ...remarksJson(read),
+    ...dumpJson(shown),
+    flows: flows && flowsJson(flows, () => true),
+    log: log && logJson(log),
+  };
+}
+
+/** A dump's skipped outputs, for programs. */
+export function remarksJson({ dump: { doubts } }: Pick<DumpReading, 'dump'>) {
+  const skipped = describeSkippedListings(doubts);
+  return { skipped: skipped.length > 0 ? skipped : undefined };
 }
 
 function masqueradeJson(masquerade: Masquerade | undefined) {

@@ -1,4 +1,3 @@
-import { count, formatCount, joinWords } from '../../base/printable.ts';
 import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import { findGonePorts, findStaleFlows, forgottenFlows } from '../../cluster/stale-flows.ts';
 import type { TrackedFlow } from '../../kernel/conntrack.ts';
@@ -10,27 +9,18 @@ import { behavioursOf, type Release } from '../../kube-proxy/releases.ts';
 export interface FlowChange {
   readonly release: Release;
   /** The flows without a serving endpoint afterwards, and those for which that is unknown; the most flows first. */
-  readonly groups: readonly FlowGroup[];
-}
-
-/** Flows between the same two ends. */
-interface FlowGroup {
-  /** Their Service port; undefined if unknown. */
-  readonly port: ShownPort | undefined;
-  readonly destination: string;
-  readonly endpoint: string;
-  readonly kubeProxy: FlowFate;
-  flows: number;
+  readonly groups: readonly {
+    /** Their Service port; undefined if unknown. */
+    readonly port: ShownPort | undefined;
+    readonly destination: string;
+    readonly endpoint: string;
+    readonly kubeProxy: FlowFate;
+    readonly flows: number;
+  }[];
 }
 
 /** Unknown if it depends on which Service port had the address before, and the dump does not show that. */
-type FlowFate = keyof typeof fates;
-
-const fates = {
-  forgets: 'forgotten',
-  keeps: 'kept',
-  unknown: 'unknown, because the dump does not show which Service port had this address',
-} as const;
+export type FlowFate = 'forgets' | 'keeps' | 'unknown';
 
 /** The Services before and after a change, and what flows are compared with. */
 export interface ChangedServices {
@@ -47,16 +37,15 @@ export interface ChangedServices {
 export function followChange(flows: readonly TrackedFlow[], services: ChangedServices): FlowChange {
   const { release } = services;
   const fateOf = fateFinder(flows, services);
-  const groups = new Map<string, FlowGroup>();
+  const groups = new Map<string, FlowChange['groups'][number]>();
   for (const flow of flows) {
     const found = fateOf(flow);
     if (!found) continue;
     const { port, kubeProxy } = found;
     const [destination, endpoint] = [formatSocketAddress(flow.destination), formatSocketAddress(flow.answers)];
     const key = [kubeProxy, destination, endpoint].join(' ');
-    const group = groups.get(key) ?? { port, destination, endpoint, kubeProxy, flows: 0 };
-    groups.set(key, group);
-    group.flows++;
+    const before = groups.get(key)?.flows ?? 0;
+    groups.set(key, { port, destination, endpoint, kubeProxy, flows: before + 1 });
   }
   return { release, groups: [...groups.values()].sort((a, b) => b.flows - a.flows) };
 }
@@ -113,33 +102,4 @@ function nodePortOf({ family, destination }: TrackedFlow): string {
 /** Whether a flow goes elsewhere than its client sends. */
 export function isTranslated({ destination, answers }: TrackedFlow): boolean {
   return formatSocketAddress(destination) !== formatSocketAddress(answers);
-}
-
-/** A change in words, without groups that `isAsked` excludes: a title and a line for each; undefined if nothing is left. */
-export function describeFlowChange(
-  { release, groups }: FlowChange,
-  isAsked: (port: ShownPort | undefined) => boolean = () => true,
-): { readonly title: string; readonly lines: readonly string[] } | undefined {
-  const asked = groups.filter(({ port }) => isAsked(port));
-  if (asked.length === 0) return undefined;
-  const totals = Object.entries({ forgets: 'forgotten', keeps: 'kept', unknown: 'unknown' }).flatMap(
-    ([fate, words]) => {
-      const total = asked.reduce((sum, { kubeProxy, flows }) => sum + (kubeProxy === fate ? flows : 0), 0);
-      return total === 0 ? [] : [`${formatCount(total)} ${words}`];
-    },
-  );
-  const lines = asked.map(({ port, destination, endpoint, flows, kubeProxy }) => {
-    const name = port?.service === undefined ? '' : `${port.label}, `;
-    return `${name}${destination}/udp: ${count(flows, 'flow')} to ${endpoint}: ${fates[kubeProxy]}`;
-  });
-  const title = `Stale UDP flows after a change to the Services of the manifests, with kube-proxy ${release}: ${joinWords(totals)}`;
-  return { title, lines };
-}
-
-export function flowChangeJson(
-  { release, groups }: FlowChange,
-  isAsked: (port: ShownPort | undefined) => boolean = () => true,
-) {
-  const asked = groups.filter(({ port }) => isAsked(port));
-  return { release, flows: asked.map(({ port, ...group }) => ({ servicePort: port?.label, ...group })) };
 }

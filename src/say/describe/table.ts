@@ -1,23 +1,16 @@
 import { fitRows, joinCells, formatCount, printable } from '../../base/printable.ts';
+import { withoutName } from '../../ask/describe/describe-services.ts';
+import {
+  listKnownServices,
+  type ListedService,
+  type Oddity,
+  type UnusualPolicy,
+} from '../../ask/describe/list-services.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
-import {
-  chooseEndpoints,
-  isExternallyAccessible,
-  usesLocalEndpoints,
-  type EndpointChoice,
-} from '../../cluster/endpoint-choice.ts';
-import {
-  portAddresses,
-  type PortAddress,
-  type ServiceInfo,
-  type ServicePort,
-  type ShownPort,
-} from '../../cluster/model.ts';
+import { portAddresses, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import { fullName } from '../../cluster/objects.ts';
-import { faultInShort, faultsOfPort } from '../../snapshot/faults.ts';
-import { families } from '../../kernel/family.ts';
-import { withoutName } from './describe-services.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { faultInShort } from '../way/lack.ts';
 
 /** Columns of the table of all Services. Values that kpc assumed have a star. */
 const headings = {
@@ -42,10 +35,36 @@ type ServiceRow = { readonly [Column in keyof typeof headings]: string };
 /** Columns omitted if no Service has a value there. */
 const optionalColumns: ReadonlySet<keyof ServiceRow> = new Set(['nodePorts', 'policies', 'notes']);
 
+const policyWords: { readonly [P in UnusualPolicy]: string } = {
+  'internal-local': 'internal Local',
+  'external-local': 'external Local',
+  'client-ip': 'ClientIP',
+  'source-ranges': 'source ranges',
+};
+
+function oddityWords(oddity: Oddity): string {
+  switch (oddity.kind) {
+    case 'no-cluster-ip':
+      return 'no cluster IP';
+    case 'endpoints-not-given':
+      return 'endpoints not given';
+    case 'no-endpoints': {
+      const why = oddity.fault && faultInShort(oddity.fault);
+      return `no endpoints${why === undefined ? '' : `: ${why}`}`;
+    }
+    case 'family-without-endpoints':
+      return faultInShort(oddity.fault) ?? '';
+    case 'none-on-node':
+      return 'none on this node';
+    case 'no-load-balancer-address':
+      return 'no load balancer address';
+  }
+}
+
 /** One row for each Service, in the cluster's order. */
 export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
-  return eachService(view).map((known) => {
-    const { service, assumed, endpoints } = known;
+  return listKnownServices(view).map((known) => {
+    const { service, assumed, endpoints, hasAssumedEndpoints, policies, oddities } = known;
     const chosen = new Set(assumed ? assignedTexts(assumed) : []);
     const star = (text: string): string => (chosen.has(text) ? `${text}*` : text);
     const nodePorts = service.ports.flatMap(({ nodePort }) => (nodePort === 0 ? [] : [String(nodePort)]));
@@ -55,14 +74,14 @@ export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
       addresses: summarizeAddresses(known).map(star).join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
       nodePorts: [...new Set(nodePorts)].map(star).join(', '),
-      endpoints: endpoints ? `${endpoints.ready}/${endpoints.total}${hasAssumed(known, view) ? '*' : ''}` : '',
-      policies: summarizePolicies(known).join(', '),
-      notes: oddities(known, view).join(', '),
+      endpoints: endpoints ? `${endpoints.ready}/${endpoints.total}${hasAssumedEndpoints ? '*' : ''}` : '',
+      policies: policies.map((policy) => policyWords[policy]).join(', '),
+      notes: oddities.map(oddityWords).join(', '),
     };
   });
 }
 
-function summarizeAddresses({ service, ports }: KnownService): readonly string[] {
+function summarizeAddresses({ service, ports }: ListedService): readonly string[] {
   switch (service.skipped) {
     case 'headless':
       return ['headless'];
@@ -78,95 +97,11 @@ function summarizeAddresses({ service, ports }: KnownService): readonly string[]
   }
 }
 
-function hasAssumed({ service, ports }: KnownService, { assumed: { pods } }: CompiledSnapshot): boolean {
-  return (
-    service.headlessEndpoints.some(({ address }) => pods.has(address)) ||
-    ports.some(({ endpoints }) => endpoints.some(({ status }) => status.assumed))
-  );
-}
-
-/**
- * How many addresses its endpoints have, how many of these are ready, and how many the node uses; undefined if it cannot have any.
- * Addresses of two families belong to the same Pods.
- */
-function countByAddress(
-  { skipped, headlessEndpoints }: ServiceInfo,
-  ports: readonly ServicePort[],
-  choices: readonly EndpointChoice[],
-) {
-  if (skipped === 'headless') {
-    const ready = headlessEndpoints.filter((each) => each.ready).length;
-    return { used: ready, ready, total: headlessEndpoints.length };
-  }
-  if (ports.length === 0) return undefined;
-  const counts = families.map((family) => {
-    const distinct = (some: ServicePort['endpoints']): number =>
-      new Set(some.flatMap(({ address }) => (address.family === family ? address.text : []))).size;
-    const all = ports.flatMap(({ endpoints }) => endpoints);
-    return {
-      used: distinct(choices.flatMap(({ reachable }) => reachable)),
-      ready: distinct(all.filter(({ status }) => status.ready)),
-      total: distinct(all),
-    };
-  });
-  return counts.reduce((a, b) => (b.total > a.total ? b : a));
-}
-
-function summarizePolicies({ ports }: KnownService): readonly string[] {
-  const policies = ports.flatMap((port) => [
-    ...(port.internalPolicyLocal ? ['internal Local'] : []),
-    ...(port.externalPolicyLocal && isExternallyAccessible(port) ? ['external Local'] : []),
-    ...(port.affinitySeconds > 0 ? ['ClientIP'] : []),
-    ...(port.sourceRanges.length > 0 ? ['source ranges'] : []),
-  ]);
-  return [...new Set(policies)];
-}
-
-function oddities({ service, ports, choices, endpoints }: KnownService, view: CompiledSnapshot): readonly string[] {
-  const isHeadless = service.skipped === 'headless';
-  const isUnserved = isHeadless ? endpoints?.used === 0 : ports.length > 0 && choices.every(({ hasAny }) => !hasAny);
-  const lacksLocal = ports.some((port, i) => {
-    const choice = choices[i];
-    return !view.anyOf && usesLocalEndpoints(port) && choice?.hasAny && choice.local.length === 0;
-  });
-  const isPending =
-    service.type === 'LoadBalancer' &&
-    ports.length > 0 &&
-    ports.every(({ loadBalancerIPs }) => loadBalancerIPs.length === 0);
-  return [
-    ...(service.skipped === 'no-cluster-ip' ? ['no cluster IP'] : []),
-    ...(isUnserved
-      ? [
-          service.endpointsGiven === false
-            ? 'endpoints not given'
-            : `no endpoints${lackOfEndpoints(service, ports, view)}`,
-        ]
-      : lackedFamily(service, view)),
-    ...(lacksLocal ? ['none on this node'] : []),
-    ...(isPending ? ['no load balancer address'] : []),
-  ];
-}
-
-function lackedFamily(service: ServiceInfo, view: CompiledSnapshot): readonly string[] {
-  const faults = view.faultsOf(fullName(service)).filter(({ code }) => code === 'family-without-endpoints');
-  return faults.flatMap((fault) => faultInShort(fault) ?? []);
-}
-
-/** Why no port has an endpoint, in few words. */
-function lackOfEndpoints(service: ServiceInfo, ports: readonly ServicePort[], view: CompiledSnapshot): string {
-  const isHeadless = service.skipped === 'headless';
-  const faults = isHeadless ? view.faultsOf(fullName(service)) : ports.flatMap((port) => faultsOfPort(port, view));
-  const fault = faults.find(({ code }) => code !== 'family-without-endpoints');
-  const words = fault && faultInShort(fault);
-  return words === undefined ? '' : `: ${words}`;
-}
-
 export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
 
 /** The table's rows as data, with real numbers and lists. */
 export function summarizeServices(view: CompiledSnapshot) {
-  return eachService(view).map((known) => {
-    const { service, endpoints, assumed } = known;
+  return listKnownServices(view).map(({ service, endpoints, policies, oddities, assumed }) => {
     return {
       /** "namespace/name". */
       service: fullName(service),
@@ -179,25 +114,11 @@ export function summarizeServices(view: CompiledSnapshot) {
         return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
       }),
       endpoints,
-      policies: summarizePolicies(known),
-      notes: oddities(known, view),
+      policies: policies.map((policy) => policyWords[policy]),
+      notes: oddities.map(oddityWords),
       /** The values that kpc chose because the input lacks them. */
       assumed: assumed && withoutName(assumed),
     };
-  });
-}
-
-type KnownService = ReturnType<typeof eachService>[number];
-
-/** The Services in the cluster's order, with the endpoints that the node chooses for each port. */
-function eachService({ cluster, node, assumed }: CompiledSnapshot) {
-  const chosen = new Map(assumed.services.map((each) => [each.service, each]));
-  return cluster.services.map((service) => {
-    const name = fullName(service);
-    const ports = cluster.addresses.portsOf(name);
-    const choices = ports.map((port) => chooseEndpoints(port, node));
-    const endpoints = countByAddress(service, ports, choices);
-    return { service, ports, choices, endpoints, assumed: chosen.get(name) };
   });
 }
 

@@ -1,4 +1,3 @@
-import { count, formatCount } from '../../base/printable.ts';
 import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import { deleteArguments, findStaleFlows } from '../../cluster/stale-flows.ts';
 import { addressesOn } from '../../kernel/link/link.ts';
@@ -10,28 +9,21 @@ import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { DumpedSnapshot } from '../../snapshot/snapshot.ts';
-import { cutDescription, descriptionLine, type DescriptionLine } from './describe-words.ts';
-import { describeFlowChange, flowChangeJson, followChange, isTranslated, type FlowChange } from './flow-change.ts';
+import { followChange, isTranslated, type FlowChange } from './follow-change.ts';
 
 /** Stale flows between the same two ends. */
-interface StaleGroup {
+export interface StaleGroup {
   /** Their Service port; undefined if no Service is there any more. */
   readonly port: ShownPort | undefined;
   readonly destination: string;
   readonly endpoint: string;
-  readonly because: keyof typeof reasons;
+  /** `untranslated`: it began before the Service had rules on the node. */
+  readonly because: 'not-serving' | 'no-rule' | 'untranslated' | 'no-service';
   flows: number;
   unanswered: number;
   /** Deletes these flows and no others. */
   readonly command: string;
 }
-
-const reasons = {
-  'not-serving': 'which is no serving endpoint of it',
-  'no-rule': 'to which no rule leads now',
-  untranslated: 'which is no endpoint: begun before the Service had rules here',
-  'no-service': 'where no Service is now: it was deleted, or another program translates them',
-} as const;
 
 /** Listed UDP flows that go where nothing serves: kube-proxy does not delete TCP and SCTP connections. */
 export interface FlowFindings {
@@ -102,52 +94,4 @@ function leadsToPorts(ports: readonly ShownPort[], state: KernelState): (flow: T
     fronts.has(String(destination.port)) ||
     targets.has(formatSocketAddress(answers)) ||
     targets.has(answers.address.text);
-}
-
-/** The findings, with commands that delete exactly these flows. `isAsked` selects Service ports. */
-export function describeFlows(
-  { listed, stale, change }: FlowFindings,
-  limit: number,
-  isAsked: (port: ShownPort | undefined) => boolean = () => true,
-): readonly DescriptionLine[] {
-  const groups = stale.filter(({ port }) => isAsked(port));
-  const total = groups.reduce((sum, { flows }) => sum + flows, 0);
-  const changed = change && describeFlowChange(change, isAsked);
-  const title = `${count(listed, 'flow')} of UDP, ${total === 0 ? 'none' : formatCount(total)} stale`;
-  return [
-    descriptionLine('heading', 0, title),
-    ...cutDescription(
-      groups.flatMap((group) => [
-        descriptionLine('bad', 1, `${groupName(group)}: ${groupWords(group)}`),
-        descriptionLine('plain', 2, group.command),
-      ]),
-      limit * 2,
-      1,
-    ),
-    ...(changed ? [descriptionLine('heading', 0, changed.title)] : []),
-    ...cutDescription(
-      (changed?.lines ?? []).map((text) => descriptionLine('plain', 1, text)),
-      limit,
-      1,
-    ),
-  ];
-}
-
-function groupName({ port, destination }: StaleGroup): string {
-  return `${port?.service === undefined ? '' : `${port.label}, `}${destination}/udp`;
-}
-
-function groupWords({ endpoint, flows, unanswered, because }: StaleGroup): string {
-  const silent =
-    unanswered === 0 ? '' : unanswered === flows ? ' without an answer' : `, ${unanswered} without an answer,`;
-  return `${count(flows, 'flow')}${silent} to ${endpoint}, ${reasons[because]}`;
-}
-
-export function flowsJson({ listed, stale, change }: FlowFindings, isAsked: (port: ShownPort | undefined) => boolean) {
-  const groups = stale.filter(({ port }) => isAsked(port));
-  return {
-    listed,
-    stale: groups.map(({ port, ...group }) => ({ servicePort: port?.label, ...group })),
-    ...(change ? { change: flowChangeJson(change, isAsked) } : {}),
-  };
 }

@@ -1,13 +1,14 @@
-import { count } from '../../base/printable.ts';
-import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
-import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
-import { familyNames } from '../../kernel/family.ts';
+import { count } from '../base/printable.ts';
+import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../cluster/model.ts';
+import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
+import { familyNames } from '../kernel/family.ts';
 
-export const addressWords: { readonly [K in PortAddress['kind']]: string } = {
+export const addressWords: { readonly [K in PortAddress['kind'] | 'node-port']: string } = {
   'cluster-ip': 'cluster IP',
   'external-ip': 'external IP',
   'load-balancer-ip': 'load balancer address',
   unknown: 'address',
+  'node-port': 'node port',
 };
 
 /** A Service port in --output json of kpc describe and kpc diff. Undefined values are left out. */

@@ -1,13 +1,8 @@
 import { parseDuration } from '../../base/duration.ts';
 import { count, formatCount, joinWords } from '../../base/printable.ts';
+import { cutDescription, descriptionLine, type DescriptionLine } from '../../ask/describe/description-line.ts';
+import { modeOfLog, modeSource, loggedAddresses } from '../../ask/describe/log-facts.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
-import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { cutDescription, descriptionLine, type DescriptionLine } from './describe-words.ts';
-
-/** kube-proxy's mode according to its log. */
-export function modeOfLog(log: ProxyLog): ProxyMode | undefined {
-  return proxyModes.find((mode) => mode === log.facts.get('mode')?.[0]);
-}
 
 /** Flags that shape rules, or that name such settings. */
 const shapingFlag =
@@ -57,22 +52,6 @@ function setUpWords(log: ProxyLog): readonly string[] {
     sets.length > 0 ? `sysctls set: ${joinWords(sets)}` : '',
     slowest ? syncWords(slowest, facts.get('periods')?.[0], log.syncs) : '',
   ].filter((text) => text !== '');
-}
-
-/** The log lists them in quotes, some releases after the name of each family. */
-function loggedAddresses({ facts }: ProxyLog): readonly string[] {
-  const listed = facts.get('node-ips')?.[0] ?? '';
-  return listed === '' ? [] : listed.replace(/"IPv[46]":|"/g, '').split(',');
-}
-
-export const modeSources = ['fallback', 'default', 'config', 'flag'] as const;
-
-/** What decided kube-proxy's mode, as far as the log says. */
-function modeSource({ problems, facts, flags }: ProxyLog): (typeof modeSources)[number] | undefined {
-  if (problems.has('fallback')) return 'fallback';
-  if (problems.has('default-mode') || facts.has('assumed-mode')) return 'default';
-  if (flags.get('--config')) return 'config';
-  return flags.get('--proxy-mode') ? 'flag' : undefined;
 }
 
 function modeReason(log: ProxyLog): string {

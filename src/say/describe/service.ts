@@ -3,30 +3,23 @@ import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { isPlacedByKpc, placeWithout, portAddresses, type ShownPort } from '../../cluster/model.ts';
 import type { UnboundHints } from '../../cluster/endpoint-choice.ts';
 import type { LocalTraffic, MasqueradedClients } from '../../cluster/plan-masquerade.ts';
-import { count, formatCount, cutLines } from '../../base/printable.ts';
+import { count, formatCount } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Location } from '../../kernel/place.ts';
-import { tableWords } from '../changes/kernel-change.ts';
+import { addedRules, describePresent, tableWords } from '../changes.ts';
 import type {
   EndpointDescription,
   KernelItem,
   PortDescription,
   PortInFamily,
   ServiceDescription,
-} from './describe-services.ts';
-import { addressWords, listPolicies } from '../diff/port-facts.ts';
+} from '../../ask/describe/describe-services.ts';
+import { addressWords, listPolicies } from '../port-facts.ts';
+import { cutDescription, descriptionLine, type DescriptionLine } from '../../ask/describe/description-line.ts';
 import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
-import type { SharedSubject } from './find-items.ts';
-import type { Because, PortRole } from './find-ports.ts';
-
-/** `depth` is the indentation. */
-export interface DescriptionLine {
-  readonly role: 'heading' | 'plain' | 'dim' | 'good' | 'bad';
-  readonly depth: number;
-  readonly text: string;
-  /** The cells of a table row, aligned when printed. */
-  readonly cells?: readonly string[];
-}
+import type { SharedSubject } from '../../ask/describe/find-items.ts';
+import { faultWords } from '../way/lack.ts';
+import type { Because, PortRole } from '../../ask/describe/find-ports.ts';
 
 /** The node's name, how many lines of a list to print, and whether to show kernel objects. */
 export interface NodeWords {
@@ -105,7 +98,7 @@ function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonl
   return [
     descriptionLine('heading', 0, `Port ${port.label}${at(port.place)}`),
     ...(port.targetPort === undefined ? [] : plainLines(`target port ${port.targetPort}`)),
-    ...(port.problems ?? []).map((text) => descriptionLine('bad', 1, text)),
+    ...(port.problems ?? []).map((fault) => descriptionLine('bad', 1, faultWords(fault))),
     ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words, mark)),
     ...(words.hasRules ? section('In the kernel', port.kernel.flatMap(kernelItemLines), words.limit * 2) : []),
   ];
@@ -276,9 +269,10 @@ function endpointUseWords(kind: EndpointDescription['cluster' | 'local'], endpoi
   return kind === undefined ? 'not used' : words[kind];
 }
 
-function kernelItemLines({ text, rules = [], takenBy, place }: KernelItem): readonly string[] {
+function kernelItemLines({ change, takenBy }: KernelItem): readonly string[] {
   const taken = takenBy === undefined ? '' : `: it belongs to ${takenBy}, which claims it too`;
-  return [`${text}${taken}${at(place)}`, ...rules.map((rule) => `  ${rule}`)];
+  const text = describePresent(change, takenBy !== undefined);
+  return [`${text}${taken}${at(change.place?.locate())}`, ...(addedRules(change) ?? []).map((rule) => `  ${rule}`)];
 }
 
 /** Describes an object that several Service ports share. */
@@ -312,20 +306,7 @@ function plainLines(text: string | false | undefined): readonly DescriptionLine[
   return text ? [descriptionLine('plain', 1, text)] : [];
 }
 
-/** The first lines, and a count of the rest. */
-export function cutDescription(
-  lines: readonly DescriptionLine[],
-  limit: number,
-  depth: number,
-): readonly DescriptionLine[] {
-  return cutLines(lines, limit, (words) => descriptionLine('dim', depth, `… ${words}`));
-}
-
 /** "  (svc.yaml:12)", or nothing. */
 function at(place: Location | undefined): string {
   return place ? `  (${place.file}:${place.line})` : '';
-}
-
-export function descriptionLine(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
-  return { role, depth, text };
 }

@@ -1,5 +1,4 @@
-import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json/schema.ts';
-import { changedObjects, type ChangeKind, type KernelChange } from '../../ask/changes/kernel-change.ts';
+import type { KernelChange } from '../../ask/changes/kernel-change.ts';
 import {
   countChanges,
   listKernelChanges,
@@ -11,27 +10,11 @@ import { findOwners } from '../../kube-proxy/owners.ts';
 import type { Plan } from './plan.ts';
 import { objectKinds } from '../../kernel/state.ts';
 
-export const plannedChangeSchema = objectOf({
-  /** The bundle's "namespace/name:port", or as in rules' comments; the address if unknown. */
-  servicePort: optional(about('absent for what belongs to no Service', anyText)),
-  action: oneOf('add', 'change', 'remove'),
-  object: oneOf(...changedObjects),
-  text: anyText,
-});
-
-export type PlannedChange = Shaped<typeof plannedChangeSchema>;
-
-const actions = { added: 'add', changed: 'change', removed: 'remove' } as const satisfies Record<
-  ChangeKind,
-  PlannedChange['action']
->;
-
-export function describePlan(plan: Plan): readonly PlannedChange[] {
+/** The changes of a plan one by one, in the order of steps. */
+export function listPlan(plan: Plan): readonly KernelChange[] {
   const { present, wanted, state } = plan;
   const owners = { from: findOwners([present, wanted]), to: findOwners([wanted, state, present]) };
-  return [...changesOfNode(plan), ...listKernelChanges(plan.delta, owners, objectKinds)].map(
-    ({ owner, object, change, subject }) => ({ servicePort: owner, action: actions[change], object, text: subject }),
-  );
+  return [...changesOfNode(plan), ...listKernelChanges(plan.delta, owners, objectKinds)];
 }
 
 /** Counts a plan's changes, in the order of steps. */

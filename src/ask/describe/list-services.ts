@@ -1,0 +1,132 @@
+import type { AssignedService } from '../../cluster/assign-addresses.ts';
+import {
+  chooseEndpoints,
+  isExternallyAccessible,
+  usesLocalEndpoints,
+  type EndpointChoice,
+} from '../../cluster/endpoint-choice.ts';
+import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
+import { fullName } from '../../cluster/objects.ts';
+import { faultsOfPort } from '../../snapshot/faults.ts';
+import { families } from '../../kernel/family.ts';
+import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
+
+/** A policy other than the default. */
+export type UnusualPolicy = 'internal-local' | 'external-local' | 'client-ip' | 'source-ranges';
+
+/** A fact that an operator would ask about. */
+export type Oddity =
+  | { readonly kind: 'no-cluster-ip' | 'endpoints-not-given' | 'none-on-node' | 'no-load-balancer-address' }
+  /** `fault`: why, if the input shows it. */
+  | { readonly kind: 'no-endpoints'; readonly fault: PortFault | undefined }
+  | { readonly kind: 'family-without-endpoints'; readonly fault: PortFault };
+
+/** A Service with the endpoints that the node has for it. */
+export interface ListedService {
+  readonly service: ServiceInfo;
+  readonly ports: readonly ServicePort[];
+  /** By address; undefined if it cannot have any. */
+  readonly endpoints: ReturnType<typeof countByAddress>;
+  readonly hasAssumedEndpoints: boolean;
+  readonly policies: readonly UnusualPolicy[];
+  readonly oddities: readonly Oddity[];
+  /** The values that kpc chose because the input lacks them. */
+  readonly assumed: AssignedService | undefined;
+}
+
+/** In the cluster's order. */
+export function listKnownServices(view: CompiledSnapshot): readonly ListedService[] {
+  const { cluster, node, assumed } = view;
+  const chosen = new Map(assumed.services.map((each) => [each.service, each]));
+  return cluster.services.map((service) => {
+    const ports = cluster.addresses.portsOf(fullName(service));
+    const choices = ports.map((port) => chooseEndpoints(port, node));
+    return {
+      service,
+      ports,
+      endpoints: countByAddress(service, ports, choices),
+      hasAssumedEndpoints:
+        service.headlessEndpoints.some(({ address }) => assumed.pods.has(address)) ||
+        ports.some(({ endpoints }) => endpoints.some(({ status }) => status.assumed)),
+      policies: policiesOf(ports),
+      oddities: findOddities(service, ports, choices, view),
+      assumed: chosen.get(fullName(service)),
+    };
+  });
+}
+
+/**
+ * How many addresses its endpoints have, how many of these are ready, and how many the node uses; undefined if it cannot have any.
+ * Addresses of two families belong to the same Pods.
+ */
+function countByAddress(
+  { skipped, headlessEndpoints }: ServiceInfo,
+  ports: readonly ServicePort[],
+  choices: readonly EndpointChoice[],
+) {
+  if (skipped === 'headless') {
+    const ready = headlessEndpoints.filter((each) => each.ready).length;
+    return { used: ready, ready, total: headlessEndpoints.length };
+  }
+  if (ports.length === 0) return undefined;
+  const counts = families.map((family) => {
+    const distinct = (some: ServicePort['endpoints']): number =>
+      new Set(some.flatMap(({ address }) => (address.family === family ? address.text : []))).size;
+    const all = ports.flatMap(({ endpoints }) => endpoints);
+    return {
+      used: distinct(choices.flatMap(({ reachable }) => reachable)),
+      ready: distinct(all.filter(({ status }) => status.ready)),
+      total: distinct(all),
+    };
+  });
+  return counts.reduce((a, b) => (b.total > a.total ? b : a));
+}
+
+/** The policies other than the default. */
+function policiesOf(ports: readonly ServicePort[]): readonly UnusualPolicy[] {
+  const policies = ports.flatMap((port) => [
+    ...(port.internalPolicyLocal ? ['internal-local' as const] : []),
+    ...(port.externalPolicyLocal && isExternallyAccessible(port) ? ['external-local' as const] : []),
+    ...(port.affinitySeconds > 0 ? ['client-ip' as const] : []),
+    ...(port.sourceRanges.length > 0 ? ['source-ranges' as const] : []),
+  ]);
+  return [...new Set(policies)];
+}
+
+function findOddities(
+  service: ServiceInfo,
+  ports: readonly ServicePort[],
+  choices: readonly EndpointChoice[],
+  view: CompiledSnapshot,
+): readonly Oddity[] {
+  const isUnserved =
+    service.skipped === 'headless'
+      ? !service.headlessEndpoints.some(({ ready }) => ready)
+      : ports.length > 0 && choices.every(({ hasAny }) => !hasAny);
+  const lacksLocal = ports.some((port, i) => {
+    const choice = choices[i];
+    return !view.anyOf && usesLocalEndpoints(port) && choice?.hasAny && choice.local.length === 0;
+  });
+  const isPending =
+    service.type === 'LoadBalancer' &&
+    ports.length > 0 &&
+    ports.every(({ loadBalancerIPs }) => loadBalancerIPs.length === 0);
+  return [
+    ...(service.skipped === 'no-cluster-ip' ? [{ kind: 'no-cluster-ip' } as const] : []),
+    ...(isUnserved ? [whyUnserved(service, ports, view)] : lackedFamilies(service, view)),
+    ...(lacksLocal ? [{ kind: 'none-on-node' } as const] : []),
+    ...(isPending ? [{ kind: 'no-load-balancer-address' } as const] : []),
+  ];
+}
+
+function whyUnserved(service: ServiceInfo, ports: readonly ServicePort[], view: CompiledSnapshot): Oddity {
+  if (service.endpointsGiven === false) return { kind: 'endpoints-not-given' };
+  const isHeadless = service.skipped === 'headless';
+  const faults = isHeadless ? view.faultsOf(fullName(service)) : ports.flatMap((port) => faultsOfPort(port, view));
+  return { kind: 'no-endpoints', fault: faults.find(({ code }) => code !== 'family-without-endpoints') };
+}
+
+function lackedFamilies(service: ServiceInfo, view: CompiledSnapshot): readonly Oddity[] {
+  const faults = view.faultsOf(fullName(service));
+  return faults.flatMap((fault) => (fault.code === 'family-without-endpoints' ? [{ kind: fault.code, fault }] : []));
+}

@@ -1,0 +1,159 @@
+// Requests through an Ingress or a Gateway, in words.
+import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
+import type { AttachmentDoubt, Entrance, Refusal } from '../ask/trace/gateways.ts';
+import type { FollowedObject, IngressWay, RoutedRequests, RouteEnd } from '../ask/trace/ingress.ts';
+import type { Scene } from '../ask/trace/scene.ts';
+import { joinWords, nameSome } from '../base/printable.ts';
+import { inOneLine } from './words/words.ts';
+
+const controller = 'the controller is a pod on this node and connects to the cluster IPs of Services';
+
+export function ingressLines(way: IngressWay): readonly DescriptionLine[] {
+  const said = new Set<string>();
+  const lines = way.objects.flatMap((object): readonly DescriptionLine[] => {
+    const heading = headingOf(object);
+    const isSaid = said.has(heading);
+    said.add(heading);
+    const doubts = doubtsOf(object).map((text) => descriptionLine('dim', 1, `assumed: ${text}`));
+    return [
+      ...(isSaid ? [] : [descriptionLine('heading', 0, heading), ...doubts]),
+      ...object.requests.flatMap((each) => requestLines(each, object)).map((text) => descriptionLine('plain', 1, text)),
+      ...problemsOfRoute(object).map((text) => descriptionLine('bad', 1, text)),
+    ];
+  });
+  return [
+    ...(way.idle === undefined ? lines : [descriptionLine('bad', 0, `${way.idle} takes no route of the input`)]),
+    ...way.faults.map((fault) => descriptionLine('bad', 1, inOneLine(fault))),
+    way.reachesService
+      ? descriptionLine('dim', 1, `assumed: ${controller}`)
+      : descriptionLine('bad', 1, 'so no request reaches a Service'),
+  ];
+}
+
+/** What a way rests on that the input does not show, in clauses. */
+export function assumedOfIngress({ objects, reachesService }: IngressWay): readonly string[] {
+  return [...new Set(objects.flatMap(doubtsOf)), ...(reachesService ? [controller] : [])];
+}
+
+export function ingressJson(way: IngressWay, { side: { nodeName } }: Scene) {
+  const problems = [...way.objects.flatMap(problemsOfRoute), ...way.faults.map(inOneLine)];
+  const node = nodeName === '' ? undefined : nodeName;
+  const [assumed, wrong] = [assumedOfIngress(way), problems].map((list) => (list.length > 0 ? list : undefined));
+  return { node, ingress: way.ingress, routes: way.objects.flatMap(routesJson), assumed, problems: wrong };
+}
+
+function routesJson(object: FollowedObject) {
+  const route = object.kind === 'Ingress' ? undefined : object.name;
+  const gateway = gatewaysOf(object)[0]?.gateway;
+  return object.requests.flatMap((request) => {
+    const { ends, isConditional, pathType } = request;
+    // Whether only some requests go there, because the route chooses by method, headers, query, weights or filters.
+    const depends = ends.length > 1 || isConditional || pathType === 'pattern' ? true : undefined;
+    const [host, path] = [hostWords(request), pathOf(request)];
+    return destinationWords(request).map((to) => ({ host, path, to, route, gateway, depends }));
+  });
+}
+
+function gatewaysOf({ entrances }: FollowedObject): readonly Entrance[] {
+  return entrances.filter(({ gateway }) => gateway !== undefined);
+}
+
+function headingOf(object: FollowedObject): string {
+  const { file, line, column } = object.place;
+  const gateways = gatewaysOf(object);
+  const by = gateways.length === 0 ? '' : ` by ${joinWords(gateways.map(entranceWords))}`;
+  return `${object.name}${by}  (${file}:${line}:${column})`;
+}
+
+function entranceWords({ gateway, owner, listener }: Entrance): string {
+  const set = owner === `Gateway ${gateway}` ? '' : `, ${owner}`;
+  return `Gateway ${gateway}${set}${listener ? `, listener ${listener.name}` : ''}`;
+}
+
+function doubtsOf({ doubts }: FollowedObject): readonly string[] {
+  return [...new Set(doubts.map(doubtWords))];
+}
+
+function doubtWords(doubt: AttachmentDoubt): string {
+  if (doubt.kind === 'no-owner') return `${doubt.owner}, which the input lacks, takes all that names it`;
+  const taker = 'owner' in doubt.taker ? doubt.taker.owner : `listener ${doubt.taker.listener}`;
+  return `${taker} takes what is of namespace ${doubt.namespace}, of which the input lacks the labels`;
+}
+
+/** Why requests do not get to a Service. */
+function problemsOfRoute({ name, refusals, ungranted }: FollowedObject): readonly string[] {
+  const refused = refusals?.map(
+    ({ entrance, refusal }) => `${entranceWords(entrance)} does not take it: ${attachmentWords(refusal)}`,
+  );
+  return [
+    ...(refused?.length === 0 ? ['no Gateway takes it: it names none'] : (refused ?? [])),
+    ...ungranted.map(
+      (to) =>
+        `no ReferenceGrant of the input lets ${name} use Service ${to}: without one, the Gateway answers with an error`,
+    ),
+  ];
+}
+
+function attachmentWords(refusal: Refusal): string {
+  switch (refusal.kind) {
+    case 'no-listener-sets':
+      return `${refusal.owner} takes no ListenerSets of namespace ${refusal.namespace}`;
+    case 'conflict':
+      return `it is in conflict with listener ${refusal.listener}`;
+    case 'rival':
+      return `it takes ${refusal.route}, which is older, or the first by its name`;
+    case 'other-listener':
+      return 'the route names another listener';
+    case 'protocol':
+      return `its protocol is ${refusal.protocol}`;
+    case 'route-kind':
+      return `it takes no ${refusal.route}`;
+    case 'namespace':
+      return `it takes no routes of namespace ${refusal.namespace}`;
+    case 'host':
+      return `its host is ${refusal.host}`;
+  }
+}
+
+/** Where requests go: a line for those that are answered, and one for each copy. */
+function requestLines(request: RoutedRequests, { kind }: FollowedObject): readonly string[] {
+  const { isConditional, ends } = request;
+  const [host, path] = [hostWords(request), pathOf(request)];
+  const all = kind === 'Ingress' ? 'everything else' : 'everything';
+  const what = path === undefined && host === '' ? all : [host || 'any host', path ?? ''].join(' ').trim();
+  const from = `${what}${isConditional ? ', if it has the method, headers or query that the route asks for,' : ''}`;
+  const [answers, copies] = [
+    destinationWords(request).slice(0, ends.length),
+    destinationWords(request).slice(ends.length),
+  ];
+  const choice = ends.length > 1 ? `one of ${joinWords(answers)}` : answers.join();
+  return [`${from} → ${choice}`, ...copies.map((each) => `${from} → ${each}`)];
+}
+
+/** The ends, then the copies. */
+function destinationWords({ ends, copies }: RoutedRequests): readonly string[] {
+  return [...ends.map(endWords), ...copies.map((each) => `${endWords(each)}, a copy`)];
+}
+
+function endWords(end: RouteEnd): string {
+  switch (end.kind) {
+    case 'service':
+      return end.name;
+    case 'other':
+      return end.what;
+    case 'none':
+      return 'an error, because it has no backend that takes requests';
+  }
+}
+
+const mostShown = 5;
+
+function hostWords({ hosts }: RoutedRequests): string {
+  return nameSome(hosts, mostShown);
+}
+
+const marks = { exact: '', prefix: '', suffix: '*', pattern: '~ ' };
+
+function pathOf({ path, pathType }: RoutedRequests): string | undefined {
+  return path === undefined ? undefined : `${marks[pathType]}${path}`;
+}

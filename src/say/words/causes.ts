@@ -1,0 +1,180 @@
+import type { CauseId, CauseReason, Situation } from '../../ask/equivalence/causes.ts';
+import type { Divergence } from '../../ask/equivalence/effects.ts';
+import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
+
+interface CauseWords {
+  readonly title: string;
+  /** The behaviour of each mode, as words after its name. */
+  readonly modes?: { readonly [M in ProxyMode]: string };
+  /** Advice for an operator, if there is any; may depend on the sender and on the new side. */
+  readonly advice?: string | ((at: Situation) => string | undefined);
+}
+
+const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers what no virtual server takes';
+
+export const causeWords: { readonly [C in CauseId]: CauseWords } = {
+  'lost-jump': {
+    title: "One side has lost kube-proxy's jump to the rules of Services",
+    advice: 'restart kube-proxy, and find out which program removed its jump',
+  },
+  'one-sided': { title: 'Only one side has the Service port' },
+  'node-addresses': {
+    title: 'The node does not have the same addresses',
+    advice: 'have clients use an address that the node has on both sides',
+  },
+  'service-fields': { title: 'The Services have other policies' },
+  'service-endpoints': { title: 'The Services have other endpoints' },
+  'node-port-addresses': {
+    title: 'Node ports do not answer on the same addresses of the node',
+    modes: {
+      ipvs: 'answers on every address of the node, unless nodePortAddresses picks some',
+      iptables: 'answers on every address of the node, unless nodePortAddresses picks some',
+      nftables: "answers on the node's primary address only, unless nodePortAddresses picks others",
+      userspace: 'answers on every address of the node',
+    },
+    advice: 'set nodePortAddresses to the networks of the addresses that clients use (0.0.0.0/0 and ::/0 for all)',
+  },
+  'node-port-loopback': {
+    title: 'Node ports on loopback addresses behave differently',
+    modes: {
+      ipvs: 'serves none there',
+      iptables: 'serves them on IPv4 loopback addresses, unless iptables.localhostNodePorts is false',
+      nftables: 'has no rules that serve them there, but kube-proxy itself may listen for those of TCP',
+      userspace: 'serves them on IPv4 loopback addresses',
+    },
+    advice:
+      "have programs on the node connect to the node's own address or the cluster IP; or, for TCP in nftables mode, name localhost in nodePortAddresses, so that kube-proxy itself listens there (from Kubernetes 1.38 on, in 1.37 with the feature gate KubeProxyNFTablesLocalhostNodePorts)",
+  },
+  'external-ips': {
+    title: 'Only one side programs externalIPs',
+    advice: 'give the Services another address, such as that of a load balancer',
+  },
+  'external-policy-local': {
+    title: 'externalTrafficPolicy Local does not choose the same endpoints',
+    modes: {
+      ipvs: 'sends every client to the endpoints on this node, and to all of them if it has none',
+      iptables: 'sends pods and the node itself to all endpoints, and drops clients from outside if this node has none',
+      nftables: 'sends pods and the node itself to all endpoints, and drops clients from outside if this node has none',
+      userspace: 'ignores it, and sends every client to all endpoints',
+    },
+    advice: adviceOnExternalLocal,
+  },
+  'internal-policy-local': {
+    title: 'internalTrafficPolicy Local does not choose the same endpoints',
+    modes: {
+      ipvs: 'refuses clients on a node without endpoints of its own, but sends them to all endpoints of a Service with a node port or an external address',
+      iptables: 'drops what clients of a node without endpoints of its own send',
+      nftables: 'drops what clients of a node without endpoints of its own send',
+      userspace: 'ignores it, and sends every client to all endpoints',
+    },
+    advice: 'run the endpoints on every node that has clients, as a DaemonSet does',
+  },
+  'source-ranges': {
+    title: 'loadBalancerSourceRanges does not admit the same clients',
+    advice: 'compare the ranges with the source addresses that clients have when they reach the node',
+  },
+  connection: {
+    title: 'First packets arrive alike, but connections do not work alike',
+    advice: 'make the way of the answers, and of what clients send after them, as it was',
+  },
+  'no-endpoints': { title: 'Services without endpoints fail differently' },
+  hairpin: {
+    title: 'A pod that reaches itself through its Service is treated differently',
+    modes: {
+      ipvs: 'masquerades it only if the pod is on this node',
+      iptables: 'masquerades it on every node it passes',
+      nftables: 'masquerades it only if the pod is on this node',
+      userspace: 'connects to it from the node, as for every client',
+    },
+    advice:
+      'check that pods reach Services through their own node, as with common network plugins: then nothing changes for them',
+  },
+  masquerade: {
+    title: 'Endpoints do not see the same source address',
+    advice: 'check masqueradeAll, clusterCIDR and detectLocalMode on both sides, and what reads client addresses',
+  },
+  endpoints: { title: 'Different endpoints are chosen, or the same ones with different probabilities' },
+  'health-check': { title: 'A health check node port is reached differently' },
+  'unserved-port': {
+    title: 'Other ports of a Service address are answered differently',
+    modes: {
+      ipvs: ipvsBinds,
+      iptables: 'leaves such packets to routing, away from the node or back out by the default route',
+      nftables: 'rejects other ports of cluster IPs, and leaves those of other addresses to routing',
+      userspace: 'leaves such packets to routing',
+    },
+    advice: 'check programs that expect an answer there, such as port scans and health checks of a load balancer',
+  },
+  ping: {
+    title: 'Pings of a Service address are answered differently',
+    modes: {
+      ipvs: ipvsBinds,
+      iptables: 'leaves pings to routing',
+      nftables: 'rejects pings of cluster IPs, and leaves others to routing',
+      userspace: 'leaves pings to routing',
+    },
+    advice: 'have monitoring probe a port of the Service instead',
+  },
+  'unserved-address': {
+    title: 'Addresses that no Service has are treated differently',
+    modes: {
+      ipvs: 'leaves unused addresses of the Service network to routing',
+      iptables: 'leaves unused addresses of the Service network to routing',
+      nftables: 'drops packets to unused addresses of the Service network, where it knows the network',
+      userspace: 'leaves unused addresses of the Service network to routing',
+    },
+  },
+  'proxy-port': {
+    title: 'A port where connections to Services are taken on the node is not the same, or not there',
+    advice: 'check whether a firewall or a program names the port: clients use the addresses of Services',
+  },
+  'ungiven-endpoints': {
+    title: 'The Services have endpoints of other Pods or ports, which neither side gives',
+  },
+  'not-understood': {
+    title: 'What the input does not show decides',
+  },
+  other: { title: 'Packets are treated differently' },
+};
+
+/** If kube-proxy cannot detect Pods, it treats them as outside clients (kubernetes issue 131765). */
+function adviceOnExternalLocal({ place, detectsPods }: Situation): string | undefined {
+  if (place === 'pod' && !detectsPods) {
+    return "set clusterCIDR, or another detectLocalMode, before the change: without it, kube-proxy treats the cluster's own pods as clients outside of it";
+  }
+  if (place === 'outside' || place === 'other-node') {
+    return 'let load balancers send only to nodes whose health check node port reports an endpoint';
+  }
+  return undefined;
+}
+
+/** What each side does, in sentences. */
+export function reasonsOf({ cause, reasons, served }: Divergence): readonly string[] {
+  return [
+    ...reasons.flatMap((reason) => causeReason(causeWords[cause], reason)),
+    ...(['old', 'new'] as const).flatMap((side) =>
+      served[side].length === 0 ? [] : [`Here only the ${side} side serves them on ${served[side].join(', ')}.`],
+    ),
+  ];
+}
+
+function causeReason({ modes }: CauseWords, reason: CauseReason): readonly string[] {
+  switch (reason.kind) {
+    case 'mode':
+      return modes ? [`${modeFacts[reason.mode].title} ${modes[reason.mode]}.`] : [];
+    case 'fields':
+      return [`${reason.from.join(', ')} → ${reason.to.join(', ')}.`];
+    case 'lost-jump':
+      return [`${reason.side}: nothing in ${reason.from} jumps to ${reason.to}.`];
+    case 'connection':
+      return [reason.text];
+  }
+}
+
+/** What to do, in sentences; empty if nothing that works is lost or changed. */
+export function adviceOn({ cause, situations }: Divergence): readonly string[] {
+  const { advice } = causeWords[cause];
+  if (advice === undefined || situations.length === 0) return [];
+  const texts = typeof advice === 'string' ? [advice] : situations.flatMap((each) => advice(each) ?? []);
+  return [...new Set(texts)];
+}

@@ -1,0 +1,14 @@
+import type { OtherPart } from '../../ask/diff/diff-sides.ts';
+import { leftChainTitles } from '../describe/leftovers.ts';
+
+/** The titles of differences not known to belong to a Service, and their names in sentences. */
+export const otherPartWords: { readonly [P in OtherPart]: { readonly title: string; readonly what: string } } = {
+  base: { title: 'What belongs to no Service', what: 'what belongs to no Service' },
+  foreign: { title: "What is not kube-proxy's", what: "what is not kube-proxy's" },
+  dead: { title: leftChainTitles.dead, what: 'what iptables mode left' },
+  live: { title: leftChainTitles.live, what: 'what iptables mode left' },
+  unaccounted: {
+    title: "What may be kube-proxy's or another program's: the dump does not show which",
+    what: "what may be kube-proxy's",
+  },
+};
