@@ -115,7 +115,7 @@ const readable = {
       /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\n|[ \t]+[\da-fA-F.:]+(?:\/\d{1,3}\s|[ \t]+peer\s))/,
     ],
     // Lines below a link are indented, unless copying from a page removed that.
-    continues: /^(?:[ \t]|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
+    continues: /^(?:[ \t]|\d+:|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
     once: /^\d+: \S+: </,
   },
   'ip route': {

@@ -411,9 +411,13 @@ function takePrefix(line: string): string | undefined {
 /** grep -A's separator between two matches. */
 const betweenPlaces = '--';
 
+/** The prompts of more and less, which stand where the rest of an output would. */
+const pagerPrompt = /^(?:-- ?more ?--(?: ?\(\d+%\))?|lines \d+-\d+(?:\/\d+)?(?: \d+%)?|:)$/i;
+
 export function isEllipsis(line: string): boolean {
   return (
     line === betweenPlaces ||
+    pagerPrompt.test(line) ||
     /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line)
   );
 }

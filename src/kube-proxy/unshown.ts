@@ -1,7 +1,8 @@
 // Facts that a dump lacks but kube-proxy's rules and sets reveal: node addresses, virtual servers, masquerading.
 import { singleAddress } from '../kernel/address-range.ts';
-import { families } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
+import { addressesOn } from '../kernel/link/link.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from './chain-names.ts';
@@ -40,23 +41,23 @@ function addressGiven({ args }: Rule): readonly string[] {
   return args.flatMap((arg) => (arg.kind === 'jump' && arg.target.kind === 'dnat' ? [arg.target.address.text] : []));
 }
 
-/** An entry of a set that the list of virtual servers lacks. */
-export interface UnlistedServer {
-  readonly set: string;
+/** What one listing names and another lacks. */
+export interface Unlisted {
+  /** A set, or ipvsadm. */
+  readonly by: string;
   /** As ipset writes it: "10.96.0.1,tcp:80" or "30080". */
   readonly entry: string;
-  readonly lacks: 'virtual server' | 'real server';
+  readonly lacks: 'virtual server' | 'real server' | 'address';
 }
 
-const addressSets: ReadonlySet<SetId> = new Set(openSets);
+const addressSets: ReadonlySet<SetId | undefined> = new Set(openSets);
 
 /**
  * Finds a set entry without its virtual server, which kube-proxy makes first (syncProxyRules in ipvs/proxier.go). `endsBare`: the list ends
  * with a virtual server without real servers, so may lack those in a set of local endpoints.
  */
-export function findUnlistedServer(state: KernelState, endsBare: boolean): UnlistedServer | undefined {
-  const mode = modeOfState(state);
-  if (mode === undefined || !programs(mode, 'virtualServers')) return undefined;
+export function findUnlistedServer(state: KernelState, endsBare: boolean): Unlisted | undefined {
+  if (!holdsServers(state)) return undefined;
   const sockets = new Set(state.virtualServers.map(formatServerSocket));
   const ports = new Set(state.virtualServers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
   const real = new Set(
@@ -76,14 +77,40 @@ export function findUnlistedServer(state: KernelState, endsBare: boolean): Unlis
     const entry = set.entries.find((each) => each.other === undefined && !isListed(each));
     if (!entry) continue;
     const lacks = id === 'loopBack' ? 'real server' : 'virtual server';
-    return { set: set.name, entry: formatEntry({ ...entry, source: undefined }), lacks };
+    return { by: set.name, entry: formatEntry({ ...entry, source: undefined }), lacks };
   }
   return undefined;
 }
 
+/**
+ * Finds a virtual server of a Service whose address the node lacks; kube-proxy binds each (syncService in ipvs/proxier.go). A backup
+ * of another program's servers may lack theirs, so if there are sets, those decide.
+ */
+export function findUnlistedAddress(state: KernelState, isShown: (family: Family) => boolean): Unlisted | undefined {
+  if (!holdsServers(state)) return undefined;
+  const own = state.sets.filter(({ name }) => parseSetName(name));
+  const named = [
+    ...own.flatMap(({ name, entries }) =>
+      addressSets.has(parseSetName(name)?.set) ? entries.map((entry) => ({ by: name, ...entry })) : [],
+    ),
+    ...(own.length > 0 ? [] : state.virtualServers.map((server) => ({ by: 'ipvsadm', ...server }))),
+  ];
+  const held = addressesOn(state.links);
+  const lacking = named.find(({ address }) => address && isShown(address.family) && !held.has(address.text));
+  if (!lacking) return undefined;
+  const { by, address, protocol, port } = lacking;
+  return { by, entry: formatEntry({ address, protocol, port }), lacks: 'address' };
+}
+
+function holdsServers(state: KernelState): boolean {
+  const mode = modeOfState(state);
+  return mode !== undefined && programs(mode, 'virtualServers');
+}
+
 /** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, but the dump lists no virtual server for it …". */
-export function unlistedWords({ set, entry, lacks }: UnlistedServer): string {
-  return `${set} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or kube-proxy could not make all of them`;
+export function unlistedWords({ by, entry, lacks }: Unlisted): string {
+  const or = lacks === 'address' ? 'something removed it' : 'kube-proxy could not make all of them';
+  return `${by} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or ${or}`;
 }
 
 interface UnshownMasquerading {

@@ -164,6 +164,16 @@ describe('virtual servers that sets name', () => {
     expect(diff.stdout).toContain(sentence);
   });
 
+  test('and whose addresses ip addr lacks: they may still be there, as describe says', async () => {
+    const dump = dumpOf(ipvs, {
+      'ip-addr.json': (text) =>
+        JSON.stringify((JSON.parse(text) as { ifname: string }[]).filter(({ ifname }) => ifname !== 'kube-ipvs0')),
+    });
+    const sentence = 'but the dump lists no address for it: the list is cut off, or something removed it';
+    expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toContain(sentence);
+    expect((await runKpc(['describe', dump])).stderr).toContain(sentence);
+  });
+
   test('and the list ends before the real servers of the last one', async () => {
     const dump = dumpOf(ipvs, {
       'ipvsadm-save': (text) => {

@@ -86,7 +86,7 @@ export function remarksJson({ skipped }: Pick<DumpReading, 'skipped'>) {
 }
 
 function notesOnDump(
-  { shown: { mode, ports }, coverage, log, named }: DumpedSnapshot,
+  { shown: { mode, ports }, coverage, doubts, log, named }: DumpedSnapshot,
   evidence: readonly Evidence[],
 ): readonly DumpNote[] {
   const notes: DumpNote[] = [];
@@ -104,6 +104,8 @@ function notesOnDump(
   // Manifests beside a listing of flows alone show which Services there are.
   const lacks = missingFiles(mode, coverage);
   if (lacks.length > 0 && (mode !== undefined || !isNamed)) notes.push({ note: 'incomplete', lacks });
+  for (const { kind, by, entry, lacks } of doubts.filter((doubt) => doubt.kind === 'unlisted'))
+    notes.push({ note: kind, by, entry, lacks });
   return notes;
 }
 

@@ -27,6 +27,7 @@ export type DumpNote = By<
     'foreign-servers': Numbers<'servers'>;
     'proxy-ports': { readonly mode: ProxyMode };
     incomplete: Lists<'lacks'>;
+    unlisted: Strings<'by' | 'entry'> & { readonly lacks: 'virtual server' | 'real server' | 'address' };
     'no-service': Strings<'text'>;
   }
 >;

@@ -5,6 +5,7 @@ import { formatElement, formatNftRule } from '../../kernel/nftables/format.ts';
 import { isGap, type Circumstance, type LostByBridge, type Missing, type Reason } from '../../packet/reason.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
+import { unlistedWords } from '../../kube-proxy/unshown.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
 import { jumpCommand, unshownJumpWords } from '../../snapshot/faults.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
@@ -149,7 +150,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       return unreadRanges;
     case 'own-address':
       return {
-        text: `kpc does not know whether ${missing.address.text} is an address of the node`,
+        text: `kpc does not know whether ${missing.address.text} is an address of the node${unlistedClause(side)}`,
         ...ownAddressWords(side),
       };
     case 'own-addresses':
@@ -253,9 +254,14 @@ function listing(command: string): MissingInWords {
   return { text: `the dump lacks the output of ${command}`, command, settle: ['add it'] };
 }
 
+function unlistedClause({ doubts }: Snapshot): string {
+  const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted');
+  return unlisted?.lacks === 'address' ? `: ${unlistedWords(unlisted)}` : '';
+}
+
 function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
   const command = 'ip addr';
-  if (kind === 'dump') return { command, settle: ['add the output of ip addr', 'name it with --host-addresses'] };
+  if (kind === 'dump') return { command, settle: ['add all of the output of ip addr', 'name it with --host-addresses'] };
   // For two sides, no command takes all Nodes at once.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: ['name one of the Nodes with --node'] };

@@ -12,6 +12,7 @@ import { adviseOnOddSpace } from '../../base/odd-texts.ts';
 import { describeBound } from '../../base/bounds.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
+import { unlistedWords } from '../../kube-proxy/unshown.ts';
 import { lostJumpCause, unshownJumpWords } from '../../snapshot/faults.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
 import type { DumpNote, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
@@ -52,6 +53,10 @@ const dumpNote = byCase<'note', DumpNote>('note', {
   'proxy-ports': ({ mode }) =>
     `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself takes connections: no rule shows the endpoints`,
   incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}: there may be more Services`,
+  unlisted: (details) => [
+    unlistedWords(details),
+    `add all of the output of ${details.lacks === 'address' ? 'ip addr' : 'ipvsadm -Sn'}`,
+  ],
   'no-service': ({ text }) => text,
 });
 
