@@ -261,7 +261,7 @@ function unlistedClause({ doubts }: Snapshot): string {
 
 function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
   const command = 'ip addr';
-  if (kind === 'dump') return { command, settle: ['add all of the output of ip addr', 'name it with --host-addresses'] };
+  if (kind === 'dump') return { command, settle: ['add the output of ip addr', 'name it with --host-addresses'] };
   // For two sides, no command takes all Nodes at once.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: ['name one of the Nodes with --node'] };
