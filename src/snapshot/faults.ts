@@ -130,6 +130,7 @@ export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefin
 }
 
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
+export const lostRuleCause = "something removed kube-proxy's rule; restart kube-proxy";
 
 /**
  * Missing jumps whose target exists: kube-proxy makes each jump (iptablesJumpChains, nftablesJumpChains), so another program removed it.

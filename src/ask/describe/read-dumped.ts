@@ -29,10 +29,14 @@ export interface DumpReading {
 }
 
 export function readDumped(dump: DumpedSnapshot): DumpReading {
-  const { mode } = dump.shown;
+  const { mode, unreached } = dump.shown;
   const flows = findFlows(dump);
   const evidence = dump.state.virtualServers.map(weighServersOfSides(dump, dump));
-  const notes = [...(mode ? jumpNotes(dump, mode) : []), ...notesOnDump(dump, evidence)];
+  const notes = [
+    ...(mode ? jumpNotes(dump, mode) : []),
+    ...unreached.map(({ from, to, facts }) => ({ note: 'unreached', from, to, facts }) as const),
+    ...notesOnDump(dump, evidence),
+  ];
   return { dump, flows, notes, skipped: describeSkippedListings(dump.doubts), nothing: whyNothingFound(dump) };
 }
 

@@ -19,6 +19,7 @@ export type DumpNote = By<
   {
     /** `from`: the chains that lack it. */
     'lost-jump': Strings<'from' | 'to'>;
+    unreached: Strings<'from' | 'to'> & { readonly facts: 'nodePorts' | 'sourceRanges' };
     'unshown-jump': Strings<'from' | 'to' | 'command'>;
     'two-modes': { readonly logged: ProxyMode; readonly shown: ProxyMode };
     /** `isNamed`: manifests or a log name other Services. */

@@ -12,7 +12,14 @@ import {
 } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
-import { whyNoEndpoint, dormantCause, faultsOfPort, lostJumpCause, unlessUnseen } from '../../snapshot/faults.ts';
+import {
+  whyNoEndpoint,
+  dormantCause,
+  faultsOfPort,
+  lostJumpCause,
+  lostRuleCause,
+  unlessUnseen,
+} from '../../snapshot/faults.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -191,6 +198,16 @@ const endWords = {
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   if (!scene.side.mode || !isUntaken(trace)) return undefined;
   const jump = lostJumpOf(trace, lostJumpsOf(scene));
+  const { family } = trace.target.address;
   const words = jump && `chain ${jump.to} has rules for it, but nothing in ${jump.from} jumps there: ${lostJumpCause}`;
-  return dormantCause(scene.side, trace.target.address.family) ?? words;
+  return dormantCause(scene.side, family) ?? words ?? unreachedWords(trace, scene);
+}
+
+function unreachedWords({ target, fate }: Trace, { side }: Scene): string | undefined {
+  const isAsked = ({ nodePort, protocol, family }: ShownPort): boolean =>
+    nodePort === target.port && protocol.toLowerCase() === target.protocol && family === target.address.family;
+  const lost = side.shown.unreached.find(({ facts, ports }) => facts === 'nodePorts' && ports.some(isAsked));
+  return lost && (fate.otherwise ?? fate).verdict === 'local'
+    ? `${lost.to} has its node port, but nothing in ${lost.from} leads there: ${lostRuleCause}`
+    : undefined;
 }
