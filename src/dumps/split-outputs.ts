@@ -101,9 +101,9 @@ class Splitter {
       const line = raw.trim();
       if (this.drafts.length === 0 && isManifest(line)) return false;
       if (isFirstOnly && this.drafts.length > 0) return true;
-      if (!this.#takeBracketed(raw, at)) {
-        if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) takeLine(this.#current, line);
-        else if (line === '') this.#current?.lines.push('');
+      if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) takeLine(this.#current, line);
+      else if (!this.#takeBracketed(raw, at)) {
+        if (line === '') this.#current?.lines.push('');
         else if (!this.#takeStart(line, at)) this.#takeOther(line, raw, at);
       }
     }

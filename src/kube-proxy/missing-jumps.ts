@@ -104,6 +104,7 @@ type Way = readonly [facts: Unreached['facts'], table: TableName, from: string, 
 
 const builtIn = 'INPUT or FORWARD';
 const dropped = 'DROP';
+const noChains: ReadonlyMap<string, Chain> = new Map();
 const toFirewall: Way = ['sourceRanges', 'filter', builtIn, baseChains.proxyFirewall];
 
 /** The rules that lead to such chains, in each mode that has some. */
@@ -130,8 +131,10 @@ export function findUnreached(
 ): readonly Unreached[] {
   const ofChains = families.flatMap((family) =>
     ((mode && waysOfMode[mode]) ?? []).flatMap(([facts, table, from, to]): readonly Unreached[] => {
-      const chains = shown.iptables[family].includes(table) ? state.iptables[family]?.[table] : undefined;
-      const isThere = chains && hasRulesIn(chains, to === dropped ? from : to);
+      const chains = shown.iptables[family].includes(table) ? (state.iptables[family]?.[table] ?? noChains) : noChains;
+      // Without chains of the kernel, only some rules were pasted.
+      const isWhole = [...chains.keys()].some((name) => isBuiltInChain(table, name));
+      const isThere = isWhole && hasRulesIn(chains, to === dropped ? from : to);
       const isMade = !isThere || rulesFrom(chains, from).some((rule) => leadsTo(rule, to));
       return isMade ? [] : [{ family, facts, from, to }];
     }),

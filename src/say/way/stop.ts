@@ -198,16 +198,15 @@ const endWords = {
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   if (!scene.side.mode || !isUntaken(trace)) return undefined;
   const jump = lostJumpOf(trace, lostJumpsOf(scene));
-  const { family } = trace.target.address;
   const words = jump && `chain ${jump.to} has rules for it, but nothing in ${jump.from} jumps there: ${lostJumpCause}`;
-  return dormantCause(scene.side, family) ?? words ?? unreachedWords(trace, scene);
+  return dormantCause(scene.side, trace.target.address.family) ?? words;
 }
 
-function unreachedWords({ target, fate }: Trace, { side }: Scene): string | undefined {
+/** Why an address of the node does not serve a node port that a chain or map shows. */
+export function unreachedWords({ target, fate }: Trace, { side }: Scene): string | undefined {
+  if (side.kind !== 'dump' || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
   const isAsked = ({ nodePort, protocol, family }: ShownPort): boolean =>
     nodePort === target.port && protocol.toLowerCase() === target.protocol && family === target.address.family;
   const lost = side.shown.unreached.find(({ facts, ports }) => facts === 'nodePorts' && ports.some(isAsked));
-  return lost && (fate.otherwise ?? fate).verdict === 'local'
-    ? `${lost.to} has its node port, but nothing in ${lost.from} leads there: ${lostRuleCause}`
-    : undefined;
+  return lost && `${lost.to} has this node port, but nothing in ${lost.from} leads there: ${lostRuleCause}`;
 }
