@@ -126,6 +126,8 @@ export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefin
   if (fault) return faultWords(fault);
   const { endpoints = [] } = port;
   if (endpoints.length === 0) return undefined;
+  // Other endpoints of a dump are in use.
+  if (side.kind === 'dump') return 'each of its real servers has weight 0 and takes no new connections';
   return unreadyWords({ endpoints: endpoints.length, publishes: false, isScaledToZero: false });
 }
 

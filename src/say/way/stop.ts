@@ -112,9 +112,10 @@ const lacksEndpoints: ReadonlySet<Stop['kind']> = new Set(['no-endpoints', 'no-s
 /** In IPVS mode a virtual server may have no real servers even if the Service has endpoints elsewhere. */
 function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
-  const isKnown =
-    scene.side.kind !== 'dump' || (scene.side.mode && !modeFacts[scene.side.mode].kinds.has('virtualServers'));
-  return `${port.label} has no ready endpoint${isKnown ? becauseOf(port, scene) : ', or policy Local and none on this node'}`;
+  const { kind, mode } = scene.side;
+  const isKnown = kind !== 'dump' || (mode && !modeFacts[mode].kinds.has('virtualServers'));
+  const why = becauseOf(port, scene);
+  return `${port.label} has no ready endpoint${why === '' && !isKnown ? ', or policy Local and none on this node' : why}`;
 }
 
 function becauseOf(port: ShownPort, { side }: Scene): string {
