@@ -174,6 +174,13 @@ describe('virtual servers that sets name', () => {
     expect((await runKpc(['describe', dump])).stderr).toContain(sentence);
   });
 
+  test('and whose real servers all have weight 0: that is why they refuse', async () => {
+    const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => text.replaceAll(/ -w \d+/g, ' -w 0') });
+    expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain(
+      'has no ready endpoint: each of its real servers has weight 0 and takes no new connections',
+    );
+  });
+
   test('and the list ends before the real servers of the last one', async () => {
     const dump = dumpOf(ipvs, {
       'ipvsadm-save': (text) => {
