@@ -1,8 +1,6 @@
-import { isLoopback } from '../kernel/address.ts';
 import { families, familyNames, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 import { objectKinds, type ObjectKind, type KernelState } from '../kernel/state.ts';
-import type { Link } from '../kernel/link/link.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
@@ -36,13 +34,6 @@ export interface Coverage extends Shown {
   readonly allAddresses?: readonly Family[] | undefined;
   /** Whether nft was asked for some tables only, or its listing is cut off at either end. */
   readonly lacksTables?: boolean | undefined;
-}
-
-/** Every node has a loopback link: without it, only part of ip addr was pasted, or only the other family. */
-export function showsAllAddresses({ allAddresses }: Coverage, links: readonly Link[], family: Family): boolean {
-  const isOwnLoopback = ({ address }: Link['addresses'][number]): boolean =>
-    address.family === family && isLoopback(address);
-  return allAddresses?.includes(family) ?? links.some(({ addresses }) => addresses.some(isOwnLoopback));
 }
 
 /** A compiled state shows everything, also that kube-proxy programs nothing for a family it was not compiled for. */

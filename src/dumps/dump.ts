@@ -9,7 +9,13 @@ import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { parseSetName } from '../kube-proxy/ipvs-objects.ts';
-import { findEndlessChain, findUnlistedAddress, findUnlistedServer, type Unlisted } from '../kube-proxy/unshown.ts';
+import {
+  findEndlessChain,
+  findUnlistedAddress,
+  findUnlistedServer,
+  showsAllAddresses,
+  type Unlisted,
+} from '../kube-proxy/unshown.ts';
 import { isKubeProxyTable, isWholeNftTable } from '../kube-proxy/nft-table.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
@@ -19,7 +25,7 @@ import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/lines.ts';
 import { ProxyLog } from './kube-proxy-log.ts';
 import { DraftedRoutes, type KnownRoutes, type RoutingKind } from './read-ip.ts';
-import { showsAllAddresses, type Coverage, type TableListing } from './coverage.ts';
+import type { Coverage, TableListing } from './coverage.ts';
 import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import { RuleListings } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';

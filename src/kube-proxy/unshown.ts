@@ -1,8 +1,9 @@
 // Facts that a dump lacks but kube-proxy's rules and sets reveal: node addresses, virtual servers, masquerading.
+import { isLoopback } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
-import { addressesOn } from '../kernel/link/link.ts';
+import { addressesOn, type Link } from '../kernel/link/link.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from './chain-names.ts';
@@ -100,6 +101,17 @@ export function findUnlistedAddress(state: KernelState, isShown: (family: Family
   if (!lacking) return undefined;
   const { by, address, protocol, port } = lacking;
   return { by, entry: formatEntry({ address, protocol, port }), lacks: 'address' };
+}
+
+/** Every node has a loopback link: without it, only part of ip addr was pasted, or only the other family. */
+export function showsAllAddresses(
+  { allAddresses }: { readonly allAddresses?: readonly Family[] | undefined },
+  links: readonly Link[],
+  family: Family,
+): boolean {
+  const isOwnLoopback = ({ address }: Link['addresses'][number]): boolean =>
+    address.family === family && isLoopback(address);
+  return allAddresses?.includes(family) ?? links.some(({ addresses }) => addresses.some(isOwnLoopback));
 }
 
 function holdsServers(state: KernelState): boolean {

@@ -25,7 +25,7 @@ export interface ShownServices {
   readonly leftovers: Leftovers;
 }
 
-export type UnreachedPorts = Unreached & { readonly ports: readonly DecompiledPort[] };
+type UnreachedPorts = Unreached & { readonly ports: readonly DecompiledPort[] };
 
 /** Objects of a mode that the node no longer runs. */
 interface Leftovers {

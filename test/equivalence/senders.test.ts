@@ -54,7 +54,7 @@ test("a dump's routes show which endpoints are pods of another node", () => {
       new DumpedSnapshot({ name: 'node.txt', state: () => state, coverage, doubts, routes: known }),
     );
     const places = placesOfSenders([scene, scene]);
-    return ['10.1.1.5', '10.1.2.5'].map((text) => places.find(readAddress(text)));
+    return ['10.1.1.5', '10.1.2.5'].map((address) => places.find(readAddress(address)));
   };
   expect(placesIn(servers + routes)).toEqual(['pod', 'other-node']);
   expect(placesIn(servers)).toEqual(['pod', 'pod']);

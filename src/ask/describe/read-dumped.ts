@@ -108,8 +108,8 @@ function notesOnDump(
   // Manifests beside a listing of flows alone show which Services there are.
   const lacks = missingFiles(mode, coverage);
   if (lacks.length > 0 && (mode !== undefined || !isNamed)) notes.push({ note: 'incomplete', lacks });
-  for (const { kind, by, entry, lacks } of doubts.filter((doubt) => doubt.kind === 'unlisted'))
-    notes.push({ note: kind, by, entry, lacks });
+  for (const { kind, by, entry, lacks: what } of doubts.filter((doubt) => doubt.kind === 'unlisted'))
+    notes.push({ note: kind, by, entry, lacks: what });
   return notes;
 }
 

@@ -1,6 +1,5 @@
 import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
 import { findUnshownJumps } from '../../snapshot/faults.ts';
-import { showsAllAddresses } from '../../dumps/coverage.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName } from '../../cluster/model.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
@@ -11,7 +10,13 @@ import type { KernelState } from '../../kernel/state.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { isUsualNodePort } from '../../kube-proxy/ipvs-objects.ts';
-import { findOwnAddresses, findUnshownMasquerading, unlistedWords, type Unlisted } from '../../kube-proxy/unshown.ts';
+import {
+  findOwnAddresses,
+  findUnshownMasquerading,
+  showsAllAddresses,
+  unlistedWords,
+  type Unlisted,
+} from '../../kube-proxy/unshown.ts';
 import {
   everywhere,
   ipvsStations,
