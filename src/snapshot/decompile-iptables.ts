@@ -43,6 +43,8 @@ class RulesReader {
   readonly #family: Family;
   readonly #hasWholeNat: boolean;
   readonly #hasWholeFilter: boolean;
+  /** Addresses where what no source range admits is dropped. */
+  readonly #guarded = new Set<string>();
   /** If names were anonymised before pasting, several Service ports may share one. */
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
@@ -85,7 +87,9 @@ class RulesReader {
       .map((draft) => {
         draft.showsEndpoints &&= !this.#lackChains.has(draft);
         draft.hidesAddresses = !this.#hasWholeNat;
-        draft.showsFirewall = this.#hasWholeFilter;
+        // Without comments, the rule that drops counts as a Service port of its own.
+        draft.showsFirewall =
+          this.#hasWholeFilter && ![...draft.addresses.keys()].some((each) => this.#guarded.has(each));
         return draft.finish();
       });
   }
@@ -157,6 +161,7 @@ class RulesReader {
   #readFirewall(rule: ReadRule): void {
     const { address, port, refusal } = rule;
     if (refusal === undefined || address === undefined) return;
+    this.#guarded.add(address.text);
     const draft = this.#draftOf(rule);
     draft?.addAddress('load-balancer-ip', address, port);
     if (draft) draft.hasFirewall = true;
