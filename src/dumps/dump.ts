@@ -4,17 +4,12 @@ import { tableNames, type TableName, type Tables, type IptablesVariant } from '.
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
-import {
-  compareVirtualServers,
-  formatVirtualServer,
-  type UnlistedServer,
-  type VirtualServer,
-} from '../kernel/ipvs/ipvs.ts';
+import { compareVirtualServers, formatVirtualServer, type Unlisted, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { parseSetName } from '../kube-proxy/ipvs-objects.ts';
-import { findEndlessChain, findUnlistedServer } from '../kube-proxy/unshown.ts';
+import { findEndlessChain, findUnlistedAddress, findUnlistedServer, showsAllAddresses } from '../kube-proxy/unshown.ts';
 import { isKubeProxyTable, isWholeNftTable } from '../kube-proxy/nft-table.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
@@ -57,8 +52,8 @@ export type Doubt =
       readonly line: number;
       readonly rules?: { readonly family: Family; readonly tables: readonly TableName[] } | undefined;
     }
-  /** A list of virtual servers that lacks one named in a set of the dump. */
-  | ({ readonly file: string; readonly kind: 'unlisted' } & UnlistedServer)
+  /** A list that lacks what another one names. */
+  | ({ readonly file: string; readonly kind: 'unlisted' } & Unlisted)
   /** An output that was skipped because it is from another node or time than the first. */
   | { readonly file: string; readonly kind: 'second-listing'; readonly output: string }
   | ForeignDoubt;
@@ -359,40 +354,45 @@ export class DumpDraft {
       ipvsTimeouts: undefined,
       modules: [],
     };
-    const unlisted = this.#findUnlisted(state);
+    const coverage: Coverage = {
+      iptables: { ipv4: wholeOf('ipv4'), ipv6: wholeOf('ipv6') },
+      nftables: families.filter((family) => this.#showsNftables(family)),
+      sets: sets.isWhole,
+      virtualServers: virtualServers.isWhole,
+      links: families.some((family) => this.#links[family].isWhole),
+      sysctls: sysctls.items.length > 0,
+      // A dump shows no timeouts, balancer or modules. Objects that need a module are only in the kernel if the module is.
+      ipvsTimeouts: false,
+      proxyPorts: false,
+      modules: false,
+      families,
+      excerpts: rules.flatMap(([family, { hasExcerpts }]) => (hasExcerpts ? [family] : [])),
+      listed: this.#listed,
+      allAddresses: this.allAddresses,
+      lacksTables: this.isNftCut || (this.isNftPart && !this.#isRuleset),
+    };
     return {
       state,
-      coverage: {
-        iptables: { ipv4: wholeOf('ipv4'), ipv6: wholeOf('ipv6') },
-        nftables: families.filter((family) => this.#showsNftables(family)),
-        sets: sets.isWhole,
-        virtualServers: virtualServers.isWhole,
-        links: families.some((family) => this.#links[family].isWhole),
-        sysctls: sysctls.items.length > 0,
-        // A dump shows no timeouts, balancer or modules. Objects that need a module are only in the kernel if the module is.
-        ipvsTimeouts: false,
-        proxyPorts: false,
-        modules: false,
-        families,
-        excerpts: rules.flatMap(([family, { hasExcerpts }]) => (hasExcerpts ? [family] : [])),
-        listed: this.#listed,
-        allAddresses: this.allAddresses,
-        lacksTables: this.isNftCut || (this.isNftPart && !this.#isRuleset),
-      },
+      coverage,
       log: this.#log.isKnown ? this.#log : undefined,
       flows: this.flows.isGiven ? this.flows.items : undefined,
       routes: this.#routes.known(),
       files: this.#files,
       faults: [...this.#faults.values()],
-      doubts: [...doubts, ...(unlisted ? [unlisted] : []), ...this.#otherVariants()],
+      doubts: [...doubts, ...this.#unlisted(state, coverage), ...this.#otherVariants()],
     };
   }
 
-  /** Virtual servers that sets name but a list read as complete lacks. */
-  #findUnlisted(state: KernelState): Doubt | undefined {
-    const file = this.#files.find(({ kind }) => kind === 'ipvsadm -Sn' || kind === 'ipvsadm -Ln');
-    const found = file && this.virtualServers.isWhole ? findUnlistedServer(state, this.endsBare) : undefined;
-    return file && found && { file: file.name, kind: 'unlisted', ...found };
+  /** What a list read as complete lacks although another one names it. */
+  #unlisted(state: KernelState, coverage: Coverage): readonly Doubt[] {
+    const isShown = (family: Family): boolean => coverage.links && showsAllAddresses(coverage, state.links, family);
+    const server = this.virtualServers.isWhole ? findUnlistedServer(state, this.endsBare) : undefined;
+    return [[server, /^ipvsadm/] as const, [findUnlistedAddress(state, isShown), /^ip (?:-j )?addr/] as const].flatMap(
+      ([found, printed]) => {
+        const file = this.#files.find(({ kind }) => printed.test(kind));
+        return found && file ? [{ file: file.name, kind: 'unlisted', ...found } as const] : [];
+      },
+    );
   }
 
   /** Tables that iptables keeps in nftables are shown by iptables-save, unless the rules here are of the legacy variant. */

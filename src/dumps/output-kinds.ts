@@ -52,6 +52,10 @@ const refused = {
   ),
   'ipset list -o xml': refuseOutput('is XML, which kpc does not read: print ipset save instead', /^<ipsets>\n/),
   'nft -j': refuseOutput('is JSON, which kpc does not read: print nft list ruleset instead', /^\{\s*"nftables"\s*:/),
+  "one Service's file of a golden": {
+    ...refuseOutput("is no node's: name the folder of the golden instead", /^==> services\.json <==\n/),
+    holds: anyLine,
+  },
   'a part of nft list ruleset': refuseOutput(
     'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
     /^(?:chain|set|map) \S+ \{\n/,
@@ -115,7 +119,7 @@ const readable = {
       /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\n|[ \t]+[\da-fA-F.:]+(?:\/\d{1,3}\s|[ \t]+peer\s))/,
     ],
     // Lines below a link are indented, unless copying from a page removed that.
-    continues: /^(?:[ \t]|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
+    continues: /^(?:[ \t]|\d+:|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
     once: /^\d+: \S+: </,
   },
   'ip route': {

@@ -70,7 +70,8 @@ export function parseIpAddrText(text: string): {
       const scope = / scope (\S+)/.exec(line)?.[1];
       if (!link) refuse('an address without its link: print all of ip addr');
       else add(link, address.includes('/') ? address : address + ofPeer, scope, line.includes(' deprecated'));
-    } else if (current) {
+    } else if (/^\d+:/.test(line)) refuse('not a link: print all of ip addr');
+    else if (current) {
       const kind = detailed.exec(line)?.[1];
       if (kind !== undefined) current.kind = kind;
       current.traits = { ...current.traits, ...traitsOfLine(line) };

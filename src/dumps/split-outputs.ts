@@ -101,9 +101,9 @@ class Splitter {
       const line = raw.trim();
       if (this.drafts.length === 0 && isManifest(line)) return false;
       if (isFirstOnly && this.drafts.length > 0) return true;
-      if (!this.#takeBracketed(raw, at)) {
-        if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) takeLine(this.#current, line);
-        else if (line === '') this.#current?.lines.push('');
+      if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) takeLine(this.#current, line);
+      else if (!this.#takeBracketed(raw, at)) {
+        if (line === '') this.#current?.lines.push('');
         else if (!this.#takeStart(line, at)) this.#takeOther(line, raw, at);
       }
     }
@@ -411,9 +411,13 @@ function takePrefix(line: string): string | undefined {
 /** grep -A's separator between two matches. */
 const betweenPlaces = '--';
 
+/** The prompts of more and less, which stand where the rest of an output would. */
+const pagerPrompt = /^(?:-- ?more ?--(?: ?\(\d+%\))?|lines \d+-\d+(?:\/\d+)?(?: \d+%)?|:)$/i;
+
 export function isEllipsis(line: string): boolean {
   return (
     line === betweenPlaces ||
+    pagerPrompt.test(line) ||
     /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line)
   );
 }

@@ -1,11 +1,18 @@
-import type { Family } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import { isBuiltInChain, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
-import { chainsOf, chainsOfElement, type NftChain, type NftRule, type NftTable } from '../kernel/nftables/table.ts';
+import {
+  chainsOf,
+  chainsOfElement,
+  setOf,
+  type NftChain,
+  type NftRule,
+  type NftTable,
+} from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { isServiceChainName, listJumps } from './chains.ts';
 import type { ProxyMode } from './modes.ts';
-import { hookedChains, isKubeProxyTable, isNftServiceName, nftChains } from './nft-table.ts';
+import { hookedChains, isKubeProxyTable, isNftServiceName, nftChains, nftSets } from './nft-table.ts';
 
 /** A jump of kube-proxy's that the state lacks, although it has the rules that the jump leads to. */
 export type MissingJump = {
@@ -83,4 +90,70 @@ function missingOfTable({ family, name: table, chains, sets }: NftTable): readon
 
 function verdictChains({ expressions }: NftRule): readonly string[] {
   return expressions.flatMap(chainsOf);
+}
+
+/** Facts that hold only for packets that come to the chain or map that shows them, where nothing leads there. */
+export interface Unreached {
+  readonly family: Family;
+  readonly facts: 'nodePorts' | 'sourceRanges';
+  readonly from: string;
+  readonly to: string;
+}
+
+type Way = readonly [facts: Unreached['facts'], table: TableName, from: string, to: string];
+
+const builtIn = 'INPUT or FORWARD';
+const dropped = 'DROP';
+const noChains: ReadonlyMap<string, Chain> = new Map();
+const toFirewall: Way = ['sourceRanges', 'filter', builtIn, baseChains.proxyFirewall];
+
+/** The rules that lead to such chains, in each mode that has some. */
+const waysOfMode: { readonly [M in ProxyMode]?: readonly Way[] } = {
+  iptables: [['nodePorts', 'nat', baseChains.services, baseChains.nodePorts], toFirewall],
+  ipvs: [
+    toFirewall,
+    ['sourceRanges', 'filter', baseChains.proxyFirewall, baseChains.sourceRangesFirewall],
+    ['sourceRanges', 'filter', baseChains.sourceRangesFirewall, dropped],
+  ],
+};
+
+const waysOfTable = [
+  ['nodePorts', nftChains.services, nftSets.serviceNodePorts],
+  ['sourceRanges', nftChains.firewallCheck, nftSets.firewallIPs],
+  ['sourceRanges', nftChains.filterPreroutingPreDnat, nftChains.firewallCheck],
+] as const;
+
+/** `shown`: the tables that are whole. kube-proxy makes each of these rules, so something removed those that are missing. */
+export function findUnreached(
+  state: KernelState,
+  mode: ProxyMode | undefined,
+  shown: { readonly iptables: Readonly<Record<Family, readonly TableName[]>>; readonly nftables: readonly Family[] },
+): readonly Unreached[] {
+  const ofChains = families.flatMap((family) =>
+    ((mode && waysOfMode[mode]) ?? []).flatMap(([facts, table, from, to]): readonly Unreached[] => {
+      const chains = shown.iptables[family].includes(table) ? (state.iptables[family]?.[table] ?? noChains) : noChains;
+      // Without chains of the kernel, only some rules were pasted.
+      const isWhole = [...chains.keys()].some((name) => isBuiltInChain(table, name));
+      const isThere = isWhole && hasRulesIn(chains, to === dropped ? from : to);
+      const isMade = !isThere || rulesFrom(chains, from).some((rule) => leadsTo(rule, to));
+      return isMade ? [] : [{ family, facts, from, to }];
+    }),
+  );
+  const own = state.nftables.filter(({ family, name }) => isKubeProxyTable(name) && shown.nftables.includes(family));
+  const ofTables = own.flatMap(({ family, chains }) => {
+    const expressions = [...chains.values()].flatMap(({ rules }) => rules.flatMap((rule) => rule.expressions));
+    const led = new Set(expressions.flatMap((each) => [setOf(each), ...chainsOf(each)]));
+    return waysOfTable.flatMap(([facts, from, to]) => (led.has(to) ? [] : [{ family, facts, from, to }]));
+  });
+  return [...ofChains, ...ofTables];
+}
+
+/** An administrator's own chain may jump there, too. */
+function rulesFrom(chains: ReadonlyMap<string, Chain>, from: string): readonly Rule[] {
+  return chains.get(from)?.rules ?? [...chains.values()].flatMap(({ rules }) => rules);
+}
+
+function leadsTo(rule: Rule, to: string): boolean {
+  const isDrop = rule.args.some((arg) => arg.kind === 'jump' && arg.target.kind === 'drop');
+  return jumpChain(rule) === to || (to === dropped && isDrop);
 }

@@ -1,8 +1,10 @@
 // Facts that a dump lacks but kube-proxy's rules and sets reveal: node addresses, virtual servers, masquerading.
+import { isLoopback } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
-import { families } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
-import type { UnlistedServer } from '../kernel/ipvs/ipvs.ts';
+import type { Unlisted } from '../kernel/ipvs/ipvs.ts';
+import { addressesOn, type Link } from '../kernel/link/link.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from './chain-names.ts';
@@ -41,15 +43,14 @@ function addressGiven({ args }: Rule): readonly string[] {
   return args.flatMap((arg) => (arg.kind === 'jump' && arg.target.kind === 'dnat' ? [arg.target.address.text] : []));
 }
 
-const addressSets: ReadonlySet<SetId> = new Set(openSets);
+const addressSets: ReadonlySet<SetId | undefined> = new Set(openSets);
 
 /**
  * Finds a set entry without its virtual server, which kube-proxy makes first (syncProxyRules in ipvs/proxier.go). `endsBare`: the list ends
  * with a virtual server without real servers, so may lack those in a set of local endpoints.
  */
-export function findUnlistedServer(state: KernelState, endsBare: boolean): UnlistedServer | undefined {
-  const mode = modeOfState(state);
-  if (mode === undefined || !programs(mode, 'virtualServers')) return undefined;
+export function findUnlistedServer(state: KernelState, endsBare: boolean): Unlisted | undefined {
+  if (!holdsServers(state)) return undefined;
   const sockets = new Set(state.virtualServers.map(formatServerSocket));
   const ports = new Set(state.virtualServers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
   const real = new Set(
@@ -69,9 +70,45 @@ export function findUnlistedServer(state: KernelState, endsBare: boolean): Unlis
     const entry = set.entries.find((each) => each.other === undefined && !isListed(each));
     if (!entry) continue;
     const lacks = id === 'loopBack' ? 'real server' : 'virtual server';
-    return { set: set.name, entry: formatEntry({ ...entry, source: undefined }), lacks };
+    return { by: set.name, entry: formatEntry({ ...entry, source: undefined }), lacks };
   }
   return undefined;
+}
+
+/**
+ * Finds a virtual server of a Service whose address the node lacks; kube-proxy binds each (syncService in ipvs/proxier.go). A backup
+ * of another program's servers may lack theirs, so if there are sets, those decide.
+ */
+export function findUnlistedAddress(state: KernelState, isShown: (family: Family) => boolean): Unlisted | undefined {
+  if (!holdsServers(state)) return undefined;
+  const own = state.sets.filter(({ name }) => parseSetName(name));
+  const named = [
+    ...own.flatMap(({ name, entries }) =>
+      addressSets.has(parseSetName(name)?.set) ? entries.map((entry) => ({ by: name, ...entry })) : [],
+    ),
+    ...(own.length > 0 ? [] : state.virtualServers.map((server) => ({ by: 'ipvsadm', ...server }))),
+  ];
+  const held = addressesOn(state.links);
+  const lacking = named.find(({ address }) => address && isShown(address.family) && !held.has(address.text));
+  if (!lacking) return undefined;
+  const { by, address, protocol, port } = lacking;
+  return { by, entry: formatEntry({ address, protocol, port }), lacks: 'address' };
+}
+
+/** Every node has a loopback link: without it, only part of ip addr was pasted, or only the other family. */
+export function showsAllAddresses(
+  { allAddresses }: { readonly allAddresses?: readonly Family[] | undefined },
+  links: readonly Link[],
+  family: Family,
+): boolean {
+  const isOwnLoopback = ({ address }: Link['addresses'][number]): boolean =>
+    address.family === family && isLoopback(address);
+  return allAddresses?.includes(family) ?? links.some(({ addresses }) => addresses.some(isOwnLoopback));
+}
+
+function holdsServers(state: KernelState): boolean {
+  const mode = modeOfState(state);
+  return mode !== undefined && programs(mode, 'virtualServers');
 }
 
 interface UnshownMasquerading {

@@ -1,7 +1,7 @@
 // Answers about a packet: yes, no, or why unknown.
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { UnlistedServer } from '../kernel/ipvs/ipvs.ts';
+import type { Unlisted } from '../kernel/ipvs/ipvs.ts';
 import type { TableName } from '../kernel/iptables/iptables.ts';
 import type { RuleStep } from './step.ts';
 
@@ -51,7 +51,7 @@ export type Missing =
   | { readonly kind: 'chain'; readonly tool: RuleStep['tool']; readonly table: string; readonly chain: string }
   | { readonly kind: 'policy'; readonly family: Family; readonly table: TableName; readonly chain: string }
   /** `unlisted`: an entry of a set whose server this list, seemingly complete, lacks. */
-  | { readonly kind: 'virtual-servers'; readonly unlisted?: UnlistedServer | undefined }
+  | { readonly kind: 'virtual-servers'; readonly unlisted?: Unlisted | undefined }
   /** `tool`: the tool of the rule that uses the set. */
   | { readonly kind: 'set'; readonly set: string; readonly tool: RuleStep['tool'] }
   | { readonly kind: 'endpoint-slices'; readonly service: string }

@@ -1,10 +1,18 @@
+import type { Coverage } from '../dumps/coverage.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import { labelInComment } from '../kube-proxy/owners.ts';
 import type { PortAddress } from '../cluster/model.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import { families, protocols, type Family } from '../kernel/family.ts';
-import type { Chain, Rule, RuleArg, Tables } from '../kernel/iptables/iptables.ts';
+import {
+  tableNames,
+  type Chain,
+  type Rule,
+  type RuleArg,
+  type TableName,
+  type Tables,
+} from '../kernel/iptables/iptables.ts';
 import { nameProtocol } from '../kernel/iptables/rule-args.ts';
 import { conditionsOf } from '../kernel/iptables/rule-terms.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
@@ -21,11 +29,12 @@ import {
 
 type Chains = ReadonlyMap<string, Chain>;
 
-/** Reads Service ports back from the rules of iptables mode; comments name them. `whole`: families with a complete table nat. */
-export function decompileIptables(state: KernelState, whole: readonly Family[] = families): readonly DecompiledPort[] {
-  return families.flatMap((family) =>
-    new RulesReader(state.iptables[family] ?? {}, family, whole.includes(family)).read(),
-  );
+/** Reads Service ports back from the rules of iptables mode; comments name them. `shown`: the complete tables. */
+export function decompileIptables(
+  state: KernelState,
+  shown: Coverage['iptables'] = { ipv4: tableNames, ipv6: tableNames },
+): readonly DecompiledPort[] {
+  return families.flatMap((family) => new RulesReader(state.iptables[family] ?? {}, family, shown[family]).read());
 }
 
 class RulesReader {
@@ -33,17 +42,21 @@ class RulesReader {
   readonly #filter: Chains;
   readonly #family: Family;
   readonly #hasWholeNat: boolean;
+  readonly #hasWholeFilter: boolean;
+  /** Addresses where what no source range admits is dropped. */
+  readonly #guarded = new Set<string>();
   /** If names were anonymised before pasting, several Service ports may share one. */
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
   /** Service ports whose rules jump to a chain that is missing from the dump. A kernel always has such a chain. */
   readonly #lackChains = new Set<PortDraft>();
 
-  constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family, hasWholeNat: boolean) {
+  constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family, shown: readonly TableName[]) {
     this.#nat = nat;
     this.#filter = filter;
     this.#family = family;
-    this.#hasWholeNat = hasWholeNat;
+    this.#hasWholeNat = shown.includes('nat');
+    this.#hasWholeFilter = shown.includes('filter');
   }
 
   read(): readonly DecompiledPort[] {
@@ -74,6 +87,9 @@ class RulesReader {
       .map((draft) => {
         draft.showsEndpoints &&= !this.#lackChains.has(draft);
         draft.hidesAddresses = !this.#hasWholeNat;
+        // Without comments, the rule that drops counts as a Service port of its own.
+        draft.showsFirewall =
+          this.#hasWholeFilter && ![...draft.addresses.keys()].some((each) => this.#guarded.has(each));
         return draft.finish();
       });
   }
@@ -145,6 +161,7 @@ class RulesReader {
   #readFirewall(rule: ReadRule): void {
     const { address, port, refusal } = rule;
     if (refusal === undefined || address === undefined) return;
+    this.#guarded.add(address.text);
     const draft = this.#draftOf(rule);
     draft?.addAddress('load-balancer-ip', address, port);
     if (draft) draft.hasFirewall = true;
@@ -264,11 +281,11 @@ function addressKindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAd
 
 /** Reads the source ranges that the chain admits. It may also admit the guarded address itself. */
 function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
-  for (const { source, jumpsTo } of rules) {
+  for (const { source, jumpsTo, refusal } of rules) {
+    if (refusal !== undefined) draft.hasFirewall = true;
     const isGuarded = source && draft.addresses.has((singleAddress(source) ?? source).text);
     if (source && jumpsTo !== undefined && !isGuarded) draft.sourceRanges.add(source.text);
   }
-  if (draft.sourceRanges.size > 0) draft.hasFirewall = true;
 }
 
 /** Whether a rule only matches the node's own packets, which take another path under policy Local. */

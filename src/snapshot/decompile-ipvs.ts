@@ -68,6 +68,7 @@ export function decompileIpvs(
   }
   return [...reader.drafts.values()].map((draft) => {
     draft.hidesAddresses = isPart;
+    draft.showsFirewall = shown.sets;
     return draft.finish();
   });
 }

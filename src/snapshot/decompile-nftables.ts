@@ -74,6 +74,7 @@ class TableReader {
     const named = protocols.find((each) => each === protocol.toUpperCase()) ?? 'TCP';
     const draft = new PortDraft(label, this.#table.family, named);
     draft.showsEndpoints = this.#isWhole;
+    draft.showsFirewall = this.#isWhole;
     this.#drafts.set(label, draft);
     return draft;
   }

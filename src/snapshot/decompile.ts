@@ -1,12 +1,12 @@
 import type { Owners } from '../kube-proxy/owners.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { compareText } from '../kernel/compare.ts';
-import { families } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses, parseSetName } from '../kube-proxy/ipvs-objects.ts';
 import { modeOfState, type Evidence } from '../kube-proxy/evidence.ts';
 import { findLeftChains, type LeftChain } from '../kube-proxy/left-behind.ts';
+import { findUnreached, type Unreached } from '../kube-proxy/missing-jumps.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
@@ -18,8 +18,12 @@ export interface ShownServices {
   readonly mode: ProxyMode | undefined;
   /** Sorted by name, then family. */
   readonly ports: readonly DecompiledPort[];
+  /** With the ports that would have these facts. */
+  readonly unreached: readonly UnreachedPorts[];
   readonly leftovers: Leftovers;
 }
+
+type UnreachedPorts = Unreached & { readonly ports: readonly DecompiledPort[] };
 
 /** Objects of a mode that the node no longer runs. */
 export interface Leftovers {
@@ -49,10 +53,7 @@ export function decompile(
   const isLeft = (server: VirtualServer): boolean => hasLeftIpvs && weighServer(server) === 'certain';
   const virtualServers = state.virtualServers.filter((server) => weighServer(server) !== 'none' && !isLeft(server));
   const ofServers = { ...state, virtualServers, sets: hasLeftIpvs ? [] : state.sets };
-  const ofRules = decompileIptables(
-    state,
-    families.filter((family) => coverage.iptables[family].includes('nat')),
-  );
+  const ofRules = decompileIptables(state, coverage.iptables);
   const chains = findLeftChains(state, mode);
   const isLeftOver = chains.length > 0;
   // A state may hold parts of several modes.
@@ -62,9 +63,15 @@ export function decompile(
     nftables: decompileNftables(state, owners, coverage.nftables),
     userspace: decompileUserspace(state),
   };
+  const all = sortPorts(Object.values(ofModes).flat());
+  const unreached = findUnreached(state, mode, coverage).flatMap((each) => {
+    const ports = all.filter((port) => port.family === each.family && hasFact[each.facts](port));
+    return ports.length === 0 ? [] : [{ ...each, ports }];
+  });
   return {
     mode,
-    ports: sortPorts(Object.values(ofModes).flat()),
+    ports: all.map((port) => withoutUnreached(port, unreached)),
+    unreached,
     leftovers: {
       chains,
       ports: isLeftOver ? sortPorts(ofRules) : [],
@@ -72,6 +79,21 @@ export function decompile(
       sets: hasLeftIpvs ? state.sets.map(({ name }) => name).filter((name) => parseSetName(name)) : [],
       addresses: hasLeftIpvs ? boundAddresses(state) : [],
     },
+  };
+}
+
+const hasFact: { readonly [F in Unreached['facts']]: (port: DecompiledPort) => boolean } = {
+  nodePorts: ({ nodePort }) => nodePort !== undefined,
+  sourceRanges: ({ sourceRanges = [], hidesSourceRanges }) => sourceRanges.length > 0 || hidesSourceRanges === true,
+};
+
+function withoutUnreached(port: DecompiledPort, unreached: readonly UnreachedPorts[]): DecompiledPort {
+  const isLost = (facts: Unreached['facts']): boolean =>
+    unreached.some((each) => each.facts === facts && each.ports.includes(port));
+  return {
+    ...port,
+    ...(isLost('nodePorts') && { nodePort: 0 }),
+    ...(isLost('sourceRanges') && { sourceRanges: [], hidesSourceRanges: undefined }),
   };
 }
 

@@ -111,6 +111,8 @@ export class PortDraft {
   readonly addresses = new Map<string, PortAddress>();
   /** Whether packets from outside the source ranges are dropped, even if the ranges are not shown. */
   hasFirewall = false;
+  /** Whether a missing rule that drops them means that they pass. */
+  showsFirewall = false;
   readonly sourceRanges = new Set<string>();
   readonly refusals = new Set<'reject' | 'drop'>();
   /** Whether packets without an endpoint on the node go to all endpoints. */
@@ -172,7 +174,7 @@ export class PortDraft {
       externalPolicyLocal,
       ...this.#addressesByKind(),
       hidesAddresses: this.hidesAddresses ? true : undefined,
-      sourceRanges: this.sourceRanges.size > 0 ? [...this.sourceRanges].map((text) => ({ text })) : undefined,
+      sourceRanges: this.#enforcedRanges(),
       hidesSourceRanges: this.hasFirewall && this.sourceRanges.size === 0 ? true : undefined,
       // Rules show affinity only if they lead to endpoints.
       affinitySeconds:
@@ -187,6 +189,11 @@ export class PortDraft {
       masquerade:
         clusterIP || external ? { ...(clusterIP && { clusterIP }), ...(external && { external }) } : undefined,
     };
+  }
+
+  #enforcedRanges(): DecompiledPort['sourceRanges'] {
+    if (this.sourceRanges.size === 0) return undefined;
+    return this.hasFirewall || !this.showsFirewall ? [...this.sourceRanges].map((text) => ({ text })) : [];
   }
 
   #addressesByKind(): Pick<ServicePort<undefined>, 'clusterIP' | 'externalIPs' | 'loadBalancerIPs' | 'otherIPs'> {

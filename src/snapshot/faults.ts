@@ -37,7 +37,8 @@ export function targetPortOf(port: ShownPort, side: Snapshot): number | string |
 export function lackOfEndpoints(port: ShownPort, side: Snapshot): PortFault | undefined {
   const fault = faultsOfPort(port, side).find(({ code }) => code !== 'undeclared-port');
   const { endpoints = [] } = port;
-  if (fault || endpoints.length === 0) return fault;
+  // Other endpoints of a dump are in use.
+  if (fault || endpoints.length === 0 || side.kind === 'dump') return fault;
   const details = { service: serviceName(port), endpoints: endpoints.length, publishes: false, isScaledToZero: false };
   const unready = diagnose('no-ready-endpoint', details);
   return isPortFault(unready) ? unready : undefined;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readDump } from '../../src/dumps/read-dump.ts';
+import { ipAddr } from './pasted.ts';
 
 /** Each list of IPVS mode, as a command prints it. */
 const lists: Readonly<Record<string, string>> = {
@@ -87,4 +88,34 @@ describe.each(Object.entries(lists))('%s', (command, list) => {
       expect(faultsOf(text).doubts, text).toContain('cut-line');
     }
   });
+});
+
+describe('a list of addresses', () => {
+  const sets = 'add KUBE-CLUSTER-IP 10.96.0.10,udp:53\nadd KUBE-CLUSTER-IP 10.96.7.7,tcp:80\n';
+  const servers = '-A -u 10.96.0.10:53 -s rr\n-A -t 10.96.7.7:80 -s rr\n';
+  const created = 'create KUBE-CLUSTER-IP hash:ip,port family inet hashsize 1024 maxelem 65536\n';
+  const unlistedIn = (text: string) =>
+    readDump(new Map([['node.txt', text]])).doubts.filter((doubt) => doubt.kind === 'unlisted');
+
+  test.each([
+    ['sets', created + sets + servers, 'KUBE-CLUSTER-IP'],
+    ['virtual servers', servers, 'ipvsadm'],
+  ])('that lacks addresses of %s is in doubt', (_title, others, by) => {
+    expect(unlistedIn(others + ipAddr)).toEqual([]);
+    const cut = ipAddr.slice(0, ipAddr.indexOf('    inet 10.96.7.7'));
+    expect(unlistedIn(others + cut)).toMatchObject([{ by, entry: '10.96.7.7,tcp:80', lacks: 'address' }]);
+  });
+
+  test("is not in doubt for other programs' virtual servers", () => {
+    expect(unlistedIn(`${created}${sets}${servers}-A -t 192.0.2.7:80 -s rr\n${ipAddr}`)).toEqual([]);
+  });
+
+  test.each(['--More--', '--More--(45%)', 'lines 1-23', 'lines 1-23/50 46%', ':', '26: kube-ip', '26:'])(
+    'that ends with %j is not whole',
+    (end) => {
+      const list = ipAddr.slice(0, ipAddr.indexOf('26: kube-ipvs0'));
+      const { coverage, doubts } = readDump(new Map([['node.txt', `${list}${end}\n`]]));
+      expect(coverage.links && doubts.length === 0).toBe(false);
+    },
+  );
 });

@@ -164,6 +164,23 @@ describe('virtual servers that sets name', () => {
     expect(diff.stdout).toContain(sentence);
   });
 
+  test('and whose addresses ip addr lacks: they may still be there, as describe says', async () => {
+    const dump = dumpOf(ipvs, {
+      'ip-addr.json': (text) =>
+        JSON.stringify((JSON.parse(text) as { ifname: string }[]).filter(({ ifname }) => ifname !== 'kube-ipvs0')),
+    });
+    const sentence = 'but the dump lists no address for it: the list is cut off, or something removed it';
+    expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toContain(sentence);
+    expect((await runKpc(['describe', dump])).stderr).toContain(sentence);
+  });
+
+  test('and whose real servers all have weight 0: that is why they refuse', async () => {
+    const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => text.replaceAll(/ -w \d+/g, ' -w 0') });
+    expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain(
+      'has no ready endpoint: each of its real servers has weight 0 and takes no new connections',
+    );
+  });
+
   test('and the list ends before the real servers of the last one', async () => {
     const dump = dumpOf(ipvs, {
       'ipvsadm-save': (text) => {

@@ -11,6 +11,7 @@ import { ask } from '../../src/ask/trace/ask.ts';
 import { holdingTests } from '../../src/say/packet-tests.ts';
 import { describeTrace, listTraceLines } from '../../src/say/way/trace.ts';
 import { onOneNode, sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
+import { sceneOfManifests } from '../support/manifest-scene.ts';
 import { resultOf } from '../support/printed-json.ts';
 
 function sceneOfText(text: string): Scene {
@@ -433,3 +434,39 @@ endpoints: [{ addresses: [10.244.0.5] }, { addresses: [10.244.0.6] }]
   expect(await notesOf(`${port('a', 80)}, ${port('b', 81)}`)).toContain('each port of the Service keeps its own');
   expect(await notesOf(port('a', 80))).not.toContain('each port of the Service');
 });
+
+describe.each(['iptables', 'ipvs', 'nftables'] as const)(
+  'a node port in the pod network of the node, in mode %s',
+  (proxyMode) => {
+    const scene = sceneOfManifests(
+      `apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {type: NodePort, clusterIP: 10.96.0.7, ports: [{port: 80, nodePort: 30080}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{port: 80}]
+endpoints: [{addresses: [10.244.1.10], nodeName: one}]
+---
+{apiVersion: v1, kind: Node, metadata: {name: one}, spec: {podCIDR: 10.244.1.0/24}, status: {addresses: [{type: InternalIP, address: 192.168.50.11}]}}
+`,
+      'one',
+      { proxyMode },
+    );
+
+    test.each([
+      ['10.244.1.1', 'unknown'],
+      ['10.244.1.10', 'forwarded'],
+      ['10.244.1.77', 'forwarded'],
+    ])('at %s: %s', (address, verdict) => {
+      const answer = ask(
+        { from: 'external', to: `${address}:30080`, protocol: undefined, inInterface: undefined, namespace: undefined },
+        scene,
+      );
+      expect(answer).toMatchObject({ value: { fate: { verdict } } });
+    });
+  },
+);

@@ -32,10 +32,14 @@ export interface DumpReading {
 }
 
 export function readDumped(dump: DumpedSnapshot): DumpReading {
-  const { mode } = dump.shown;
+  const { mode, unreached } = dump.shown;
   const flows = findFlows(dump);
   const evidence = dump.state.virtualServers.map(weighServersOfSides(dump, dump));
-  const notes = [...(mode ? jumpNotes(dump, mode) : []), ...notesOnDump(dump, evidence)];
+  const notes = [
+    ...(mode ? jumpNotes(dump, mode) : []),
+    ...unreached.map(({ from, to, facts }) => ({ note: 'unreached', from, to, facts }) as const),
+    ...notesOnDump(dump, evidence),
+  ];
   return { dump, flows, notes, nothing: whyNothingFound(dump) };
 }
 
@@ -71,7 +75,7 @@ function byTarget(jumps: readonly MissingJump[]): readonly (readonly [MissingJum
 }
 
 function notesOnDump(
-  { shown: { mode, ports }, coverage, log, named }: DumpedSnapshot,
+  { shown: { mode, ports }, coverage, doubts, log, named }: DumpedSnapshot,
   evidence: readonly Evidence[],
 ): readonly DumpNote[] {
   const notes: DumpNote[] = [];
@@ -89,6 +93,8 @@ function notesOnDump(
   // Manifests beside a listing of flows alone show which Services there are.
   const lacks = missingFiles(mode, coverage);
   if (lacks.length > 0 && (mode !== undefined || !isNamed)) notes.push({ note: 'incomplete', lacks });
+  for (const { kind, by, entry, lacks: what } of doubts.filter((doubt) => doubt.kind === 'unlisted'))
+    notes.push({ note: kind, by, entry, lacks: what });
   return notes;
 }
 

@@ -151,7 +151,10 @@ function listServicePorts(
   const written = [from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []);
   const places = new Map(written.flatMap(({ label, places: own }) => (own ? [[label, own.port] as const] : [])));
   const nodePortReasons = findNodePortReasons(from, to);
-  const labels = [...new Set([...explained.keys(), ...byOwner.keys()])].filter(Boolean).toSorted();
+  const listening = [...(read?.shown.to ?? [])].flatMap(([label, ports]) =>
+    nodePortReasons(before?.get(label), ports).length > 0 ? [label] : [],
+  );
+  const labels = [...new Set([...explained.keys(), ...byOwner.keys(), ...listening])].filter(Boolean).toSorted();
   return labels.map((label): ServicePortDiff => {
     const own = byOwner.get(label) ?? [];
     const known = explained.get(label);

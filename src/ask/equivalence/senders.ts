@@ -196,11 +196,12 @@ export function placesOfSenders(scenes: readonly Scene[]): Places {
       return network ? [[network, 'other-node'] as const] : [];
     });
   const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
-  // Only a dump leaves an endpoint's node unknown. In manifests compiled without a node, no endpoint is on the node.
-  const placeOfEndpoint = ({ text }: Address): SenderPlace | undefined => {
-    for (const { side } of scenes) {
-      const [first] = side.endpoints.at(text);
-      if (first) return (first.isLocal ?? compiled.length === 0) ? 'pod' : 'other-node';
+  // Only a dump leaves an endpoint's node unknown; its routes may show it. In manifests compiled without a node, none is on the node.
+  const placeOfEndpoint = (address: Address): SenderPlace | undefined => {
+    for (const { side, evaluate } of scenes) {
+      const [first] = side.endpoints.at(address.text);
+      const isHere = compiled.length === 0 && evaluate.placeOf(address) !== 'out';
+      if (first) return (first.isLocal ?? isHere) ? 'pod' : 'other-node';
     }
     return undefined;
   };

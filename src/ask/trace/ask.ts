@@ -1,6 +1,6 @@
 // Sends the packets of a question through a scene.
 import type { Finding } from '../../base/findings/finding.ts';
-import { contains, isLoopback, parseAddress, parseNetwork, type Address } from '../../kernel/address.ts';
+import { addressAfter, contains, isLoopback, parseAddress, parseNetwork, type Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import type { Packet } from '../../packet/packet.ts';
 import { isIn } from './pod-networks.ts';
@@ -21,7 +21,10 @@ function isUnplacedDestination({ destination, port, protocol }: Packet, { side, 
   const isKnown =
     side.endpoints.isOfService(destination.text) ||
     side.endpoints.has(destination.text) ||
-    side.node.podCIDRs.some((network) => contains(network, destination)) ||
+    // The first address of the node's pod network is usually its own: the bridge's.
+    side.node.podCIDRs.some(
+      (network) => contains(network, destination) && addressAfter(network.address, 1).text !== destination.text,
+    ) ||
     side.objects.nodes.some(({ object }) => object.addresses.some(({ address }) => address === destination.text)) ||
     links.some(({ addresses }) => addresses.some(({ address }) => address.text === destination.text));
   return isNodePort && !isKnown;

@@ -10,8 +10,8 @@ import type { KernelState } from '../../kernel/state.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { isUsualNodePort } from '../../kube-proxy/ipvs-objects.ts';
-import { findOwnAddresses, findUnshownMasquerading } from '../../kube-proxy/unshown.ts';
-import type { UnlistedServer } from '../../kernel/ipvs/ipvs.ts';
+import { findOwnAddresses, findUnshownMasquerading, showsAllAddresses } from '../../kube-proxy/unshown.ts';
+import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import {
   everywhere,
   ipvsStations,
@@ -63,10 +63,8 @@ export function knowledgeOf(
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
   const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => isKnownOwn(address)));
   const ofLinks = addressesOn(links);
-  // Every node has a loopback link: if it is missing, only part of ip addr was pasted, or only the other family.
-  const hasLoopback = (family: Family): boolean =>
-    links.some(({ addresses }) => addresses.some(({ address }) => address.family === family && isLoopback(address)));
-  const showsAll = (family: Family): boolean => coverage.allAddresses?.includes(family) ?? hasLoopback(family);
+  const lacksAddress = doubts.some((doubt) => doubt.kind === 'unlisted' && doubt.lacks === 'address');
+  const showsAll = (family: Family): boolean => showsAllAddresses(coverage, links, family) && !lacksAddress;
   const variants = doubts.flatMap((doubt) => (doubt.kind === 'other-variant' ? [[doubt.family, doubt.tables]] : []));
   const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
   const masquerading = mode && kind === 'dump' ? families.map((family) => unshownMasquerading(side, mode, family)) : [];
@@ -194,7 +192,7 @@ function gapsOfFamily(
   const kinds: ReadonlySet<string> | undefined = mode && modeFacts[mode].kinds;
   const asksIptables = kinds?.has('iptables') ?? !hasRuleset;
   const asksNftables = kinds?.has('nftables') ?? state.iptables[family] === undefined;
-  const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted');
+  const [unlisted] = doubts.flatMap((doubt) => (doubt.kind === 'unlisted' && doubt.lacks !== 'address' ? doubt : []));
   const isUnread = (table: TableName): boolean =>
     doubts.some(
       (doubt) =>
@@ -216,7 +214,7 @@ function tableGap(family: Family, tables: readonly TableName[]): Gap {
   return { family, stations: stationsOf(tables), reason: lacks({ kind: 'iptables', family, tables }) };
 }
 
-function serverGap(family: Family, unlisted?: UnlistedServer): Gap {
+function serverGap(family: Family, unlisted?: Unlisted): Gap {
   const missing = { kind: 'virtual-servers', unlisted } as const;
   return { family, stations: ipvsStations, reason: lacks(missing) };
 }

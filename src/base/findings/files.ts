@@ -20,6 +20,7 @@ export type DumpNote = By<
   {
     /** `from`: the chains that lack it. */
     'lost-jump': Strings<'from' | 'to'>;
+    unreached: Strings<'from' | 'to'> & { readonly facts: 'nodePorts' | 'sourceRanges' };
     'unshown-jump': Strings<'from' | 'to' | 'command'>;
     'two-modes': { readonly logged: ProxyMode; readonly shown: ProxyMode };
     /** `isNamed`: manifests or a log name other Services. */
@@ -28,6 +29,7 @@ export type DumpNote = By<
     'foreign-servers': Numbers<'servers'>;
     'proxy-ports': { readonly mode: ProxyMode };
     incomplete: Lists<'lacks'>;
+    unlisted: Strings<'by' | 'entry'> & { readonly lacks: 'virtual server' | 'real server' | 'address' };
     'no-service': { readonly why: NoService | undefined };
   }
 >;

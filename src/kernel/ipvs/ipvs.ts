@@ -53,12 +53,13 @@ export const schedulers: readonly string[] = 'rr wrr lc wlc lblc lblcr sh dh sed
 /** The longest timeout that ipvsadm accepts: 31 days. */
 export const mostIpvsSeconds = 31 * 24 * 3600;
 
-/** An entry of a set that the list of virtual servers lacks. */
-export interface UnlistedServer {
-  readonly set: string;
+/** What one listing of a dump names and another lacks. */
+export interface Unlisted {
+  /** A set, or ipvsadm. */
+  readonly by: string;
   /** As ipset writes it: "10.96.0.1,tcp:80" or "30080". */
   readonly entry: string;
-  readonly lacks: 'virtual server' | 'real server';
+  readonly lacks: 'virtual server' | 'real server' | 'address';
 }
 
 /** IPv4 before IPv6, then by address as a number, port and protocol (TCP, UDP, SCTP). */

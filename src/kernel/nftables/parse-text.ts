@@ -194,9 +194,15 @@ function readConcatenation(words: Words, types: readonly string[]): readonly Val
   const values: Value[] = [];
   do {
     const text = unquote(words.next());
-    values.push(readValue(text, valueTypeOf(types[values.length] ?? '')) ?? { kind: 'word', text });
+    const read = types.length === 0 ? readUntyped(text) : readValue(text, valueTypeOf(types[values.length] ?? ''));
+    values.push(read ?? { kind: 'word', text });
   } while (words.take('.'));
   return values;
+}
+
+/** Of a set whose line with the type was left out. */
+function readUntyped(text: string): Value | undefined {
+  return readValue(text, 'address') ?? readValue(text, 'number');
 }
 
 /** nft prints some priorities by name. */

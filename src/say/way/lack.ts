@@ -96,10 +96,13 @@ function unfitPodWords(pods: readonly UnfitPod[], words: Readonly<Record<UnfitPo
 /** A clause; undefined if unknown. */
 export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefined {
   const fault = lackOfEndpoints(port, side);
-  return fault && faultWords(fault);
+  if (fault) return faultWords(fault);
+  const areIdle = side.kind === 'dump' && (port.endpoints ?? []).length > 0;
+  return areIdle ? 'each of its real servers has weight 0 and takes no new connections' : undefined;
 }
 
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
+export const lostRuleCause = "something removed kube-proxy's rule; restart kube-proxy";
 
 /** A sentence with what to do about kube-proxy's dormant table. */
 export function dormantWords(table: string): string {

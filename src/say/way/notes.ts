@@ -11,7 +11,7 @@ import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision } from '../../packet/step.ts';
-import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
+import { verdictWords, causeNote, undetectedNote, lostWayWords, unreachedWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
 import { hasAddress } from '../../ask/trace/read-destination.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
@@ -35,7 +35,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     port && (lostWayWords(trace, scene) ?? divertedNote(trace) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace),
     port ? undefined : otherFamilyNote(trace, scene),
-    port ? undefined : unprogrammedNote(trace, scene),
+    port ? undefined : (unreachedWords(trace, scene) ?? unprogrammedNote(trace, scene)),
     causeNote(trace, scene),
     arrivalNote(trace, scene),
     undetectedNote(trace, scene),

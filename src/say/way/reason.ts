@@ -2,7 +2,7 @@ import { joinWays, joinWords, shellWord } from '../../base/printable.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatNftRule } from '../../kernel/nftables/format.ts';
-import type { UnlistedServer } from '../../kernel/ipvs/ipvs.ts';
+import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import { isGap, type Circumstance, type LostByBridge, type Missing, type Reason } from '../../packet/reason.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
@@ -152,7 +152,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       return unreadRanges;
     case 'own-address':
       return {
-        text: `kpc does not know whether ${missing.address.text} is an address of the node`,
+        text: `kpc does not know whether ${missing.address.text} is an address of the node${unlistedClause(side)}`,
         ...ownAddressWords(side),
       };
     case 'own-addresses':
@@ -225,7 +225,7 @@ function missingTablesWords(
   };
 }
 
-function serverWords(unlisted: UnlistedServer | undefined): MissingInWords {
+function serverWords(unlisted: Unlisted | undefined): MissingInWords {
   const command = 'ipvsadm -Sn';
   return unlisted === undefined
     ? listing(command)
@@ -254,6 +254,11 @@ const bridgeEffects: { readonly [L in LostByBridge]: string } = {
 
 function listing(command: string): MissingInWords {
   return { text: `the dump lacks the output of ${command}`, command, settle: ['add it'] };
+}
+
+function unlistedClause({ doubts }: Snapshot): string {
+  const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted');
+  return unlisted?.lacks === 'address' ? `: ${unlistedWords(unlisted)}` : '';
 }
 
 function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {

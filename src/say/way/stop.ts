@@ -13,7 +13,7 @@ import {
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { faultsOfPort, findDormantTable } from '../../snapshot/faults.ts';
-import { dormantWords, lostJumpCause, unlessUnseen, whyNoEndpoint } from './lack.ts';
+import { dormantWords, lostJumpCause, lostRuleCause, unlessUnseen, whyNoEndpoint } from './lack.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -106,9 +106,10 @@ const lacksEndpoints: ReadonlySet<Stop['kind']> = new Set(['no-endpoints', 'no-s
 /** In IPVS mode a virtual server may have no real servers even if the Service has endpoints elsewhere. */
 function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
-  const isKnown =
-    scene.side.kind !== 'dump' || (scene.side.mode && !modeFacts[scene.side.mode].kinds.has('virtualServers'));
-  return `${port.label} has no ready endpoint${isKnown ? becauseOf(port, scene) : ', or policy Local and none on this node'}`;
+  const { kind, mode } = scene.side;
+  const isKnown = kind !== 'dump' || (mode && !modeFacts[mode].kinds.has('virtualServers'));
+  const why = becauseOf(port, scene);
+  return `${port.label} has no ready endpoint${why === '' && !isKnown ? ', or policy Local and none on this node' : why}`;
 }
 
 function becauseOf(port: ShownPort, { side }: Scene): string {
@@ -195,4 +196,13 @@ export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   const dormant = findDormantTable(scene.side, trace.target.address.family);
   if (dormant !== undefined) return dormantWords(dormant);
   return jump && `chain ${jump.to} has rules for it, but nothing in ${jump.from} jumps there: ${lostJumpCause}`;
+}
+
+/** Why an address of the node does not serve a node port that a chain or map shows. */
+export function unreachedWords({ target, fate }: Trace, { side }: Scene): string | undefined {
+  if (side.kind !== 'dump' || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
+  const isAsked = ({ nodePort, protocol, family }: ShownPort): boolean =>
+    nodePort === target.port && protocol.toLowerCase() === target.protocol && family === target.address.family;
+  const lost = side.shown.unreached.find(({ facts, ports }) => facts === 'nodePorts' && ports.some(isAsked));
+  return lost && `${lost.to} has this node port, but nothing in ${lost.from} leads there: ${lostRuleCause}`;
 }

@@ -13,7 +13,8 @@ import { describeBound } from '../../base/bounds.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { noServiceWords } from '../way/no-subject.ts';
-import { lostJumpCause, unshownJumpWords } from '../way/lack.ts';
+import { unlistedWords } from '../way/dumps.ts';
+import { lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
 import type { DumpNote, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
 
@@ -37,6 +38,8 @@ function describeTemplate(details: UnrenderedTemplate): Words {
 const dumpNote = byCase<'note', DumpNote>('note', {
   'lost-jump': ({ from, to }) =>
     `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
+  unreached: ({ from, to, facts }) =>
+    `nothing in ${from} leads to ${to}, so ${facts === 'nodePorts' ? 'no node port is served' : 'source ranges let all clients pass'}: ${lostRuleCause}`,
   'unshown-jump': ({ command, ...jump }) => [unshownJumpWords(jump), `add all of the output of ${command}`],
   'two-modes': ({ logged, shown }) =>
     `the log is of kube-proxy in ${modeFacts[logged].title}, and the dump shows ${modeFacts[shown].title}: they come from different nodes or times`,
@@ -53,6 +56,10 @@ const dumpNote = byCase<'note', DumpNote>('note', {
   'proxy-ports': ({ mode }) =>
     `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself takes connections: no rule shows the endpoints`,
   incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}: there may be more Services`,
+  unlisted: (details) => [
+    unlistedWords(details),
+    `add all of the output of ${details.lacks === 'address' ? 'ip addr' : 'ipvsadm -Sn'}`,
+  ],
   'no-service': ({ why }) => noServiceWords(why),
 });
 

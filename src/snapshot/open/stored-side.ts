@@ -139,7 +139,8 @@ export function withHostAddresses<Read extends Reading & { readonly side: Dumped
   if (diagnostics.length > 0) return { ...read, side: undefined, diagnostics: [...read.diagnostics, ...diagnostics] };
   const { state, coverage } = read.side;
   const covered = { ...coverage, links: true, allAddresses: undefined };
-  return { ...read, side: read.side.with({ state: () => ({ ...state, links }), coverage: covered }) };
+  const doubts = read.side.doubts.filter((doubt) => doubt.kind !== 'unlisted' || doubt.lacks !== 'address');
+  return { ...read, side: read.side.with({ state: () => ({ ...state, links }), coverage: covered, doubts }) };
 }
 
 /** The Services in manifests, which name a dump's contents, and other objects. `cluster` is undefined after an error. */

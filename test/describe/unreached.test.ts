@@ -1,0 +1,111 @@
+// A fact that a chain or map shows holds only if a rule leads there.
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { diffSides } from '../../src/ask/diff/diff-sides.ts';
+import { readDumped } from '../../src/ask/describe/read-dumped.ts';
+import { readDump } from '../../src/dumps/read-dump.ts';
+import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
+import { runKpc } from '../support/run-kpc.ts';
+
+const fixtures = new URL('../../fixtures/', import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, fixtures), 'utf8');
+const builtIn = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'].map((name) => `:${name} ACCEPT [0:0]\n`);
+const iptables = read('loadbalancer-source-ranges/expected-iptables/iptables.restore')
+  .replaceAll(/^-I (\w+) \d+/gm, '-A $1')
+  .replace('*nat\n', ['*nat\n', ...builtIn.toSpliced(2, 1)].join(''))
+  .replace('*filter\n', ['*filter\n', ...builtIn.slice(1, 4)].join(''));
+const nftables = read('loadbalancer-source-ranges/expected-nftables/nftables.nft');
+const ipvs = ['iptables-save', 'ipset-save', 'ipvsadm-save']
+  .map((file) => read(`dumps/kube-proxy-ipvs-loadbalancer-source-ranges/${file}`))
+  .join('\n');
+
+function dumpOf(text: string): DumpedSnapshot {
+  const { state, coverage, doubts } = readDump(new Map([['node.txt', text]]));
+  return new DumpedSnapshot({ name: 'node.txt', state: () => state, coverage, doubts });
+}
+
+function factsOf(text: string) {
+  const dump = dumpOf(text);
+  return {
+    ranges: dump.ports.flatMap(({ sourceRanges = [] }) => sourceRanges.map((range) => range.text)),
+    nodePorts: dump.ports.flatMap(({ nodePort }) => nodePort || []),
+    notes: readDumped(dump).notes.flatMap((note) => (note.note === 'unreached' ? [`${note.from} → ${note.to}`] : [])),
+  };
+}
+
+const without = (text: string, lines: RegExp): string => {
+  const rest = text.replaceAll(lines, '');
+  expect(rest).not.toBe(text);
+  return rest;
+};
+
+describe.each([
+  ['iptables', iptables],
+  ['ipvs', ipvs],
+  ['nftables', nftables],
+])('%s', (_mode, text) => {
+  test('whole, it shows source ranges and node ports', () => {
+    const { ranges, nodePorts, notes } = factsOf(text);
+    expect(ranges).not.toEqual([]);
+    expect(nodePorts).not.toEqual([]);
+    expect(notes).toEqual([]);
+  });
+});
+
+test.each([
+  ['the jumps to the firewall', iptables, /^.* -j KUBE-PROXY-FIREWALL\n/gm, ['INPUT or FORWARD → KUBE-PROXY-FIREWALL']],
+  ['the rule that drops', iptables, /^-A KUBE-PROXY-FIREWALL .*\n/gm, []],
+  ['the jumps to the firewall', ipvs, /^.* -j KUBE-PROXY-FIREWALL\n/gm, ['INPUT or FORWARD → KUBE-PROXY-FIREWALL']],
+  [
+    'the rule for load balancers',
+    ipvs,
+    /^-A KUBE-PROXY-FIREWALL .*\n/gm,
+    ['KUBE-PROXY-FIREWALL → KUBE-SOURCE-RANGES-FIREWALL'],
+  ],
+  ['the rule that drops', ipvs, /^-A KUBE-SOURCE-RANGES-FIREWALL -j DROP\n/gm, ['KUBE-SOURCE-RANGES-FIREWALL → DROP']],
+  ['the rule for load balancers', nftables, /^.* vmap @firewall-ips\n/gm, ['firewall-check → firewall-ips']],
+  ['the element of the map', nftables, /^.*goto firewall-.*\n/gm, []],
+] as const)('without %s, source ranges are not enforced', (_title, text, lines, notes) => {
+  expect(factsOf(without(text, lines))).toMatchObject({ ranges: [], notes });
+});
+
+const nodePortRules = [
+  ['iptables', iptables, /^-A KUBE-SERVICES .* -j KUBE-NODEPORTS\n/gm, 'KUBE-SERVICES → KUBE-NODEPORTS'],
+  ['nftables', nftables, /^.* vmap @service-nodeports\n/gm, 'services → service-nodeports'],
+] as const;
+
+test.each(nodePortRules)('%s: without the rule for node ports, none is served', (_mode, text, lines, note) => {
+  expect(factsOf(without(text, lines))).toMatchObject({ nodePorts: [], notes: [note] });
+});
+
+describe('dumps of two modes', () => {
+  const reasonsOf = (from: string, to: string): readonly string[] =>
+    diffSides(dumpOf(from), dumpOf(to), { foreign: false, readsBack: true }).servicePorts.flatMap(({ reasons }) =>
+      reasons.map((reason) => ('field' in reason ? reason.field : reason.kind)),
+    );
+
+  test('differ in what nothing enforces or serves, and in where node ports listen', () => {
+    expect(reasonsOf(iptables, nftables)).toEqual(['node-port']);
+    expect(reasonsOf(iptables, without(nftables, /^.* vmap @firewall-ips\n/gm))).toContain('loadBalancerSourceRanges');
+    for (const [, text, lines] of nodePortRules) {
+      const other = text === iptables ? nftables : iptables;
+      expect(reasonsOf(other, without(text, lines))).toContain('nodePort');
+    }
+  });
+});
+
+test('a trace to a node port names the rule that is missing', async () => {
+  const stdin = without(nftables, /^.* vmap @service-nodeports\n/gm);
+  const run = await runKpc(['trace', '-q', '-', '--from', '198.51.100.9', '--to', '192.168.50.11:31900'], { stdin });
+  expect(run.stdout).toContain('service-nodeports has this node port, but nothing in services leads there');
+});
+
+test('sets and maps without the lines of their types are read by their keys', () => {
+  expect(factsOf(without(nftables, /^\t\ttype [^;\n]*\n/gm))).toEqual(factsOf(nftables));
+});
+
+test("one Service's file of a golden is no dump of a node", () => {
+  const { faults, files } = readDump(new Map([['web.txt', `==> services.json <==\n{}\n\n==> nft <==\n${nftables}`]]));
+  expect(files).toEqual([]);
+  expect(faults).toMatchObject([{ code: 'unread-output' }]);
+});
