@@ -17,7 +17,7 @@ import { traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, looked, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openReading, type Opened } from '../snapshot/open/opened.ts';
-import { checkOptionNames, checkSnapshot, listTexts, type NamedText } from './inputs.ts';
+import { checkOptionNames, expectSnapshot, listTexts, type NamedText } from './inputs.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
 /** A mode, release or kube-proxy configuration to compile the manifests for, or a side that is already read. */
@@ -83,7 +83,7 @@ export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
     throw new TypeError(`"${side}" is neither a mode nor a release`);
   }
   if ('text' in Object(side)) return { config: side as NamedText };
-  checkSnapshot(side as Snapshot, 'a side that is no mode, release or configuration');
+  expectSnapshot(side as Snapshot, 'a side that is no mode, release or configuration');
   return undefined;
 }
 

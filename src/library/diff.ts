@@ -2,7 +2,7 @@ import { diffSides } from '../ask/diff/diff-sides.ts';
 import { diffToJson, type DifferenceJson } from '../say/differences.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffAnswer, formatSideDiffs } from './differences.ts';
-import { checkOptionNames, checkSnapshot } from './inputs.ts';
+import { checkOptionNames, expectSnapshot } from './inputs.ts';
 
 export interface DiffOptions {
   /** Also compare objects that are not kube-proxy's. */
@@ -40,6 +40,6 @@ export function formatDiff(
 }
 
 function checkSides(from: Snapshot, to: Snapshot): void {
-  checkSnapshot(from, 'the first side');
-  checkSnapshot(to, 'the second side');
+  expectSnapshot(from, 'the first side');
+  expectSnapshot(to, 'the second side');
 }

@@ -36,7 +36,7 @@ export function checkText(value: NamedText, what: string): NamedText {
 }
 
 /** Throws if a program without types passes something else, such as the snapshot of an input that could not be read. */
-export function checkSnapshot(value: Snapshot, what: string): void {
+export function expectSnapshot(value: Snapshot, what: string): void {
   const { kind } = (value ?? {}) as Partial<Snapshot>;
   if (kind === undefined) throw new TypeError(`${what} is not a snapshot: open and compile make them`);
 }

@@ -12,7 +12,7 @@ import {
   shownOptions,
   readInputTexts,
   checkOptionNames,
-  checkSnapshot,
+  expectSnapshot,
   checkText,
   byName,
   listTexts,
@@ -111,7 +111,7 @@ export type PacketInput = ManifestsOfNodes | { readonly side: Snapshot };
 export function checkPacketOptions(options: PacketInput, others: readonly string[]): void {
   checkOptionNames(options, ['side', 'manifests', ...looked, ...others]);
   if (!('side' in options)) return;
-  checkSnapshot(options.side, 'side');
+  expectSnapshot(options.side, 'side');
   const idle = Object.keys(options).find((name) => name !== 'side' && !others.includes(name));
   if (idle !== undefined) throw new TypeError(`option "${idle}" is only for manifests: a side is compiled already`);
 }
