@@ -1,34 +1,33 @@
+import kpcYamlSchema from '../../schemas/kpc.yaml.schema.json' with { type: 'json' };
 import { kpcYaml } from '../../src/base/names.ts';
-import { diagnose, isError, type Finding } from '../../src/base/findings/finding.ts';
+import { diagnose, isError } from '../../src/base/findings/finding.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { configuredCommands } from '../../src/library/node/kpc-yaml-values.ts';
 import { readFlags, takenWords } from '../../src/library/node/kpc-yaml.ts';
 import type { Flag } from '../../src/library/options.ts';
 import { sayFindings } from '../../src/say/words/said.ts';
 import type { TextsBelow } from './texts-below.ts';
-import { parameterOf, tools, type Tool } from './tools.ts';
+import { parameterOf, type Tool } from './tools.ts';
 
-/** The commands that a kpc.yaml configures. It may have flags that no tool has, such as --limit. */
-const commands = configuredCommands.map((name) => ({ name, flags: tools.flatMap(({ flags }) => flags) }));
+/** The keys of all commands, also of those that are no tool. */
+const known = new Map(
+  configuredCommands.map((name) => [name, Object.keys(kpcYamlSchema.properties[name].properties)] as const),
+);
 
-/**
- * What the folder's kpc.yaml says where the agent is silent, and the note that names the file. After errors, answer
- * nothing. A dump fixes its node and mode.
- */
+/** What the folder's kpc.yaml says where the agent is silent, and the note that names the file. After errors, answer nothing. */
 export function readConfigured(tool: Tool, given: object, files: TextsBelow) {
-  const text = 'dump' in given ? undefined : files.find(kpcYaml);
+  const text = files.find(kpcYaml);
   if (text === undefined) return { values: {}, findings: [], isWrong: false };
   const flags = tool.flags.filter(({ isOfCall }) => !isOfCall);
   const call = {
     name: tool.name,
     flags,
     all: flags,
-    has: (row: Flag) => parameterOf(row) in given,
+    // A dump is an input, too.
+    has: (row: Flag) => parameterOf(row) in given || (row.key === 'file' && 'dump' in given),
     hasSides: false,
   };
-  const found = readFlags(new TextFile(kpcYaml, text), call, commands);
-  // kpc itself says which flags do not exist.
-  const wrong = found.diagnostics.filter((each) => !isUnknownFlag(each));
+  const found = readFlags(new TextFile(kpcYaml, text), call, known);
   const taken = takenWords(found).map((words) => diagnose('reading', { problem: 'read-as', text: words }));
   const { file: manifests, ...values } = Object.fromEntries(found.values);
   return {
@@ -37,11 +36,7 @@ export function readConfigured(tool: Tool, given: object, files: TextsBelow) {
       ...(manifests === undefined ? {} : { manifests }),
       ...(tool.name === 'lint' && found.ignores.length > 0 ? { ignore: found.ignores } : {}),
     },
-    findings: sayFindings([...taken, ...wrong]),
-    isWrong: wrong.some(isError),
+    findings: sayFindings([...taken, ...found.diagnostics]),
+    isWrong: found.diagnostics.some(isError),
   };
-}
-
-function isUnknownFlag(finding: Finding): boolean {
-  return finding.code === 'bad-kpc-yaml' && finding.arguments.problem === 'unknown-flag';
 }

@@ -18,6 +18,7 @@ import { makeEnvelope } from '../../src/say/formats/json.ts';
 import { wordsOf } from '../../src/say/words/words.ts';
 import type { Flag } from '../../src/settings/flag.ts';
 import { envelopeOf } from '../../src/say/outputs/envelope.ts';
+import type { SaidFinding } from '../../src/say/words/said.ts';
 import { answerQuestions, Answers } from './answers.ts';
 import { BoundedInput, longestMessage } from './bounded-input.ts';
 import { readConfigured } from './configured.ts';
@@ -95,7 +96,9 @@ function toolOf(name: string): Tool {
 }
 
 /** Options of kpc besides the tool's own parameters, named as in the library: "clusterCidr". */
-const furtherOptions = z.union([z.string(), z.boolean(), z.number(), z.array(z.string())]);
+const furtherOptions = z.union([z.string(), z.boolean(), z.number(), z.array(z.string())], {
+  error: 'neither a string, a number, true or false, nor a list of strings',
+});
 
 function inputOf({ input, flags }: Tool) {
   return flags.length > 0 ? z.object(input).catchall(furtherOptions) : z.strictObject(input);
@@ -130,27 +133,32 @@ type Given = Readonly<Record<string, unknown>>;
 
 /** The text of the envelope. */
 function answerOf(tool: Tool, given: Given, files: TextsBelow): string {
+  return orFailure(tool, given, [], () => {
+    const { asked, flags } = readInput(tool, given);
+    const { values, findings, isWrong } = tool.flags.length > 0 ? readConfigured(tool, asked, files) : unconfigured;
+    return orFailure(tool, given, findings, () => {
+      const own = isWrong ? noAnswer : tool.answer({ ...values, ...asked }, files, flags);
+      const text = format(tool, given, { ...own, findings: [...findings, ...own.findings] });
+      if (text.length <= longestAnswer) return text;
+      return refuseUse(
+        `the answer is longer than ${longestAnswer} characters`,
+        'ask about one Service, one node or fewer files',
+      );
+    });
+  });
+}
+
+/** `findings`: said before what fails. */
+function orFailure(tool: Tool, given: Given, findings: readonly SaidFinding[], answered: () => string): string {
   try {
-    const asked = readInput(tool, given);
-    const {
-      values,
-      findings: taken,
-      isWrong,
-    } = tool.flags.length > 0 ? readConfigured(tool, asked, files) : unconfigured;
-    const own = isWrong ? noAnswer : tool.answer({ ...values, ...asked }, files);
-    const text = format(tool, given, { ...own, findings: [...taken, ...own.findings] });
-    if (text.length <= longestAnswer) return text;
-    return refuseUse(
-      `the answer is longer than ${longestAnswer} characters`,
-      'ask about one Service, one node or fewer files',
-    );
+    return answered();
   } catch (error) {
-    return format(tool, given, failure(error));
+    return format(tool, given, { ...noAnswer, findings: [...findings, findingOf(error)] });
   }
 }
 
-/** What is asked. Refuses parameters that the tool does not have, and values that they do not take. */
-function readInput(tool: Tool, given: Given): Given {
+/** What is asked, and the flags in it. Refuses parameters that the tool does not have, and values that they do not take. */
+function readInput(tool: Tool, given: Given): { readonly asked: Given; readonly flags: readonly Flag[] } {
   const names = [...parametersOf(tool)];
   const strange = Object.keys(given).find((each) => !names.includes(each));
   if (strange !== undefined) {
@@ -159,9 +167,8 @@ function readInput(tool: Tool, given: Given): Given {
   }
   const { error, data } = inputOf(tool).safeParse(given);
   if (error) refuseUse(error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
-  const read = { ...data, ...furtherValues(tool, data ?? {}) };
-  refuseIdle(tool, read);
-  return read;
+  const asked = { ...data, ...furtherValues(tool, data ?? {}) };
+  return { asked, flags: usefulFlags(tool, asked) };
 }
 
 /** The values of flags that are no parameter of the tool's own, read as those of a kpc.yaml are. */
@@ -185,7 +192,7 @@ function furtherValue(row: Flag, value: unknown): unknown {
 }
 
 /** Refuses parameters that have no effect, as the command does its flags. What kpc.yaml gives is for many questions. */
-function refuseIdle({ name, flags }: Tool, given: Given): void {
+function usefulFlags({ name, flags }: Tool, given: Given): readonly Flag[] {
   const named = flags.flatMap((row) => {
     const value = given[parameterOf(row)];
     const isSwitch = row.kind === 'on' || row.kind === 'off';
@@ -193,12 +200,13 @@ function refuseIdle({ name, flags }: Tool, given: Given): void {
   });
   const idle = findIdleFlag(named);
   if (idle) refuse(idle);
-  if (name !== 'equivalence') return;
   const rows = named.map(({ row }) => row);
-  refuseNamedTwice(
-    rows,
-    [given['from'], given['to']].map((side) => optionsOfSide(side as ComparedSide)),
-  );
+  if (name === 'equivalence')
+    refuseNamedTwice(
+      rows,
+      [given['from'], given['to']].map((side) => optionsOfSide(side as ComparedSide)),
+    );
+  return rows;
 }
 
 function failure(error: unknown): ToolAnswer {

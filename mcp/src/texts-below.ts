@@ -6,6 +6,7 @@ import { disk, type FileTree, type TreeEntry } from '../../src/input/files/file-
 import { isInside, listFolder, type ListedFile } from '../../src/input/files/list-files.ts';
 import type { NamedText } from '../../src/library/index.ts';
 import { Refusal, refuse } from '../../src/library/refusal.ts';
+import { isDocument } from '../../src/snapshot/open/recognise-texts.ts';
 
 const mebibyte = 1024 * 1024;
 const largestFile = 32 * mebibyte;
@@ -57,7 +58,7 @@ export class TextsBelow {
     );
   }
 
-  /** The text of a file, or of all files below a folder. */
+  /** The text of a file, or of all files below a folder but for documents, which may quote the output of tools. */
   read(path: string): readonly NamedText[] {
     const found: string[] = [];
     this.#collect(this.#inside(path), found);
@@ -126,7 +127,7 @@ export class TextsBelow {
         if (found.length > mostFiles) return;
         const inner = join(path, entry.name);
         if (entry.isDirectory()) this.#collect(inner, found);
-        else found.push(inner);
+        else if (!isDocument.test(entry.name)) found.push(inner);
       }
   }
 }

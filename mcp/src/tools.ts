@@ -11,31 +11,32 @@ import {
   equivalence,
   lint,
   migrate,
-  open,
   releases,
-  trace,
   type ComparedSide,
   type EquivalenceResult,
-  type ManifestsOfNodes,
-  type NamedText,
 } from '../../src/library/index.ts';
-import { isError } from '../../src/base/findings/finding.ts';
-import { byName } from '../../src/library/inputs.ts';
-import { openedTexts, openTexts } from '../../src/library/open.ts';
-import { Refusal, refuse, refuseFlag } from '../../src/library/refusal.ts';
-import { migrateFlags, nodeFlag, traceFlags } from '../../src/library/command-flags.ts';
+import { openedTexts, scenesIn } from '../../src/library/open.ts';
+import { refuse, refuseFlag } from '../../src/library/refusal.ts';
+import {
+  migrateFlags,
+  nodeFlag,
+  refuseIdleOfDescription,
+  refuseIdleOfPacket,
+  strictFlag,
+  traceFlags,
+} from '../../src/library/command-flags.ts';
 import { changeFlags, flagRow, openFlags, upgradeFlag, type Flag } from '../../src/library/options.ts';
-import { packetProtocols, readsNoNames } from '../../src/library/trace.ts';
+import { packetProtocols, readsNoNames, traceIn } from '../../src/library/trace.ts';
 import { inOptions } from '../../src/library/words.ts';
 import type { CommandAnswer } from '../../src/say/formats/json.ts';
 import { compiled, equivalence as compared } from '../../src/say/outputs/compile-and-compare.ts';
 import { describe as described } from '../../src/say/outputs/describe.ts';
 import { linted } from '../../src/say/outputs/lint.ts';
 import { traced } from '../../src/say/outputs/trace.ts';
-import { sayFinding, sayFindings } from '../../src/say/words/said.ts';
+import { sayFindings } from '../../src/say/words/said.ts';
 import { snapshotsJson } from '../../src/say/snapshots.ts';
-import { recogniseTexts } from '../../src/snapshot/open/recognise-texts.ts';
 import { refuseUse } from './refusals.ts';
+import { openInput, readManifests } from './sources.ts';
 import type { TextsBelow } from './texts-below.ts';
 
 /** A question for agents: its description, its arguments, and the answer as data. */
@@ -48,27 +49,32 @@ export interface Tool {
   readonly flags: readonly Flag[];
   readonly result: Schema;
   /** The findings and the result; without a result, why there is none. */
-  readonly answer: (input: Readonly<Record<string, unknown>>, files: TextsBelow) => ToolAnswer;
+  readonly answer: (input: Readonly<Record<string, unknown>>, ...others: Others) => ToolAnswer;
 }
 
 export type ToolAnswer = Omit<CommandAnswer<unknown>, 'command'>;
+
+/** `given`: the flags in the question, without those of kpc.yaml. */
+type Others = readonly [files: TextsBelow, given: readonly Flag[]];
 
 /** Types a tool by its arguments. */
 function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
   made: Omit<Tool, 'input' | 'answer'> & {
     readonly input: Input;
-    readonly answer: (input: z.infer<z.ZodObject<Input>>, files: TextsBelow) => ToolAnswer;
+    readonly answer: (input: z.infer<z.ZodObject<Input>>, ...others: Others) => ToolAnswer;
   },
 ): Tool {
   return made as unknown as Tool;
 }
 
-const sources = z.array(z.union([z.string(), z.object({ name: z.string(), text: z.string() })])).min(1);
+const noSource = 'neither a path nor { name, text } with two strings';
+const source = z.union([z.string().min(1, noSource), z.object({ name: z.string(), text: z.string() })], noSource);
+const sources = z.array(source).min(1);
 
 const manifests = sources
   .optional()
   .describe(
-    'Services, EndpointSlices, Nodes and so on: paths of files or folders below the folder of the server, or { name, text }; without it, those that kpc.yaml names',
+    'Services, EndpointSlices, Nodes and so on: paths of files or folders below the folder of the server, or { name, text }; without it, those that kpc.yaml names. Beside a dump, they name its Services. trace and describe also take a bundle or golden',
   );
 
 /** A command line flag as a parameter. */
@@ -93,6 +99,8 @@ const compiledFor = (node: string) => ({
   node: z.string().optional().describe(node),
   namespace: z.string().optional().describe('the namespace of objects and names that name none'),
   assume: z.boolean().optional().describe('whether to assume what manifests from git lack: addresses, Pods, Nodes'),
+  config: source.optional().describe("kube-proxy's configuration: a path or { name, text }"),
+  hostAddresses: source.optional().describe('what ip -j addr prints on the node: a path or { name, text }'),
 });
 const allNodes = z.boolean().optional().describe('on each Node of the manifests');
 const dump = sources
@@ -100,26 +108,6 @@ const dump = sources
   .describe(
     "what a node's own tools print (iptables-save, nft list ruleset, ipset save, ipvsadm -Sn, ip addr, conntrack -L): paths or { name, text }",
   );
-
-type Sources = z.infer<typeof sources>;
-
-function readAll(given: Sources, read: (path: string) => readonly NamedText[]): readonly NamedText[] {
-  return given.flatMap((each) => (typeof each === 'string' ? read(each) : [each]));
-}
-
-interface Compiled {
-  readonly manifests?: Sources | undefined;
-  readonly dump?: Sources | undefined;
-  readonly proxyMode?: ProxyMode | undefined;
-  readonly kubernetesVersion?: ManifestsOfNodes['kubernetesVersion'];
-  readonly node?: string | undefined;
-  readonly namespace?: string | undefined;
-  readonly assume?: boolean | undefined;
-  readonly config?: string;
-  readonly hostAddresses?: string;
-  /** Patterns of files in folders. */
-  readonly exclude?: string | readonly string[];
-}
 
 /** The parameter that is a flag: `file` is what compile prints. */
 export function parameterOf({ key }: Flag): string {
@@ -136,66 +124,7 @@ export function parametersOf({ input, flags }: Tool, isOfDump = false): Readonly
 }
 
 const besideDump: ReadonlySet<string> = new Set(['namespace', 'hostAddresses']);
-const withoutDump: ReadonlySet<string> = new Set(['manifests', 'allNodes', ...Object.keys(compiledFor(theNode))]);
-
-/** Refuses what kpc has written, and what a node's tools print. `others`: the files of the folder that are not named like manifests, too. */
-function expectManifests(
-  path: string,
-  texts: readonly NamedText[],
-  others: () => readonly NamedText[],
-): readonly NamedText[] {
-  const listed = recogniseTexts(path, byName(texts));
-  const isElse = listed.kind !== 'manifests' || texts.length === 0;
-  const { kind, diagnostics } = isElse ? recogniseTexts(path, byName([...texts, ...others()])) : listed;
-  const [fault] = diagnostics;
-  if (kind === 'unreadable' && fault) throw new Refusal(sayFinding(fault));
-  if (kind === 'dump') refuseUse(`${path} is a dump, not manifests`, 'name it as dump, which trace and describe take');
-  if (kind === 'bundle')
-    refuseUse(`${path} is a bundle, not manifests`, 'name the manifests that it was compiled from');
-  return texts;
-}
-
-/** The options of texts, and the paths of two. */
-function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, files: TextsBelow) {
-  if (given.length === 0) refuseUse('no manifests are named', 'name manifests, or write file: into kpc.yaml');
-  const textOf = (path: string | undefined): readonly NamedText[] => (path === undefined ? [] : files.read(path));
-  const { config, hostAddresses, exclude, ...others } = options;
-  const [ofConfig] = textOf(config);
-  const [ofHost] = textOf(hostAddresses);
-  return {
-    ...others,
-    manifests: given.flatMap((each) => {
-      if (typeof each !== 'string') return expectManifests(each.name, [each], () => []);
-      const texts = files.readManifests(each, [exclude ?? []].flat());
-      return expectManifests(each, texts, () => files.read(each));
-    }),
-    ...(ofConfig ? { config: ofConfig } : {}),
-    ...(ofHost ? { hostAddresses: ofHost } : {}),
-  };
-}
-
-/** A dump of one node; no side without one. */
-function dumpOf(
-  { dump: given = [], hostAddresses, manifests: _, namespace: __, ...options }: Compiled,
-  files: TextsBelow,
-) {
-  const [stray] = Object.keys(options);
-  if (stray !== undefined)
-    refuseUse(`${stray} is only for manifests`, 'leave it out: a dump is of one node, in one mode');
-  const [ofHost] = hostAddresses === undefined ? [] : files.read(hostAddresses);
-  const { kind, snapshots, diagnostics } = open(
-    readAll(given, (path) => files.read(path)),
-    { name: 'dump', hostAddresses: ofHost },
-  );
-  if (kind === 'dump') return { side: snapshots[0], diagnostics };
-  const path = given.map((each) => (typeof each === 'string' ? each : each.name)).join(', ');
-  return refuse({ problem: 'no-dump', path });
-}
-
-function refuseBoth({ manifests: ofManifests, dump: ofDump }: Compiled): void {
-  if (ofManifests && ofDump) refuseUse('manifests and a dump are named', 'leave out one of the two');
-  if (!ofManifests && !ofDump) refuseUse('no input is named', 'name manifests or a dump, or write file: into kpc.yaml');
-}
+const withoutDump: ReadonlySet<string> = new Set(['allNodes', ...Object.keys(compiledFor(theNode))]);
 
 const nodes = [nodeFlag(theNode), flagRow('on', '--all-nodes', 'on each Node of the manifests')];
 
@@ -214,8 +143,6 @@ const question = {
   steps: z.boolean().optional().describe('also the rules on the way, one after the other'),
 };
 
-const nothingRead = { side: undefined, diagnostics: [] } as const;
-
 export const tools: readonly Tool[] = [
   tool({
     name: 'trace',
@@ -231,20 +158,21 @@ export const tools: readonly Tool[] = [
     },
     flags: [...traceFlags, ...openFlags('looks'), ...nodes],
     result: traced,
-    answer: ({ from, to, proto, inInterface, all, steps = false, ...input }, files) => {
+    answer: ({ from, to, proto, inInterface, all, steps = false, ...input }, files, given) => {
       if (all === undefined && (from === undefined || to === undefined)) refuseUse('name from and to, or all');
-      refuseBoth(input);
-      const { side, diagnostics: read } = input.dump ? dumpOf(input, files) : nothingRead;
-      if (side && input.namespace !== undefined && readsNoNames({ from, to, all }, { side }))
+      const opened = openInput(input, files);
+      refuseIdleOfPacket(given, opened, input);
+      const read = scenesIn(opened);
+      const { namespace, node, allNodes: onAll } = input;
+      const asked = { from, to, proto, inInterface, all, namespace, node, allNodes: onAll };
+      if (namespace !== undefined && read.scenes?.every((scene) => readsNoNames(asked, scene)))
         refuseFlag('--namespace', 'no-names');
-      if (read.some(isError)) return { snapshots: [], findings: read };
-      const found = side ? { side, namespace: input.namespace } : optionsOf(input, files);
-      const { trace: answer, snapshots, diagnostics } = trace({ ...found, from, to, proto, inInterface, all });
+      const { trace: answer, snapshots, diagnostics } = traceIn(read, asked);
       const result = answer && {
         ...answer,
         traces: answer.traces.map(({ steps: own, ...each }) => (steps ? { ...each, steps: own } : each)),
       };
-      return { snapshots, findings: [...read, ...diagnostics], result };
+      return { snapshots, findings: diagnostics, result };
     },
   }),
   tool({
@@ -263,10 +191,14 @@ export const tools: readonly Tool[] = [
     },
     flags: [...openFlags('looks'), nodeFlag(theNode)],
     result: described,
-    answer: ({ what, ...input }, files) => {
-      refuseBoth(input);
-      const { namespace } = input;
-      const { side, diagnostics } = input.dump ? dumpOf(input, files) : manifestsOf(input, files);
+    answer: ({ what, ...input }, files, given) => {
+      const { namespace, node } = input;
+      const opened = openInput(input, files);
+      refuseIdleOfDescription(given, opened, node);
+      const {
+        snapshots: [side],
+        diagnostics,
+      } = openedTexts(opened.kind, opened);
       if (!side) return { snapshots: [], findings: diagnostics };
       const { result, findings: said } = describeAsData(side, what, namespace);
       return { snapshots: snapshotsJson([side]), findings: [...diagnostics, ...sayFindings(said)], result };
@@ -285,7 +217,7 @@ export const tools: readonly Tool[] = [
     flags: [...openFlags('programs'), nodeFlag(theNode)],
     result: compiled,
     answer: ({ file, ...input }, files) => {
-      const { bundle, diagnostics: findings } = compile(optionsOf(input, files));
+      const { bundle, diagnostics: findings } = compile(readManifests(input, files));
       if (!bundle) return { snapshots: [], findings };
       const { manifest } = bundle;
       const snapshots = snapshotsJson([bundle.side]);
@@ -310,7 +242,7 @@ export const tools: readonly Tool[] = [
     flags: [...openFlags('looks'), ...nodes],
     result: compared,
     answer: ({ from, to, ...input }, files) =>
-      comparison(equivalence({ ...optionsOf(input, files), from: from as ComparedSide, to: to as ComparedSide })),
+      comparison(equivalence({ ...readManifests(input, files), from: from as ComparedSide, to: to as ComparedSide })),
   }),
   tool({
     name: 'migrate',
@@ -327,7 +259,7 @@ export const tools: readonly Tool[] = [
     flags: [...migrateFlags, nodeFlag(eachNode)],
     result: compared,
     answer: ({ from, to, toKubernetesVersion, ...input }, files) =>
-      comparison(migrate({ ...optionsOf(input, files), from, to, toKubernetesVersion })),
+      comparison(migrate({ ...readManifests(input, files), from, to, toKubernetesVersion })),
   }),
   tool({
     name: 'lint',
@@ -343,10 +275,11 @@ export const tools: readonly Tool[] = [
       ...openFlags('looks'),
       nodeFlag(eachNode),
       flagRow('codes', '--ignore <code>', 'accept findings of this code'),
+      strictFlag,
     ],
     result: linted,
     answer: (input, files) => {
-      const { findings, report: result, snapshots, diagnostics } = lint(optionsOf(input, files));
+      const { findings, report: result, snapshots, diagnostics } = lint(readManifests(input, files));
       return { snapshots, findings: [...diagnostics, ...findings], result };
     },
   }),
@@ -362,12 +295,6 @@ export const tools: readonly Tool[] = [
     answer: ({ code }) => ({ snapshots: [], findings: [], result: explain(code?.replace(/^\[(.*)\]$/, '$1')) }),
   }),
 ];
-
-/** One node of the manifests, or why there is none. */
-function manifestsOf(input: Compiled, files: TextsBelow) {
-  const { snapshots, diagnostics } = openedTexts('manifests', openTexts(optionsOf(input, files), false));
-  return { side: snapshots[0], diagnostics };
-}
 
 function comparison({ report: result, snapshots, findings, diagnostics }: EquivalenceResult): ToolAnswer {
   return { snapshots, findings: [...diagnostics, ...findings], result };

@@ -15,8 +15,9 @@ interface Names {
   readonly options: ReadonlySet<string>;
 }
 
-/** "kpc lint" and "kpc migrate --to-kubernetes-version" in quotes; kpc lint and kpc describe -f FILE without. */
-const command = /"kpc ([a-z]+)(?: (--[a-z-]+))?"|(?<!")\bkpc ([a-z]+)(?: -f (?:'[^']*'|[^\s,;]+))?/g;
+/** "kpc lint", "kpc describe FILE" and "kpc migrate --to-kubernetes-version" in quotes; kpc lint and kpc describe -f FILE without. */
+const command =
+  /"kpc ([a-z]+)(?: (--[a-z-]+)|(?: (?:'[^'"]*'|[^\s'"-][^\s"]*))+)?"|(?<!")\bkpc ([a-z]+)(?: -f (?:'[^']*'|[^\s,;]+))?/g;
 
 interface Caller extends CallerWords {
   readonly names: Names;

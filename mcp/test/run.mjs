@@ -144,21 +144,26 @@ const tests = [
     async () => {
       const dumped = await ask('describe', { dump: ['dumps'] });
       assert.equal(dumped.data.snapshots[0].mode, 'ipvs');
-      const wrong = await ask('describe', { dump: ['dumps'], hostAddresses: 'dumps/ipvsadm.txt' });
+      const packet = { from: 'external', to: '10.96.0.80:80' };
+      const wrong = await ask('trace', { dump: ['dumps'], hostAddresses: 'dumps/ipvsadm.txt', ...packet });
       assert.equal(wrong.data.findings[0].code, 'bad-host-addresses');
       assert.ok(dumped.data.result.servicePorts.length > 0);
       const text = readFileSync(join(folder, 'dumps', 'ipvsadm.txt'), 'utf8');
-      for (const name of ['describe', 'lint', 'migrate']) {
+      for (const name of ['lint', 'migrate', 'compile']) {
         for (const given of ['dumps', 'dumps/ipvsadm.txt', { name: 'dumps', text }]) {
           const { isError, data } = await ask(name, {
             manifests: [given],
             ...(name === 'migrate' ? { to: 'nftables' } : {}),
           });
           assert.ok(isError, `${name}: ${JSON.stringify(given)}`);
-          assert.match(data.findings.at(-1).help, /\bdump\b/);
+          const { code, arguments: details, help } = data.findings.at(-1);
+          assert.deepEqual([code, details.what, help], ['no-manifests', 'dump', 'look at it with describe']);
         }
       }
-      const traced = await ask('trace', { dump: [{ name: 'node', text }], from: 'external', to: '10.96.0.80:80' });
+      // Whatever it is named as: it is recognised by its content.
+      for (const given of ['dumps', 'dumps/ipvsadm.txt', { name: 'dumps', text }])
+        assert.deepEqual((await ask('describe', { manifests: [given] })).data.result, dumped.data.result);
+      const traced = await ask('trace', { dump: [{ name: 'node', text }], ...packet });
       assert.ok(['delivered', 'unknown'].includes(traced.data.result.traces[0].verdict), traced.text);
     },
   ],
@@ -507,7 +512,7 @@ const tests = [
       assert.deepEqual([outside.data.findings[0].code, outside.data.findings[0].help], ['bad-kpc-yaml', undefined]);
       rmSync(path);
       const dumped = await ask('describe', { dump: ['dumps'] });
-      assert.doesNotMatch(dumped.text, /add manifests/);
+      assert.match(dumped.text, /add manifests in manifests to name them/);
       const sent = await ask('trace', { dump: ['dumps'], from: 'external', to: '192.168.7.7:30080' });
       assert.match(sent.text, /ip addr/);
       assert.match(sent.text, /or name it with hostAddresses/);
@@ -518,6 +523,101 @@ const tests = [
       );
       assert.equal(details.isDefault, true);
       assert.match(text, /assume: false/);
+    },
+  ],
+  [
+    'opens a bundle and a golden as the node that they hold, and manifests beside a dump as its names',
+    async () => {
+      const manifests = ['shop.yaml', 'nodes.yaml'];
+      const packet = { from: 'pod', to: 'svc/shop/storefront' };
+      const asked = { node: 'worker-1', proxyMode: 'iptables' };
+      const compiledHere = await ask('trace', { manifests, ...asked, ...packet });
+      const stored = join(folder, 'stored');
+      for (const form of ['--out', '--golden']) {
+        const words = [
+          kpc,
+          'compile',
+          '--node',
+          'worker-1',
+          '--proxy-mode',
+          'iptables',
+          form,
+          stored,
+          '-q',
+          '--assume',
+        ];
+        execFileSync(process.execPath, [...words, ...manifests.map((each) => join(folder, each))]);
+        for (const named of ['dump', 'manifests']) {
+          const traced = await ask('trace', { [named]: ['stored'], ...packet });
+          assert.equal(traced.data.snapshots[0].kind, 'bundle', traced.text);
+          assert.equal(traced.data.result.traces[0].verdict, compiledHere.data.result.traces[0].verdict, traced.text);
+          const listed = await ask('describe', { [named]: ['stored'] });
+          assert.ok(listed.data.result.services.length > 0, listed.text);
+        }
+        const idle = await ask('trace', { manifests: ['stored'], ...packet, proxyMode: 'ipvs' });
+        assert.equal(idle.data.findings[0].arguments.because.kind, 'compiled-already', idle.text);
+        const beside = await ask('describe', { dump: ['stored'], manifests });
+        assert.equal(beside.data.findings[0].code, 'no-manifests', beside.text);
+        rmSync(stored, { recursive: true });
+      }
+      const text =
+        'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.80, ports: [{ port: 80 }] }\n';
+      const named = { dump: ['dumps'], manifests: [{ name: 'web', text }] };
+      const { result } = (await ask('describe', { ...named, what: 'web' })).data;
+      assert.equal(result?.servicePorts[0].servicePort, 'default/web');
+      const sent = await ask('trace', { ...named, from: 'external', to: 'svc/web' });
+      assert.ok(sent.data.result, sent.text);
+      const nameless = await ask('trace', { dump: ['dumps'], from: 'external', to: 'svc/web' });
+      assert.equal(nameless.data.findings[0].arguments.nameless, 'ipvs', nameless.text);
+      assert.deepEqual(
+        nameless.data.snapshots.map((/** @type {any} */ { name }) => name),
+        ['dumps'],
+      );
+      assert.doesNotMatch(nameless.text, /kpc describe/);
+      writeFileSync(join(folder, 'kpc.yaml'), 'file: dumps\nproxy-mode: nftables\n');
+      assert.equal((await ask('describe', {})).data.snapshots[0].mode, 'ipvs');
+      const refused = await ask('lint', {});
+      assert.deepEqual(
+        refused.data.findings.map((/** @type {any} */ { code }) => code),
+        ['reading', 'no-manifests'],
+      );
+      rmSync(join(folder, 'kpc.yaml'));
+    },
+  ],
+  [
+    'refuses the keys of kpc.yaml that no command has, and takes those of commands that are no tool',
+    async () => {
+      const path = join(folder, 'kpc.yaml');
+      const problemOf = async (/** @type {string} */ rules) => {
+        writeFileSync(path, `file: [shop.yaml, nodes.yaml]\n${rules}`);
+        const { isError, data } = await ask('describe', { node: 'worker-1' });
+        return isError ? data.findings.at(-1).arguments.problem : undefined;
+      };
+      for (const rules of ['masquerade-al: true\n', 'trcae: { limit: 3 }\n', 'cluster: true\n', 'lint: { out: x }\n'])
+        assert.equal(await problemOf(rules), 'unknown-flag', rules);
+      assert.equal(await problemOf('diff: { foreign: true }\nlimit: 3\nstrict: true\n'), undefined);
+      writeFileSync(path, 'file: [web.yaml, nodes.yaml]\nstrict: true\n');
+      const strict = await ask('lint', {});
+      assert.ok(strict.data.result.errors > 0, strict.text);
+      rmSync(path);
+    },
+  ],
+  [
+    'takes texts wherever it takes paths, and says what a source lacks',
+    async () => {
+      const text = '[{"ifname":"eth0","addr_info":[{"family":"inet","local":"192.0.2.1","prefixlen":24}]}]';
+      const asked = { manifests: ['shop.yaml', 'nodes.yaml'], node: 'worker-1' };
+      const config = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\n';
+      const { data, text: said } = await ask('compile', {
+        ...asked,
+        hostAddresses: { name: 'addr.json', text },
+        config: { name: 'config.yaml', text: config },
+      });
+      assert.equal(data.result?.manifest.mode, 'nftables', said);
+      for (const source of [{ text: 'a' }, '', 5]) {
+        const { data: wrong } = await ask('describe', { manifests: [source] });
+        assert.match(wrong.findings[0].text, /^manifests\.0: neither a path nor \{ name, text \}/);
+      }
     },
   ],
   [

@@ -1,7 +1,9 @@
+import type { IdleFlags } from '../base/findings/calls.ts';
 import { packetProtocols } from '../packet/packet.ts';
 import type { Flag } from '../settings/flag.ts';
-import { changeFlags, flagRow, openFlags, upgradeFlag } from './options.ts';
-import { refuse, type BadCall } from './refusal.ts';
+import type { Opened, Recognised } from '../snapshot/open/opened.ts';
+import { changeFlags, flagRow, isOfManifests, openFlags, upgradeFlag } from './options.ts';
+import { refuse, refuseFlag, type BadCall } from './refusal.ts';
 
 export const traceFlags: readonly Flag[] = [
   flagRow(
@@ -43,6 +45,8 @@ export const allowEmptyFlag: Flag = flagRow(
   { group: 'input' },
 );
 
+export const strictFlag: Flag = flagRow('on', '--strict', 'turn warnings into errors', { group: 'output' });
+
 export function nodeFlag(help: string): Flag {
   return flagRow('text', '--node <name>', help, {
     needs: 'nodes',
@@ -77,4 +81,60 @@ export function findIdleFlag(given: readonly ValuedFlag[]): BadCall | undefined 
 export function refuseNamedTwice(flags: readonly Flag[], sides: readonly (object | undefined)[]): void {
   const named = flags.filter(({ key }) => sides.every((adds) => adds && key in adds)).map(({ name }) => name);
   if (named.length > 0) refuse({ problem: 'idle-flag', flags: named, because: { kind: 'own-settings' } });
+}
+
+type InputOfFlags = Pick<Opened, 'nodes' | 'at'> & Pick<Recognised, 'kind'> & { readonly path?: string | undefined };
+
+/** Refuses flags of manifests for an input that is compiled already. */
+function refuseIdleFlags(
+  flags: readonly Flag[],
+  { kind, path = '', nodes, at }: InputOfFlags,
+  node: string | undefined,
+): void {
+  if (kind !== 'bundle' && kind !== 'dump') return;
+  const refuseFor = (idle: readonly string[], because: IdleFlags['because']): never =>
+    refuse({ problem: 'idle-flag', flags: idle, because });
+  const idle = flags.filter(({ needs }) => isOfManifests(needs));
+  if (idle.length > 0)
+    refuseFor(
+      idle.map(({ name }) => name),
+      { kind: 'compiled-already', path, of: kind },
+    );
+  if (!flags.some(({ needs }) => needs === 'nodes')) return;
+  if (kind === 'dump') refuseFor(['--node'], { kind: 'own-node', path });
+  const [own = ''] = nodes.map((name) => at(name).side?.nodeName);
+  if (own !== node) refuseFor(['--node'], { kind: 'other-node', node: node ?? '', path, of: own });
+}
+
+/** The same for a packet, to whose names, and to a dump's addresses, some of these flags apply. */
+export function refuseIdleOfPacket(
+  flags: readonly Flag[],
+  input: InputOfFlags,
+  { node, allNodes, hostAddresses }: { readonly [Each in 'node' | 'allNodes' | 'hostAddresses']?: unknown },
+): void {
+  const { kind, path } = input;
+  refuseIdleFlags(
+    flags.filter(({ needs }) => needs !== 'manifests-or-packets'),
+    input,
+    node === undefined ? undefined : String(node),
+  );
+  if (allNodes === true && (kind === 'bundle' || kind === 'dump'))
+    refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node', path, of: kind } });
+  if (kind === 'bundle' && hostAddresses !== undefined) refuseFlag('--host-addresses', 'own-addresses');
+}
+
+/** The same for a description. Some apply to the flows of a dump beside manifests. */
+export function refuseIdleOfDescription(flags: readonly Flag[], input: InputOfFlags, node: string | undefined): void {
+  refuseIdleFlags(
+    flags.filter(({ needs }) => needs !== 'manifests-or-flows' || !showsChange(input)),
+    input,
+    node,
+  );
+}
+
+/** Whether to follow flows through the change from a dump's Services to those of manifests. */
+function showsChange({ kind, at }: InputOfFlags): boolean {
+  if (kind !== 'dump') return false;
+  const { side } = at('');
+  return side?.kind === 'dump' && side.flows !== undefined && side.named !== undefined;
 }

@@ -14,10 +14,10 @@ import type { equivalence as equivalenceSchema } from '../say/outputs/compile-an
 import { NodeComparison } from './compare-nodes.ts';
 import type { CalledSide } from './sides.ts';
 import { traceWords } from './options.ts';
-import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
+import { checkPacketOptions, diagnosticsOfNode, looked, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openReading, type Opened } from '../snapshot/open/opened.ts';
-import { listTexts, type NamedText } from './inputs.ts';
+import { checkOptionNames, expectSnapshot, listTexts, type NamedText } from './inputs.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
 /** A mode, release or kube-proxy configuration to compile the manifests for, or a side that is already read. */
@@ -63,11 +63,10 @@ interface Spec extends CalledSide {
  * ```
  */
 export function equivalence(options: EquivalenceOptions): EquivalenceResult {
+  checkOptionNames(options, ['from', 'to', 'manifests', ...looked]);
   const { from, to, ...input } = options;
   const flags = [from, to].map(optionsOfSide);
-  if (flags.every((each) => each === undefined))
-    checkPacketOptions({ side: from as Snapshot, ...input }, ['from', 'to']);
-  else checkPacketOptions(input as ManifestsOfNodes, ['from', 'to']);
+  if (flags.every((each) => each === undefined)) checkPacketOptions({ side: from as Snapshot, ...input }, []);
   const old = specOf(from, input, flags[0]);
   return compareSpecs([old, specOf(to, input, flags[1], old.opened.loaded)]);
 }
@@ -83,7 +82,9 @@ export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
     if (release) return { kubernetesVersion: release, sideOf: 'release' };
     throw new TypeError(`"${side}" is neither a mode nor a release`);
   }
-  return 'text' in side ? { config: side } : undefined;
+  if ('text' in Object(side)) return { config: side as NamedText };
+  expectSnapshot(side as Snapshot, 'a side that is no mode, release or configuration');
+  return undefined;
 }
 
 function specOf(

@@ -2,7 +2,7 @@ import { diffSides } from '../ask/diff/diff-sides.ts';
 import { diffToJson, type DifferenceJson } from '../say/differences.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffAnswer, formatSideDiffs } from './differences.ts';
-import { checkOptionNames } from './inputs.ts';
+import { checkOptionNames, expectSnapshot } from './inputs.ts';
 
 export interface DiffOptions {
   /** Also compare objects that are not kube-proxy's. */
@@ -12,6 +12,7 @@ export interface DiffOptions {
 /** Compares by meaning; the result of `kpc diff --output json`. */
 export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): DifferenceJson {
   checkOptionNames(options, ['foreign']);
+  checkSides(from, to);
   const { foreign = false } = options;
   return diffToJson(from, to, diffSides(from, to, { foreign }));
 }
@@ -21,16 +22,24 @@ export interface FormatOptions extends DiffOptions {
   readonly limit?: number | undefined;
 }
 
+const formats = ['text', 'markdown', 'unified'] as const;
+
 /** Writes the difference in a format of `kpc diff --output`. */
 export function formatDiff(
   from: Snapshot,
   to: Snapshot,
-  format: 'text' | 'markdown' | 'unified',
+  format: (typeof formats)[number],
   options: FormatOptions = {},
 ): string {
   checkOptionNames(options, ['foreign', 'limit']);
+  checkSides(from, to);
+  if (!formats.includes(format)) throw new TypeError(`format is not one of ${formats.join(', ')}`);
   const { foreign = false, limit = 20 } = options;
   if (format === 'unified') return formatSideDiffs(from, to);
-  const answer = diffAnswer({ from, to, diff: diffSides(from, to, { foreign }) }, { limit });
-  return format === 'text' ? answer.text() : answer.markdown();
+  return diffAnswer({ from, to, diff: diffSides(from, to, { foreign }) }, { limit })[format]();
+}
+
+function checkSides(from: Snapshot, to: Snapshot): void {
+  expectSnapshot(from, 'the first side');
+  expectSnapshot(to, 'the second side');
 }

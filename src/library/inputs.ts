@@ -5,6 +5,7 @@ import type { LoadOptions as PipelineOptions, InputTexts } from '../snapshot/ope
 import { TextFile, type FolderOrigin } from '../input/documents/text-file.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { CommonOptions } from './options.ts';
 
 /** `name`: its name in diagnostics, such as a file's path. */
@@ -16,7 +17,8 @@ export interface NamedText {
 }
 
 /** Throws for an unknown option: a program without types would not notice that it is ignored. */
-export function checkOptionNames(options: object, known: readonly string[]): void {
+export function checkOptionNames(options: object | null | undefined, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) throw new TypeError('the options are missing');
   const strange = Object.keys(options).find((name) => !known.includes(name));
   if (strange === undefined) return;
   const near = findNearest(strange, known);
@@ -31,6 +33,12 @@ export function checkText(value: NamedText, what: string): NamedText {
   const { name, text } = (value ?? {}) as Partial<Record<'name' | 'text', unknown>>;
   if (typeof name === 'string' && typeof text === 'string') return value;
   throw new TypeError(`${what} is not { name, text } with two strings`);
+}
+
+/** Throws if a program without types passes something else, such as the snapshot of an input that could not be read. */
+export function expectSnapshot(value: Snapshot, what: string): void {
+  const { kind } = (value ?? {}) as Partial<Snapshot>;
+  if (kind === undefined) throw new TypeError(`${what} is not a snapshot: open and compile make them`);
 }
 
 /** Throws if one is not text. */

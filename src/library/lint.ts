@@ -1,4 +1,4 @@
-import { endLast, mostForPrograms, isError, type Finding } from '../base/findings/finding.ts';
+import { asStrict, endLast, mostForPrograms, isError, type Finding } from '../base/findings/finding.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Ignore } from '../ask/lint/ignores.ts';
 import { loadTexts, type LoadOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
@@ -74,6 +74,8 @@ function subjectOf({ code, place, about }: Finding): string {
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
   /** Codes to ignore, for all Services or for one. Errors are reported anyway. */
   readonly ignore?: readonly (FindingCode | (Omit<Ignore, 'by'> & Partial<Pick<Ignore, 'by'>>))[] | undefined;
+  /** Turn warnings into errors. */
+  readonly strict?: boolean | undefined;
 }
 
 /** The result of `kpc lint --output json`. */
@@ -103,8 +105,8 @@ export interface LintResult {
  * ```
  */
 export function lint(options: LintOptions): LintResult {
-  checkPacketOptions(options, ['ignore']);
-  const { ignore = [], ...input } = options;
+  checkPacketOptions(options, ['ignore', 'strict']);
+  const { ignore = [], strict = false, ...input } = options;
   const ignores = ignore.map((each) => ({ by: 'ignore', ...(typeof each === 'string' ? { code: each } : each) }));
   const strange = ignores.find(({ code }) => !findingCodes.some((each) => each === code))?.code;
   if (strange !== undefined) throw new TypeError(`ignore: no finding has the code ${strange}`);
@@ -114,7 +116,7 @@ export function lint(options: LintOptions): LintResult {
   const { passed, report } = lintLoaded(
     loaded,
     { node: input.node, ipFamily: request.ipFamily },
-    { ignores, trace: traceWords(files, input) },
+    { ignores, trace: traceWords(files, input), ...(strict ? { weigh: asStrict } : {}) },
   );
   const { findings, notes } = report;
   const snapshots = snapshotsJson(report.snapshots);

@@ -5,13 +5,14 @@ import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../snapshot/open/opened.ts';
 import { recogniseTexts } from '../snapshot/open/recognise-texts.ts';
-import { namesOf, withHostAddresses, withNames } from '../snapshot/open/stored-side.ts';
+import { alone, namesOf, withHostAddresses, withNames } from '../snapshot/open/stored-side.ts';
 import { sceneOf, type Scene } from '../ask/trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
 import {
   shownOptions,
   readInputTexts,
   checkOptionNames,
+  expectSnapshot,
   checkText,
   byName,
   listTexts,
@@ -56,26 +57,41 @@ export interface OpenedTexts {
  * if (side?.kind === 'dump') console.log(describeServices(side).servicePorts.map(({ servicePort }) => servicePort).join()); // 10.96.0.10:80/TCP
  * ```
  */
-export function open(inputs: Texts, { name = 'manifests', ...options }: OpenTextsOptions = {}): OpenedTexts {
+export function open(inputs: Texts, { name, ...options }: OpenTextsOptions = {}): OpenedTexts {
   checkOptionNames(options, looked);
-  const texts = listTexts(inputs, 'inputs');
+  const { kind, ...opened } = openAny(listTexts(inputs, 'inputs'), options, name);
+  return openedTexts(kind, opened);
+}
+
+/** Recognises texts; each node is compiled on demand. `beside`: manifests in any case, which name what a dump shows. */
+export function openAny(
+  texts: readonly NamedText[],
+  options: Omit<OpenTextsOptions, 'name'>,
+  name?: string,
+  beside: readonly NamedText[] = [],
+): Opened & Pick<Recognised, 'kind'> {
   const found = recogniseTexts(name, byName(texts));
+  const { kind } = found;
   const { hostAddresses } = options;
   const host = hostAddresses && checkText(hostAddresses, 'hostAddresses');
-  const { nodes, at } =
-    found.kind === 'manifests'
-      ? openTexts({ ...options, manifests: texts }, true, name)
-      : openReading(found.kind === 'dump' ? nameDump(withHostAddresses(found, host), texts, options) : found);
-  return openedTexts(found.kind, { nodes, at });
+  const manifests = [...texts.filter((each) => kind === 'manifests' || found.beside.includes(each.name)), ...beside];
+  switch (kind) {
+    case 'manifests':
+      return { kind, ...openTexts({ ...options, manifests }, true, name) };
+    case 'dump':
+      return { kind, ...openReading(nameDump(withHostAddresses(found, host), manifests, options)) };
+    case 'bundle':
+    case 'unreadable':
+      return { kind, ...openReading(alone(found, manifests)) };
+  }
 }
 
 function nameDump(
   read: ReturnType<typeof withHostAddresses<Recognised & { readonly kind: 'dump' }>>,
-  texts: readonly NamedText[],
+  own: readonly NamedText[],
   options: OpenTextsOptions,
 ): Reading {
-  const { side, beside } = read;
-  const own = texts.filter(({ name }) => beside.includes(name));
+  const { side } = read;
   if (!side || own.length === 0) return read;
   return withNames({ ...read, side }, namesOf(openTexts({ ...options, manifests: own }, true).loaded));
 }
@@ -95,6 +111,7 @@ export type PacketInput = ManifestsOfNodes | { readonly side: Snapshot };
 export function checkPacketOptions(options: PacketInput, others: readonly string[]): void {
   checkOptionNames(options, ['side', 'manifests', ...looked, ...others]);
   if (!('side' in options)) return;
+  expectSnapshot(options.side, 'side');
   const idle = Object.keys(options).find((name) => name !== 'side' && !others.includes(name));
   if (idle !== undefined) throw new TypeError(`option "${idle}" is only for manifests: a side is compiled already`);
 }
@@ -124,10 +141,14 @@ export function openTexts(
 
 export function scenesOf(options: PacketInput): Scenes {
   if ('side' in options) return { scenes: [sceneOf(options.side)], diagnostics: [] };
-  const { loaded, nodes, at } = openTexts(options, true);
+  return scenesIn(openTexts(options, true));
+}
+
+export function scenesIn({ loaded, nodes, at }: Opened): Scenes {
   if (nodes.length === 0) {
-    const lack = loaded.diagnostics.some(isError) ? [] : [diagnose('no-node', { problem: 'none-chosen' })];
-    return { scenes: undefined, diagnostics: [...loaded.diagnostics, ...lack] };
+    const found = loaded?.diagnostics ?? [];
+    const lack = found.some(isError) ? [] : [diagnose('no-node', { problem: 'none-chosen' })];
+    return { scenes: undefined, diagnostics: [...found, ...lack] };
   }
   const readings = nodes.map(at);
   const diagnostics = new Map(readings.flatMap(diagnosticsOfNode).map((one) => [keyOfFinding(one), one]));

@@ -141,6 +141,12 @@ export function testPackets(options: TestOptions): TestResult {
   checkPacketOptions(options, ['tests', 'namespace']);
   const { tests, ...input } = options;
   const files = listTexts(tests, 'tests').map(({ name, text }) => new TextFile(name, text));
+  if (files.length === 0)
+    return {
+      passed: false,
+      results: undefined,
+      diagnostics: diagnosticsOf([diagnose('bad-call', { problem: 'no-tests' })]),
+    };
   const run = new TestRun(files, { given: givenBy(input), file: undefined, locate: (_, path) => path });
   for (const settings of run.settings) {
     const { file: _, hostAddresses: __, ...own } = settings;

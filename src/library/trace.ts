@@ -11,7 +11,7 @@ import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-
 import { sceneOfSender } from '../ask/trace/read-sender.ts';
 import { faultsOfWords, hasNoNames } from '../ask/trace/question.ts';
 import type { Scene } from '../ask/trace/scene.ts';
-import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
+import { checkPacketOptions, scenesOf, type PacketInput, type Scenes } from './open.ts';
 import { diagnosticsOf } from './words.ts';
 
 export { packetProtocols } from '../packet/packet.ts';
@@ -26,17 +26,18 @@ export interface TraceAnswers {
 export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
-): TraceAnswers | { readonly faults: readonly Finding[] } {
+): TraceAnswers | (Pick<TraceAnswers, 'sides'> & { readonly faults: readonly Finding[] }) {
   const { from = '', namespace, node, allNodes } = question;
   const isNodeNamed = node !== undefined || allNodes === true;
   const asked = isNodeNamed ? scenes : scenes.map((scene) => sceneOfSender({ from, namespace }, scene));
+  const sides = asked.map(({ side }) => side);
   const answers: TraceAnswer[] = [];
   for (const scene of asked) {
     const answer = answerTrace(question, scene);
-    if (!('json' in answer)) return { faults: answer };
+    if (!('json' in answer)) return { sides, faults: answer };
     answers.push(answer);
   }
-  return { sides: asked.map(({ side }) => side), answers };
+  return { sides, answers };
 }
 
 /** Checks the words of a question before any input is read. */
@@ -118,15 +119,16 @@ export function trace(options: TraceOptions): TraceResult {
   checkPacketOptions(options, questionOptions);
   const { from, to, all } = options;
   if (all === undefined && (from === undefined || to === undefined)) throw new TypeError('name from and to, or all');
-  const { scenes, diagnostics } = scenesOf(inputOf(options));
-  const found = askNodes(options, scenes ?? []);
-  if ('faults' in found)
-    return {
-      trace: undefined,
-      snapshots: [],
-      diagnostics: diagnosticsOf([...found.faults.slice(0, 1), ...diagnostics]),
-    };
+  return traceIn(scenesOf(inputOf(options)), options);
+}
+
+export function traceIn({ scenes, diagnostics }: Scenes, question: TraceQuestion): TraceResult {
+  const found = askNodes(question, scenes ?? []);
   const snapshots = snapshotsJson(found.sides);
+  if ('faults' in found) {
+    const said = diagnosticsOf([...found.faults.slice(0, 1), ...diagnostics]);
+    return { trace: undefined, snapshots, diagnostics: said };
+  }
   return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(diagnostics) };
 }
 

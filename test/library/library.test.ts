@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { CompiledBundle, CompileOptions } from '../../src/library/compile.ts';
-import { compile, compileFleet, diff, formatDiff, open } from '../../src/library/index.ts';
+import { compile, compileFleet, diff, equivalence, formatDiff, open, trace } from '../../src/library/index.ts';
 import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
 import { inOptions } from '../../src/library/words.ts';
 import { optionsOf } from './fixture-options.ts';
@@ -234,8 +234,43 @@ describe('open', () => {
     ]);
   });
 
+  test('names a snapshot after its files, a folder after its own name, and refuses the folders of several nodes', () => {
+    const rules = read('dumps', 'kube-proxy-iptables-session-affinity', 'iptables-save');
+    expect(open({ 'node-a.txt': rules }).snapshots.map(({ name }) => name)).toEqual(['node-a.txt']);
+    expect(open({ 'node-a.txt': rules }, { name: 'a' }).snapshots.map(({ name }) => name)).toEqual(['a']);
+    const files = [...compileWell({ manifests: [quickstart], proxyMode: 'ipvs' }).files];
+    const under = (folder: string) => files.map(([file, text]) => ({ name: `${folder}/${file}`, text }));
+    expect(open(under('worker-1')).snapshots.map(({ name, kind }) => [name, kind])).toEqual([['worker-1', 'bundle']]);
+    expect(open([...under('a'), ...under('b')])).toMatchObject({
+      snapshots: [],
+      diagnostics: [{ code: 'nodes-folder', arguments: { example: 'a', of: 'bundles' } }],
+    });
+    expect(open([...under('a'), quickstart])).toMatchObject({
+      snapshots: [],
+      diagnostics: [{ code: 'no-manifests', arguments: { what: 'bundle', path: 'a', beside: quickstart.name } }],
+    });
+  });
+
   test('has no snapshot where nothing is known of a node', () => {
     expect(open({ 'notes.txt': 'nothing' })).toMatchObject({ kind: 'manifests', snapshots: [] });
     expect(() => open({ 'iptables-save': Buffer.from('') as unknown as string })).toThrow(/is not a string/);
+  });
+});
+
+describe('a program without types', () => {
+  const { side } = compileWell({ manifests: [quickstart], proxyMode: 'nftables' });
+  const manifests = [quickstart];
+
+  test.each<readonly [string, () => unknown, RegExp]>([
+    ['no options', () => compile(...([] as unknown as [CompileOptions])), /options/],
+    ['no options of a comparison', () => equivalence(undefined as never), /options/],
+    ['one side', () => equivalence({ manifests, from: 'ipvs' } as never), /side/],
+    ['a side that could not be opened', () => trace({ side: undefined, from: 'pod', to: 'node:80' } as never), /side/],
+    ['a second side that could not be opened', () => diff(side, undefined as never), /second side/],
+    ['a format that does not exist', () => formatDiff(side, side, 'html' as never), /text, markdown, unified/],
+  ])('learns what is wrong: %s', (_, call, said) => {
+    expect(call).toThrow(TypeError);
+    expect(call).toThrow(said);
+    expect(call).not.toThrow(/undefined/);
   });
 });

@@ -12,6 +12,7 @@ import {
   testPackets,
   trace,
 } from '../../src/library/index.ts';
+import { portAddresses } from '../../src/cluster/model.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { resultOf } from '../support/printed-json.ts';
@@ -33,6 +34,34 @@ function asJson(value: unknown): unknown {
 
 const quickstart = { 'svc.yaml': readFileSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), 'utf8') };
 const dumped = compile({ manifests: quickstart, proxyMode: 'iptables' }).bundle?.files.get('iptables.restore') ?? '';
+
+const named = '{ apiVersion: v1, kind: Service, metadata: { name: a }, spec: { ports: [{ name: http, port: 80 }] } }';
+const ofNamed = compile({ manifests: { 'a.yaml': named }, proxyMode: 'iptables', assume: true }).bundle?.files;
+const [shown] = open({ 'node.txt': ofNamed?.get('iptables.restore') ?? '' }).snapshots;
+const [nameless] = open({ 'ipvsadm.txt': '-A -t 10.96.0.10:80 -s rr\n' }).snapshots;
+if (!shown || !nameless) throw new Error('no dump');
+
+describe('a destination', () => {
+  const argumentsOf = (side: typeof shown, to: string) => {
+    const { diagnostics, snapshots } = trace({ side, from: 'external', to });
+    expect(snapshots.map(({ name }) => name)).toEqual([side.name]);
+    return diagnostics[0]?.arguments;
+  };
+
+  test('is a port of an address by its name, which is what is wrong if it has none of that name', () => {
+    const [{ address: { text: address = '' } = {} } = {}] = shown.ports.flatMap(portAddresses);
+    const endOf = (port: unknown) => trace({ side: shown, from: 'external', to: `${address}:${String(port)}` }).trace;
+    expect(endOf('http')).toBeDefined();
+    expect(endOf('http')).toEqual(endOf(80));
+    expect(argumentsOf(shown, `${address}:nothing`)).toMatchObject({ problem: 'no-port', service: address });
+  });
+
+  test('that is a number may be a port of the node, and a name is in no dump that holds none', () => {
+    expect(argumentsOf(shown, '30080')).toMatchObject({ problem: 'no-such', near: ['node:30080'] });
+    expect(argumentsOf(nameless, 'svc/web')).toMatchObject({ problem: 'no-such', nameless: 'ipvs' });
+    expect(argumentsOf(shown, 'svc/web')).not.toHaveProperty('nameless');
+  });
+});
 
 describe('trace', () => {
   const question = { from: 'pod', to: 'svc/shop/cart' } as const;
@@ -217,4 +246,31 @@ test('lint reports what the command does', async () => {
   const commands = inMode.findings.flatMap((each) => each.trace?.command ?? []);
   expect(commands.join('\n')).toMatch(/^kpc trace in\.yaml --proxy-mode iptables /);
   expect(() => lint({ manifests, ignore: ['nothing-such' as never] })).toThrow(/no finding has the code/);
+});
+
+test('what is not found lists the node that was looked at, as JSON too', async () => {
+  const words = [...files, '--node', 'worker-1', '--output', 'json'];
+  const asked = [
+    ['describe', 'nothing', ...words],
+    ['trace', '--from', 'pod', '--to', 'svc/nothing', ...words],
+  ];
+  for (const call of asked) {
+    const { stdout } = await runKpc(call, { cwd: fixturesFolder });
+    const nodes = (JSON.parse(stdout) as { readonly snapshots: readonly { readonly node: string }[] }).snapshots;
+    expect(nodes.map(({ node }) => node)).toEqual(['worker-1']);
+  }
+});
+
+test('no tests are an error, and strict makes errors of warnings', () => {
+  expect(testPackets({ manifests, tests: {} })).toMatchObject({
+    passed: false,
+    diagnostics: [{ code: 'bad-call', arguments: { problem: 'no-tests' } }],
+  });
+  const web = {
+    'web.yaml':
+      '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { externalIPs: [203.0.113.9], ports: [{ port: 80 }] } }',
+  };
+  const severities = (strict: boolean) =>
+    new Set(lint({ manifests: web, strict }).findings.map(({ severity }) => severity));
+  expect([severities(false).has('warning'), severities(true).has('warning')]).toEqual([true, false]);
 });

@@ -74,17 +74,24 @@ function byTarget(jumps: readonly MissingJump[]): readonly (readonly [MissingJum
   });
 }
 
+/** The mode of a dump that holds Services without names. */
+export function namelessMode({ mode, ports }: DumpedSnapshot['shown']): ProxyMode | undefined {
+  const isNameless = mode && modeFacts[mode].namesServices === 'none' && ports.some(({ service }) => !service);
+  return isNameless ? mode : undefined;
+}
+
 function notesOnDump(
-  { shown: { mode, ports }, coverage, doubts, log, named }: DumpedSnapshot,
+  { shown, coverage, doubts, log, named }: DumpedSnapshot,
   evidence: readonly Evidence[],
 ): readonly DumpNote[] {
+  const { mode } = shown;
   const notes: DumpNote[] = [];
   const isNamed = named !== undefined || log !== undefined;
   const said = log && modeOfLog(log);
   if (said && mode && said !== mode) notes.push({ note: 'two-modes', logged: said, shown: mode });
   const facts = mode && modeFacts[mode];
-  if (mode && facts?.namesServices === 'none' && ports.some(({ service }) => service === undefined))
-    notes.push({ note: 'nameless', mode, isNamed });
+  const nameless = namelessMode(shown);
+  if (nameless) notes.push({ note: 'nameless', mode: nameless, isNamed });
   const doubtful = evidence.filter((each) => each === 'possible').length;
   if (doubtful > 0) notes.push({ note: 'doubtful-servers', servers: doubtful });
   const others = evidence.filter((each) => each === 'none').length;

@@ -8,6 +8,7 @@ import {
   parseAskedAddress,
   parseAskedName,
 } from '../describe/parse-asked.ts';
+import { namelessMode } from '../describe/read-dumped.ts';
 import { isLeftToOther } from '../../cluster/build-cluster.ts';
 import { fullName } from '../../cluster/objects.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
@@ -17,6 +18,7 @@ import { shellWord } from '../../base/printable.ts';
 import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { unknownOwn, type Packet, type PacketProtocol } from '../../packet/packet.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Scene } from './scene.ts';
 import {
   read,
@@ -42,7 +44,8 @@ export function readDestination(
 ): Read<Destination> {
   const { to, namespace } = asked;
   const named = parseAskedAddress(to);
-  const other = wrongDestination(to) ?? (named ? undefined : readNodeSocket(asked, family, scene));
+  const other =
+    wrongDestination(to) ?? (named ? undefined : (readNodeSocket(asked, family, scene) ?? readPortName(asked, scene)));
   if (other) return other;
   if (!named) {
     const ports = findNamedPorts(to, namespace, scene);
@@ -57,6 +60,26 @@ export function readDestination(
   if (port !== undefined) return read({ address, port, protocol, label: undefined });
   const ports = [...new Set(own.map(nameNumber))];
   return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
+}
+
+/** Reads "10.96.0.1:https", a port by the name that it has at this address; undefined for anything else. */
+function readPortName({ to, protocol }: DestinationQuestion, { side }: Scene): Read<Destination> | undefined {
+  const [, host = '', port = ''] = /^\[?(.+?)\]?:([a-z0-9-]+)$/.exec(to) ?? [];
+  const address = parseAddress(host);
+  const own = address ? side.ports.filter((each) => hasAddress(each, address)) : [];
+  if (!address || own.length === 0) return undefined;
+  const chosen = own.find(
+    (each) => each.portName === port && (!protocol || protocol === 'icmp' || isOf(each, protocol)),
+  );
+  if (chosen?.port === undefined)
+    return absent({
+      problem: 'no-port',
+      service: to.slice(0, -port.length - 1),
+      port,
+      ports: [...new Set(own.map(nameNumber))],
+    });
+  const spoken = protocol ?? (chosen.protocol.toLowerCase() as PacketProtocol);
+  return read({ address, port: spoken === 'icmp' ? 0 : chosen.port, protocol: spoken, label: undefined });
 }
 
 /** Reads the DNS name of a headless Service's endpoint, such as web-0.db.shop.svc; undefined if no such Service is known. */
@@ -201,7 +224,8 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
     );
     if (left) return wrong({ problem: 'skipped', service: fullName(left.object.metadata), why: 'other-proxy' });
     const names = scene.side.ports.map((each) => serviceName(each));
-    return noService(wanted, nearNames(wanted, names), scene);
+    const near = numberOf(name) === undefined ? nearNames(wanted, names) : [`node:${name}`];
+    return noService(wanted, near, scene, side.kind === 'dump' && !side.named ? namelessMode(side.shown) : undefined);
   }
   if (port === undefined) return read(own);
   const asWritten = port.toUpperCase();
@@ -213,9 +237,16 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
   return absent({ problem: 'no-port', service: services.join(''), port, ports: known });
 }
 
-function noService(name: string, near: readonly string[], { side }: Scene): Wrong {
+function noService(name: string, near: readonly string[], { side }: Scene, nameless?: ProxyMode): Wrong {
   const files = side.kind === 'dump' ? side.name.split(', ').map(shellWord).join(' ') : undefined;
-  return absent({ problem: 'no-such', kind: 'Service', name, near, ...(files === undefined ? {} : { files }) });
+  return absent({
+    problem: 'no-such',
+    kind: 'Service',
+    name,
+    near,
+    ...(files === undefined ? {} : { files }),
+    ...(nameless ? { nameless } : {}),
+  });
 }
 
 /** The address to send to: the cluster IP, or for a client outside a load balancer address, external IP or node port. */

@@ -131,7 +131,8 @@ export const commandLineFindings = {
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
     'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
     'no-such-port': Strings<'to'>;
-    'no-such': UnknownName & { readonly kind: string; readonly files?: string };
+    /** `nameless`: the mode of a dump that names no Service. */
+    'no-such': UnknownName & { readonly kind: string; readonly files?: string; readonly nameless?: ProxyMode };
     'no-port': Strings<'service' | 'port'> & Lists<'ports'>;
     // `hosts`: DNS names of the headless Service's endpoints.
     'no-host': UnknownName & Strings<'service'> & Lists<'hosts'>;

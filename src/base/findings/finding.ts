@@ -84,6 +84,11 @@ export function asWarning(finding: Finding): Finding {
   return { ...finding, severity: 'warning' };
 }
 
+/** As with --strict. */
+export function asStrict(finding: Finding): Finding {
+  return finding.severity === 'warning' ? { ...finding, severity: 'error' } : finding;
+}
+
 /** Equal for findings that say the same, wherever they are. */
 export function keyOfFault({ code, arguments: details }: Fault): string {
   return `${code} ${JSON.stringify(details)}`;

@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
+import { repositoryPaths, type ReadFiles, type Snapshot } from '../../library/node/open.ts';
 import { keyOfFinding } from '../../library/open.ts';
 import { Refusal } from '../../library/refusal.ts';
 import type { SaidByCommand } from '../../say/formats/json.ts';
@@ -70,9 +70,9 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return { command: `kpc ${this.command.name()}`, findings: [...sayFindings([...once]), ...refusals] };
   }
 
-  /** Ends the call without an answer; programs get the reasons. */
-  async fail(status: ExitStatus): Promise<ExitStatus> {
-    await this.out(await formatFailure(this.options.output, this.said));
+  /** Ends the call without an answer; programs get the reasons. `looked`: the nodes that do not have what was asked for. */
+  async fail(status: ExitStatus, looked: readonly Snapshot[] = []): Promise<ExitStatus> {
+    await this.out(await formatFailure(this.options.output, this.said, looked));
     return status;
   }
 

@@ -8,12 +8,12 @@ import {
   usualDomain,
 } from '../../library/describe.ts';
 import { withoutDefaultMode } from '../../library/open.ts';
-import { nodeFlag } from '../../library/command-flags.ts';
+import { nodeFlag, refuseIdleOfDescription } from '../../library/command-flags.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeNoteWords } from '../../library/words.ts';
 import type { Cluster as AskedCluster } from '../../library/node/cluster.ts';
-import { findOther, type OpenedPaths } from '../../library/node/open.ts';
+import { findOther } from '../../library/node/open.ts';
 import { isFileName, isPath } from '../shared/path-words.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import { exitStatus } from '../shared/terminal.ts';
@@ -81,10 +81,9 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const { call } = await nameInputs(asked, named, nodeDumper(asked) ?? 'traffic');
     const { options, terminal } = call;
     if (what !== undefined && options.file.length === 0) refuse({ problem: 'no-manifests', what });
-    const opened = await openInput(call, (found) => {
-      if (fromDump !== undefined && found.kind !== 'dump' && found.kind !== 'unreadable') refuseDump(fromDump);
-      return call.given.filter(({ needs }) => needs !== 'manifests-or-flows' || !showsChange(found));
-    });
+    const opened = await openInput(call);
+    if (fromDump !== undefined && opened.kind !== 'dump' && opened.kind !== 'unreadable') refuseDump(fromDump);
+    refuseIdleOfDescription(call.given, opened, options.node);
     refuseIdleStyle(options, opened.kind, what);
     const { loaded, leftOut } = opened;
     const reading = opened.at('');
@@ -100,18 +99,11 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const description = describeSnapshot(side, what, { ...options, ...style, modeFrom });
     await call.print(description.findings, new Map());
     const { isFound, result } = description;
-    if (!isFound && result === undefined) return call.fail(exitStatus.negative);
+    if (!isFound && result === undefined) return call.fail(exitStatus.negative, [side]);
     await call.out(formatDescribed(side, description, call.said));
     return isFound ? exitStatus.ok : exitStatus.negative;
   },
 });
-
-/** Whether to follow flows through the change from a dump's Services to those of manifests. */
-function showsChange({ kind, at }: OpenedPaths): boolean {
-  if (kind !== 'dump') return false;
-  const { side } = at('');
-  return side?.kind === 'dump' && side.flows !== undefined && side.named !== undefined;
-}
 
 function refuseDump(path: string): never {
   return refuse({ problem: 'no-dump', path });

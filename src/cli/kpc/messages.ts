@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import { type Finding, isError } from '../../base/findings/finding.ts';
+import { asStrict, type Finding, isError } from '../../base/findings/finding.ts';
 import { formatFindings } from '../../say/formats/text.ts';
 import { formatCount } from '../../base/printable.ts';
 import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
 import type { SaidByCommand } from '../../say/formats/json.ts';
-import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
+import { repositoryPaths, type ReadFiles, type Snapshot } from '../../library/node/open.ts';
 import { findingsForPeople } from '../../library/words.ts';
+import { strictFlag } from '../../library/command-flags.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
 import { noProgress, type Progress } from '../../library/progress.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
@@ -28,7 +29,7 @@ export const messageFlags: readonly Flag[] = [
   flagRow('on', '-q, --quiet', 'print the result and errors only: no warnings, notes or summaries', {
     group: 'output',
   }),
-  flagRow('on', '--strict', 'turn warnings into errors', { group: 'output' }),
+  strictFlag,
 ];
 
 /** With --quiet, drops warnings, notes and summaries. */
@@ -48,9 +49,8 @@ export function makeStrict(
   { strict = false, flagPlaces }: MessageOptions,
 ): readonly Finding[] {
   return diagnostics.map((each) => {
-    const severity = strict && each.severity === 'warning' ? 'error' : each.severity;
     const flag = flagOfCode[each.code] ?? Object.values(each.arguments).find((value) => flagPlaces?.has(String(value)));
-    return { ...each, severity, place: each.place ?? flagPlaces?.get(String(flag)) };
+    return { ...(strict ? asStrict(each) : each), place: each.place ?? flagPlaces?.get(String(flag)) };
   });
 }
 
@@ -105,10 +105,14 @@ export function showProgress(total: number, terminal: Terminal): Progress {
   };
 }
 
-/** Errors of an input without an answer, in --output's formats for programs. */
-export async function formatFailure(format: string | undefined, said: SaidByCommand): Promise<string> {
+/** Errors of an input without an answer, in --output's formats for programs. `looked`: as for `fail` of a call. */
+export async function formatFailure(
+  format: string | undefined,
+  said: SaidByCommand,
+  looked: readonly Snapshot[] = [],
+): Promise<string> {
   if (format === undefined || format === 'text' || !said.findings.some(isError)) return '';
   const { answerOutputs, formatAnswer, refusalOf } = await import('../../say/formats/answer.ts');
   const output = answerOutputs.find((each) => each === format);
-  return output === undefined ? '' : formatAnswer(output, refusalOf(said), repositoryPaths());
+  return output === undefined ? '' : formatAnswer(output, refusalOf(said, looked), repositoryPaths());
 }

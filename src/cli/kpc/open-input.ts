@@ -1,5 +1,6 @@
 // Opens the inputs of a call: paths, or a cluster.
-import { refuse, refuseFlag } from '../../library/refusal.ts';
+import { refuseIdleOfPacket } from '../../library/command-flags.ts';
+import { refuse } from '../../library/refusal.ts';
 import { pathWord, printable } from '../../base/printable.ts';
 import {
   callWords,
@@ -12,7 +13,6 @@ import { flagRow, type Flag } from '../../library/options.ts';
 import {
   findOther,
   openPaths,
-  refuseIdleFlags,
   type FileOptions,
   type Opened,
   type OpenedPaths,
@@ -71,27 +71,15 @@ export interface InputFlags extends SideOptions, MessageOptions {
   readonly allNodes?: boolean;
 }
 
-/** Refuses flags without effect on the inputs. */
-export async function openInput(
-  call: Call<InputFlags>,
-  flags: (opened: OpenedPaths) => readonly Flag[],
-): Promise<OpenedPaths> {
-  const opened = await openPaths({ ...call.options, into: 'kpc describe -' });
-  refuseIdleFlags(flags(opened), opened, call.options.node);
-  return opened;
+export function openInput(call: Call<InputFlags>): Promise<OpenedPaths> {
+  return openPaths({ ...call.options, into: 'kpc describe -' });
 }
 
 /** Opens one node, or all Nodes of the input. */
 export async function openScenes(call: Call<InputFlags>, given: readonly Flag[]): Promise<readonly Scene[]> {
-  const { file = [], hostAddresses, allNodes } = call.options;
-  const packets = { traffic: true, addsFlows: true };
-  // Here they apply to names in the question, and to the addresses of a dump.
-  const flags = given.filter(({ needs }) => needs !== 'manifests-or-packets');
-  const opened = await openInput(call.with(packets), () => flags);
-  const { kind, leftOut } = opened;
-  if (allNodes && (kind === 'bundle' || kind === 'dump'))
-    refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node', path: file[0], of: kind } });
-  if (kind === 'bundle' && hostAddresses !== undefined) refuseFlag('--host-addresses', 'own-addresses');
+  const opened = await openInput(call.with({ traffic: true, addsFlows: true }));
+  refuseIdleOfPacket(given, opened, call.options);
+  const { leftOut } = opened;
   if (leftOut) await call.note({ problem: 'manifests-left-out', error: cite(leftOut) });
   await expectNodes(call, opened);
   const scenes: Scene[] = [];

@@ -57,7 +57,7 @@ export const addTraceCommand = defineCommand<TraceFlags>({
     if ('faults' in answers) {
       await call.print(answers.faults, new Map());
       const areAbsent = answers.faults.every(({ code }) => code === 'not-found');
-      return call.fail(areAbsent ? exitStatus.negative : exitStatus.badInput);
+      return call.fail(areAbsent ? exitStatus.negative : exitStatus.badInput, answers.sides);
     }
     await call.out(
       formatTrace(answers, options.output, { isColoured: terminal.colour.out, width: terminal.width, said: call.said }),

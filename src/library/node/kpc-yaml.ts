@@ -72,14 +72,18 @@ export function readKpcYaml(
     : loadFile(path, undefined, tree);
   if (!(file instanceof TextFile)) return { ...nothing, file: new TextFile(path, ''), diagnostics: [file] };
   const folder = tree === disk ? dirname(path) : tree.pathAt(dirname(tree.locate(path)));
-  return readFlags(file, call, commands, { folder, tree });
+  const known = new Map(commands.map(({ name, flags }) => [name, flags.map(kpcYamlKey)]));
+  return readFlags(file, call, known, { folder, tree });
 }
+
+/** By command, the keys that it has. */
+type KnownKeys = ReadonlyMap<string, readonly string[]>;
 
 /** Paths are relative to `home`. */
 export function readFlags(
   file: TextFile,
   call: ConfiguredCall,
-  commands: readonly ConfiguredCommand[],
+  known: KnownKeys,
   home: Home = { folder: '.', tree: disk },
 ): KpcYaml {
   const { documents, diagnostics } = readDocuments(file);
@@ -98,7 +102,7 @@ export function readFlags(
       return file.lineAt(line).slice(column - 1);
     };
     if (i > 0) refuse([], { problem: 'several-documents' });
-    for (const flag of i > 0 ? [] : findFlags(value, call, commands, refuse)) {
+    for (const flag of i > 0 ? [] : findFlags(value, call, known, refuse)) {
       if (!hasRightValue(flag, refuse)) continue;
       if (flag.row.kind === 'codes') ignores.push(...readIgnores(flag, (at) => source.place(at), refuse));
       else {
@@ -145,18 +149,12 @@ interface Home {
 }
 
 /** A command's own section overrides the common flags. */
-function findFlags(
-  value: unknown,
-  call: ConfiguredCall,
-  commands: readonly ConfiguredCommand[],
-  refuse: Refuse,
-): readonly GivenFlag[] {
+function findFlags(value: unknown, call: ConfiguredCall, known: KnownKeys, refuse: Refuse): readonly GivenFlag[] {
   if (!isObject(value)) {
     refuse([], { problem: 'no-mapping', of: kpcYaml, found: foundOf(value) });
     return [];
   }
-  const known = new Map(commands.map(({ name, flags }) => [name, flags]));
-  const read = (fields: object, rows: readonly Flag[], section?: string): readonly GivenFlag[] =>
+  const read = (fields: object, names: readonly string[], section?: string): readonly GivenFlag[] =>
     Object.entries(fields).flatMap(([name, inside]: [string, unknown]): readonly GivenFlag[] => {
       const ofSection = section === undefined ? known.get(name) : undefined;
       if (ofSection) {
@@ -165,7 +163,6 @@ function findFlags(
         return [];
       }
       const path = section === undefined ? [name] : [section, name];
-      const names = rows.map(kpcYamlKey);
       if (!names.includes(name)) {
         const isOfCall = call.all.some((row) => row.isOfCall && kpcYamlKey(row) === name);
         const meant = findNearest(name, names);

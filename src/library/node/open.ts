@@ -1,4 +1,3 @@
-import type { IdleFlags } from '../../base/findings/calls.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import { repositoryPaths } from '../../git/revision-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
@@ -9,8 +8,6 @@ import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side
 import type { FileOptions } from '../../snapshot/files/read-texts.ts';
 import type { Opened, Reading } from '../../snapshot/open/opened.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import { isOfManifests, type Flag } from '../options.ts';
-import { refuse } from '../refusal.ts';
 import type { TestRun } from '../test.ts';
 
 export { openPaths, repositoryPaths };
@@ -46,25 +43,4 @@ export function readTestFiles(
   const made = run(files);
   for (const file of read) if (!(file instanceof TextFile)) made.report(file);
   return { run: made, files: new Map(files.map((file) => [file.name, file])) };
-}
-
-/** Refuses flags of manifests for an input that is compiled already. */
-export function refuseIdleFlags(
-  flags: readonly Flag[],
-  { kind, path = '', nodes, at }: OpenedPaths,
-  node: string | undefined,
-): void {
-  if (kind !== 'bundle' && kind !== 'dump') return;
-  const refuseFor = (idle: readonly string[], because: IdleFlags['because']): never =>
-    refuse({ problem: 'idle-flag', flags: idle, because });
-  const idle = flags.filter(({ needs }) => isOfManifests(needs));
-  if (idle.length > 0)
-    refuseFor(
-      idle.map(({ name }) => name),
-      { kind: 'compiled-already', path, of: kind },
-    );
-  if (!flags.some(({ needs }) => needs === 'nodes')) return;
-  if (kind === 'dump') refuseFor(['--node'], { kind: 'own-node', path });
-  const [own = ''] = nodes.map((name) => at(name).side?.nodeName);
-  if (own !== node) refuseFor(['--node'], { kind: 'other-node', node: node ?? '', path, of: own });
 }

@@ -2,7 +2,8 @@ import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose } from '../../base/findings/finding.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
-import { assumedWithMode } from '../snapshots.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { assumedWithMode, snapshotsJson } from '../snapshots.ts';
 import { nothingLacks, unknownWords } from '../words/answers.ts';
 import { helpWithTrace, identify, sayFindings, type SaidFinding } from '../words/said.ts';
 import { formatGithub, type PathOf } from './github.ts';
@@ -89,11 +90,11 @@ function formatForCi(
 const saysAssumed: ReadonlySet<string> = new Set(['assumed', 'default-mode']);
 
 /** The findings that kept a command from an answer. They were already printed for people. */
-export function refusalOf(said: SaidByCommand): Answered {
+export function refusalOf(said: SaidByCommand, looked: readonly Snapshot[]): Answered {
   const { command: suite, findings } = said;
   return {
     text: () => '',
-    json: () => formatErrorsJson(said),
+    json: () => formatErrorsJson({ ...said, snapshots: snapshotsJson(looked) }),
     markdown: () =>
       findingsMarkdown(
         'No answer',

@@ -24,8 +24,11 @@ export function makeEnvelope<S extends Schema>({ command, snapshots, findings, r
 }
 
 /** Formats the findings that kept kpc from an answer, for --output json. */
-export function formatErrorsJson(said: Pick<CommandAnswer<unknown>, 'command' | 'findings'>): string {
-  return formatJson({ ...said, snapshots: [] });
+export function formatErrorsJson({
+  snapshots = [],
+  ...said
+}: Pick<CommandAnswer<unknown>, 'command' | 'findings'> & Partial<Pick<CommandAnswer<unknown>, 'snapshots'>>): string {
+  return formatJson({ ...said, snapshots });
 }
 
 /** Formats an answer for --output json. */

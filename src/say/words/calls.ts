@@ -111,7 +111,7 @@ export const callWords: WordsOf<typeof callFindings> = {
       'no manifests are named',
       `write "kpc describe ${shellWord(what)} -f FILE", with - for stdin`,
     ],
-    'no-tests': ['no tests are named', 'name a file of expectations', 'write one with --init'],
+    'no-tests': ['no tests are named', 'name a file of expectations', 'write one with "kpc test --init"'],
     'nothing-to-test': [
       "nothing to test: the input determines no packet's outcome",
       'add the output of kubectl get services,endpointslices,nodes -A -o yaml',

@@ -1,5 +1,6 @@
 import { formatCount, joinWords, nameSome, escapeText, quote } from '../../base/printable.ts';
 import { foundWords } from './fields.ts';
+import { addNames, holdsNoNames } from './files.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { noServiceWords, noSubjectWords } from '../way/no-subject.ts';
 import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
@@ -130,15 +131,17 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       ),
     ],
     'no-such-port': ({ to }) => [`${to} has no such port or family here`, 'see its ports with "kpc describe"'],
-    'no-such': ({ kind, name, near, files }) => [
-      `no ${kind} ${name} here`,
+    'no-such': ({ kind, name, near, files, nameless }) => [
+      `no ${kind} ${name} here${nameless ? `: ${holdsNoNames(nameless)}` : ''}`,
       suggestNearest(
         near,
-        kind !== 'Service'
-          ? 'name one of the input'
-          : files === undefined
-            ? 'list the Services with "kpc describe" and the same input'
-            : `list the Services with "kpc describe ${files}"`,
+        nameless
+          ? addNames
+          : kind !== 'Service'
+            ? 'name one of the input'
+            : files === undefined
+              ? 'list the Services with "kpc describe" and the same input'
+              : `list the Services with "kpc describe ${files}"`,
       ),
     ],
     'no-port': ({ service, port, ports }) => [

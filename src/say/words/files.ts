@@ -11,7 +11,7 @@ import {
 import { adviseOnOddSpace } from '../../base/odd-texts.ts';
 import { describeBound } from '../../base/bounds.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
+import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { noServiceWords } from '../way/no-subject.ts';
 import { unlistedWords } from '../way/dumps.ts';
 import { lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
@@ -35,6 +35,11 @@ function describeTemplate(details: UnrenderedTemplate): Words {
   return [`${quote(mark)} is part of an unrendered template${more}`, ...ways];
 }
 
+/** Why a dump names no Service, and what does. */
+export const holdsNoNames = (mode: ProxyMode): string =>
+  `the state of a node in ${modeFacts[mode].title} holds no names`;
+export const addNames = 'add manifests with -f to name them';
+
 const dumpNote = byCase<'note', DumpNote>('note', {
   'lost-jump': ({ from, to }) =>
     `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
@@ -44,8 +49,8 @@ const dumpNote = byCase<'note', DumpNote>('note', {
   'two-modes': ({ logged, shown }) =>
     `the log is of kube-proxy in ${modeFacts[logged].title}, and the dump shows ${modeFacts[shown].title}: they come from different nodes or times`,
   nameless: ({ mode, isNamed }) => [
-    `${isNamed ? 'Services that no manifest names are' : 'Services are'} shown by address, because the state of a node in ${modeFacts[mode].title} holds no names`,
-    isNamed ? undefined : 'add manifests with -f to name them',
+    `${isNamed ? 'Services that no manifest names are' : 'Services are'} shown by address, because ${holdsNoNames(mode)}`,
+    isNamed ? undefined : addNames,
   ],
   'doubtful-servers': ({ servers }) => [
     `${servers} of the virtual servers may be another program's`,

@@ -12,7 +12,7 @@ import type { Recognised } from '../open/opened.ts';
 import { lookInto, readFolderTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
 import { DumpTexts, isDocument, type DumpFiles, type FoundFile } from '../open/recognise-texts.ts';
-import { manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable } from '../open/stored-side.ts';
+import { alone, manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable } from '../open/stored-side.ts';
 import { decodePrinted, type Decoded } from '../../base/odd-texts.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
 import { bundleOfPath } from '../../dumps/support-bundles.ts';
@@ -121,10 +121,9 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
   for (const path of paths) {
     const stored = await readUnlessManifests(path, context);
     const other = paths.find((each) => each !== path);
-    if (stored.kind === 'bundle' && other !== undefined) {
-      return { ...unreadable([diagnose('no-manifests', { what: 'bundle', path, beside: other })]), beside };
+    if (stored.kind === 'bundle' || stored.kind === 'unreadable') {
+      return { ...alone(stored, other === undefined ? [] : [{ name: other }]), beside };
     }
-    if (stored.kind === 'bundle' || stored.kind === 'unreadable') return { ...stored, beside };
     if (stored.kind === 'dump') dump ??= stored;
     if (stored.kind === 'dump' && stored.withMore) folders.set(path, stored.withMore);
     (stored.kind === 'dump' ? dumps : beside).push(path);

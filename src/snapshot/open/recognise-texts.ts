@@ -9,7 +9,7 @@ import { expectDumpFile, isDumpFileName, readDump } from '../../dumps/read-dump.
 import { holdsOutput } from '../../dumps/split-outputs.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Recognised } from './opened.ts';
-import { isRefusedOnly, manifests, sideOfBundle, sideOfDump, sideOfGolden } from './stored-side.ts';
+import { isRefusedOnly, manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable } from './stored-side.ts';
 
 export interface FoundFile {
   /** Its name in messages. */
@@ -88,36 +88,40 @@ export class DumpTexts {
 
 const ofBundle: ReadonlySet<string> = new Set([bundleHead, ...bundleFileNames]);
 
-/** Recognises the texts of a folder: a bundle, a golden, manifests, or a dump, with more output and manifests beside it. */
-export function recogniseTexts(name: string, texts: ReadonlyMap<string, string>): Recognised {
-  const golden = withHead(texts, goldenHead, '"goldenVersion"', isGoldenFile);
-  if (golden) return sideOfGolden(name, golden.files);
-  const bundle = withHead(texts, bundleHead, '"formatVersion"', (file) => ofBundle.has(file));
-  const others = bundle?.others ?? texts;
+/**
+ * Recognises the texts of a folder: a bundle, a golden, manifests, or a dump, with more output and manifests beside it. `called`: the
+ * user's name for them, or else that of their folder or files.
+ */
+export function recogniseTexts(called: string | undefined, texts: ReadonlyMap<string, string>): Recognised {
+  const heads = [...texts].flatMap(([path, text]) => (isHead(path, text) ? [path] : []));
+  const [folder, second] = new Set(heads.map(folderOf));
+  const name = called ?? (folder === '.' ? 'bundle' : folder);
+  if (name !== undefined && folder !== undefined && second !== undefined)
+    return unreadable([diagnose('nodes-folder', { path: name, example: folder, of: 'bundles' })]);
+  const isGolden = heads.some((path) => baseName(path) === goldenHead);
+  const isOwn = isGolden ? isGoldenFile : (file: string) => ofBundle.has(file);
+  const isStored = (path: string): boolean => folderOf(path) === folder && isOwn(baseName(path));
+  const stored = new Map([...texts].flatMap(([path, text]) => (isStored(path) ? [[baseName(path), text]] : [])));
+  if (name !== undefined && isGolden) return sideOfGolden(name, stored);
+  const others = new Map([...texts].filter(([path]) => !isStored(path)));
   const found = dumpAmong(others);
   const beside = [...others.keys()].filter((file) => /\.(?:ya?ml|json)$/i.test(file) && !found?.texts.has(file));
-  if (!bundle) return found ? { ...sideOfDump(name, found.dump, found.diagnostics), beside } : manifests;
-  const side = sideOfBundle(name, bundle.files);
+  if (name === undefined || folder === undefined) {
+    if (!found) return manifests;
+    return { ...sideOfDump(called ?? [...found.texts.keys()].join(', '), found.dump, found.diagnostics), beside };
+  }
+  const side = sideOfBundle(name, stored);
   const whole = found && side.kind === 'dump' ? side.withMore?.(found.texts, found.diagnostics) : undefined;
   return { ...(whole ?? side), beside };
 }
 
-/** The files of the folder with the head, by their names there, and all others; undefined without one such folder. */
-function withHead(
-  texts: ReadonlyMap<string, string>,
-  head: string,
-  version: string,
-  isOwn: (name: string) => boolean,
-): { readonly files: ReadonlyMap<string, string>; readonly others: ReadonlyMap<string, string> } | undefined {
-  // A Kubernetes manifest may have that name.
-  const heads = [...texts].filter(([path, text]) => baseName(path) === head && text.includes(version));
-  const [[first] = [], second] = heads;
-  if (first === undefined || second) return undefined;
-  const isBeside = (path: string): boolean => folderOf(path) === folderOf(first) && isOwn(baseName(path));
-  return {
-    files: new Map([...texts].flatMap(([path, text]) => (isBeside(path) ? [[baseName(path), text]] : []))),
-    others: new Map([...texts].filter(([path]) => !isBeside(path))),
-  };
+/** A Kubernetes manifest may have the name of a head, but not its version. */
+function isHead(path: string, text: string): boolean {
+  const file = baseName(path);
+  return (
+    (file === goldenHead && text.includes('"goldenVersion"')) ||
+    (file === bundleHead && text.includes('"formatVersion"'))
+  );
 }
 
 function dumpAmong(texts: ReadonlyMap<string, string>): DumpFiles | undefined {

@@ -27,6 +27,12 @@ export function unreadable(diagnostics: readonly Finding[]): Recognised {
   return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
 }
 
+/** A bundle names its own Services: no manifests count beside it. */
+export function alone(read: Recognised, [beside]: readonly { readonly name: string }[]): Recognised {
+  if (read.kind !== 'bundle' || beside === undefined) return read;
+  return unreadable([diagnose('no-manifests', { what: 'bundle', path: read.side.name, beside: beside.name })]);
+}
+
 /** `path`: the user's name for it. */
 export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   const result = readBundle(files, compileState, path);

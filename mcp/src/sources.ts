@@ -1,0 +1,96 @@
+// What a question names as input, opened by the rules of the command line.
+import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
+import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
+import type { ManifestsOfNodes, NamedText } from '../../src/library/index.ts';
+import { byName } from '../../src/library/inputs.ts';
+import { openAny } from '../../src/library/open.ts';
+import { Refusal, refuse } from '../../src/library/refusal.ts';
+import { sayFinding } from '../../src/say/words/said.ts';
+import type { Recognised } from '../../src/snapshot/open/opened.ts';
+import { recogniseTexts } from '../../src/snapshot/open/recognise-texts.ts';
+import { refuseUse } from './refusals.ts';
+import type { TextsBelow } from './texts-below.ts';
+
+/** A path, or a text. */
+type Source = string | { readonly name: string; readonly text: string };
+
+export interface Compiled {
+  readonly manifests?: readonly Source[] | undefined;
+  readonly dump?: readonly Source[] | undefined;
+  readonly proxyMode?: ProxyMode | undefined;
+  readonly kubernetesVersion?: ManifestsOfNodes['kubernetesVersion'];
+  readonly node?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly assume?: boolean | undefined;
+  readonly config?: Source | undefined;
+  readonly hostAddresses?: Source | undefined;
+  /** Patterns of files in folders. */
+  readonly exclude?: string | readonly string[];
+}
+
+interface Named {
+  readonly name: string;
+  readonly texts: readonly NamedText[];
+  readonly kind: Recognised['kind'];
+  /** Why it is unreadable. */
+  readonly diagnostics: readonly Finding[];
+}
+
+/** A folder's manifests, as kpc lists them, or all of its files if it holds something else. */
+function listSource(path: string, exclude: readonly string[], files: TextsBelow): Named {
+  const listed = recognise(path, files.readManifests(path, exclude));
+  if (listed.kind === 'manifests' && listed.texts.length > 0) return listed;
+  const all = recognise(path, files.read(path));
+  return all.kind === 'manifests' ? listed : all;
+}
+
+function recognise(name: string, texts: readonly NamedText[]): Named {
+  const { kind, diagnostics } = recogniseTexts(name, byName(texts));
+  return { name, texts, kind, diagnostics };
+}
+
+function sourcesOf({ manifests: given = [], exclude = [] }: Compiled, files: TextsBelow): readonly Named[] {
+  return given.map((each) =>
+    typeof each === 'string' ? listSource(each, [exclude].flat(), files) : recognise(each.name, [each]),
+  );
+}
+
+/** The library's options, without the input. */
+function textOptions(input: Compiled, files: TextsBelow) {
+  const { manifests: _, dump: __, exclude: ___, config, hostAddresses, ...others } = input;
+  const [ofConfig, ofHost] = [config, hostAddresses].map((each) =>
+    typeof each === 'string' ? files.read(each)[0] : each,
+  );
+  return {
+    ...others,
+    ...(ofConfig ? { config: ofConfig } : {}),
+    ...(ofHost ? { hostAddresses: ofHost } : {}),
+  };
+}
+
+/** For a tool that compiles manifests. Refuses anything else. */
+export function readManifests(input: Compiled, files: TextsBelow) {
+  const sources = sourcesOf(input, files);
+  if (sources.length === 0) refuseUse('no manifests are named', 'name manifests, or write file: into kpc.yaml');
+  for (const { kind, name: path, diagnostics } of sources) {
+    const wrong = kind === 'unreadable' ? diagnostics[0] : diagnose('no-manifests', { what: kind, path });
+    if (kind !== 'manifests' && wrong) throw new Refusal(sayFinding(wrong));
+  }
+  return { ...textOptions(input, files), manifests: sources.flatMap(({ texts }) => texts) };
+}
+
+/** Recognises each source by its content. Manifests beside a dump name its Services. `path` names it in messages. */
+export function openInput(input: Compiled, files: TextsBelow) {
+  const printed = (input.dump ?? []).map((each) =>
+    typeof each === 'string' ? { name: each, texts: files.read(each) } : { name: each.name, texts: [each] },
+  );
+  const sources = sourcesOf(input, files);
+  if (printed.length + sources.length === 0)
+    refuseUse('no input is named', 'name manifests or a dump, or write file: into kpc.yaml');
+  const others = [...printed, ...sources.filter(({ kind }) => kind !== 'manifests')];
+  const beside = sources.filter(({ kind }) => kind === 'manifests');
+  const path = (others.length > 0 ? others : beside).map(({ name }) => name).join(', ');
+  const textsOf = (named: readonly Pick<Named, 'texts'>[]) => named.flatMap(({ texts }) => texts);
+  const opened = openAny(textsOf(others), textOptions(input, files), path, textsOf(beside));
+  return printed.length > 0 && opened.kind === 'manifests' ? refuse({ problem: 'no-dump', path }) : { ...opened, path };
+}
