@@ -1,6 +1,6 @@
 import type { IdleFlags } from '../../base/findings/calls.ts';
 import type { Finding } from '../../base/findings/finding.ts';
-import { repositoryPaths } from '../../git/revision-paths.ts';
+import { isInRevision, repositoryPaths } from '../../git/revision-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import type { FileTree } from '../../input/files/file-tree.ts';
@@ -13,7 +13,7 @@ import { isOfManifests, type Flag } from '../options.ts';
 import { refuse } from '../refusal.ts';
 import type { TestRun } from '../test.ts';
 
-export { openPaths, repositoryPaths };
+export { isInRevision, openPaths, repositoryPaths };
 export type { FileOptions, FileTree, Opened, OpenedPaths, Reading, SideOptions, Snapshot };
 
 /** By the names that diagnostics give them. */
