@@ -153,7 +153,7 @@ export class RevisionTree implements FileTree {
     const advice = isHere
       ? `: paths count from the top of the repository; write ${fromHere}`
       : existsSync(this.locate(path))
-        ? `, as it is newer: to compare, name its folder, as in "kpc diff ${this.#folderAbove(path)}"`
+        ? `; compare ${this.#folderAbove(path)}`
         : '';
     throw new UnreadableFile(path, `revision ${this.#revision} has no such file or folder${advice}`);
   }
@@ -164,7 +164,7 @@ export class RevisionTree implements FileTree {
     do folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
     while (folder !== '' && this.#objects.get(folder)?.kind !== 'folder');
     const here = withSlashes(relative('.', join(this.#top(), folder))) || '.';
-    return `${pathWord(`${this.#revision}:${folder || '.'}`)} ${pathWord(here)}`;
+    return `${pathWord(`${this.#revision}:${folder || '.'}`)} with ${pathWord(here)}`;
   }
 
   /** The object of a path, and its path without links. */

@@ -181,7 +181,7 @@ describe('what is no side', () => {
     writeFolder(cwd, { 'deploy/new/web.yaml': svc });
     const { status, stderr } = await diff(cwd, 'main:deploy/new/web.yaml', 'deploy/new/web.yaml');
     expect(status).toBe(2);
-    expect(stderr).toContain('"kpc diff main:deploy deploy"');
+    expect(stderr).toContain('; compare main:deploy with deploy');
   });
 
   test('an option is not handed to git behind "--" either', async () => {
