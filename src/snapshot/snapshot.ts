@@ -48,7 +48,16 @@ export type SnapshotObjects = {
 };
 
 type SnapshotList =
-  'services' | 'slices' | 'endpoints' | 'nodes' | 'pods' | 'policies' | 'ingresses' | 'gateways' | 'referenceGrants' | 'namespaces';
+  | 'services'
+  | 'slices'
+  | 'endpoints'
+  | 'nodes'
+  | 'pods'
+  | 'policies'
+  | 'ingresses'
+  | 'gateways'
+  | 'referenceGrants'
+  | 'namespaces';
 
 const noObjects: SnapshotObjects = {
   services: [],
