@@ -52,6 +52,15 @@ export function endpointSources({ spec: { selector, publishNotReadyAddresses, po
   return JSON.stringify([sortedSelectorWords(selector), publishNotReadyAddresses, targets.toSorted(compareText)]);
 }
 
+/** Annotations that ask for hints by CPU share; the first wins if both are set. */
+const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
+
+/** The value of the annotation; '' without one. */
+export function topologyMode({ metadata: { annotations } }: Pick<Service, 'metadata'>): string {
+  const name = modeAnnotations.find((each) => Object.hasOwn(annotations, each));
+  return (name && annotations[name]) ?? '';
+}
+
 /** A Service with the API server's defaults. Addresses are checked text, as written. */
 export interface Service {
   readonly metadata: ObjectMeta;
@@ -212,6 +221,8 @@ export interface PodSpec {
   readonly isInjected: boolean;
   /** Ports of containers, then of sidecars: the order in which names are looked up. */
   readonly ports: readonly ContainerPort[];
+  /** The probes and gates that decide when a Pod is ready, as text; '' if there are none. */
+  readonly readiness: string;
   /** Ports that the network plugin opens on the Pod's node. */
   readonly hostPorts: readonly HostPort[];
 }

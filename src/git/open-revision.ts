@@ -1,6 +1,8 @@
 import type { FileProblem } from '../base/findings/files.ts';
 import { listTree, readBlobs, gitFailureWords, runGit, type GitObject } from './run-git.ts';
+import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { pathWord } from '../base/printable.ts';
 import { largestFile, UnreadableFile } from '../base/read-file.ts';
 import { withSlashes } from '../base/system-paths.ts';
 import type { FileTree, TreeEntry } from '../input/files/file-tree.ts';
@@ -148,8 +150,21 @@ export class RevisionTree implements FileTree {
     const written = this.#afterRevision(path);
     const fromHere = `${this.#revision}:./${written}`;
     const isHere = this.#prefix !== '' && typeof this.#find(fromHere) === 'object';
-    const advice = isHere ? `: paths count from the top of the repository; write ${fromHere}` : '';
+    const advice = isHere
+      ? `: paths count from the top of the repository; write ${fromHere}`
+      : existsSync(this.locate(path))
+        ? `; compare ${this.#folderAbove(path)}`
+        : '';
     throw new UnreadableFile(path, `revision ${this.#revision} has no such file or folder${advice}`);
+  }
+
+  /** The nearest folder above a path, in the revision and in the working tree. */
+  #folderAbove(path: string): string {
+    let folder = this.#fromTop(path);
+    do folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
+    while (folder !== '' && this.#objects.get(folder)?.kind !== 'folder');
+    const here = withSlashes(relative('.', join(this.#top(), folder))) || '.';
+    return `${pathWord(`${this.#revision}:${folder || '.'}`)} with ${pathWord(here)}`;
   }
 
   /** The object of a path, and its path without links. */

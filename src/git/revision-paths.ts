@@ -55,6 +55,13 @@ export async function openTrees(paths: readonly string[]): Promise<OpenTrees> {
   return { trees, faults };
 }
 
+/** Whether a word is REVISION:PATH of a file or folder. Starts git only if the word may be one. */
+export async function isInRevision(word: string): Promise<boolean> {
+  if (revisionOf(word) === undefined) return false;
+  const { trees } = await openTrees([word]);
+  return trees.get(word)?.exists(word) === true;
+}
+
 /** Whether a word is a branch, tag or commit and no file. */
 async function isBareRevision(word: string): Promise<boolean> {
   if (word === '-' || existsSync(word)) return false;

@@ -16,7 +16,7 @@ import {
   findTemplate,
   type Template,
 } from './files/not-manifests.ts';
-import { describeKustomizations, findPatchFiles, isKustomization } from './files/kustomizations.ts';
+import { changesAsText, describeKustomizations, findPatchFiles, isKustomization } from './files/kustomizations.ts';
 import type { ObjectLists, UnreadLists } from './objects/kinds.ts';
 import { createYamlReader, takeDocuments } from './documents/read-documents.ts';
 import {
@@ -42,6 +42,8 @@ export type Inputs = {
   /** Kind → number of objects that kpc does not use. */
   readonly skipped: ReadonlyMap<string, number>;
   readonly podMakers: readonly PodMaker[];
+  /** The changes that kustomizations make, which kpc ignores, as text. */
+  readonly kustomized: readonly string[];
   readonly unread: UnreadLists;
   /** Objects with a faulty field: missing from their list or altered. */
   readonly faulty: readonly FaultyObject[];
@@ -115,7 +117,7 @@ export function collectFiles(
   files: readonly TextFile[],
   options: ReadOptions = {},
   unreadable: readonly Finding[] = [],
-): CollectedObjects {
+): CollectedObjects & Pick<Inputs, 'kustomized'> {
   const { skipInvalid = false, isTolerant = false, isShown = false, into = readsManifests, uncompiled = [] } = options;
   const read = createFileReader(options);
   const excess = findExcess(files);
@@ -168,7 +170,7 @@ export function collectFiles(
     ...describeKustomizations(kustomizations, { files: names, ofServices, isShown: isShown || skipInvalid, into }),
   ];
   for (const diagnostic of said) collected.diagnostics.push(diagnostic);
-  return collected;
+  return { ...collected, kustomized: changesAsText(kustomizations, files) };
 }
 
 function objectsWith(

@@ -6,7 +6,9 @@ import { diagnose } from '../base/findings/finding.ts';
 import { count, cutLines, nameSome, pathWord, printable, printableLines } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { reportDiff } from './diff-report.ts';
+import { noDifference, reportDiff } from './diff-report.ts';
+import { unrecorded } from '../ask/diff/beyond-kernel.ts';
+import { beyondWords } from './gaps.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
@@ -115,12 +117,21 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
 }
 
 /** Formats for CI leave out packets here. */
-function lacksOfCheck({ comparison }: Pick<CheckReport, 'comparison'>): ArgumentsOf<'answer-lacks'> {
-  return comparison ? lacksOf(comparison.diff) : nothingLacks;
+function lacksOfCheck({ comparison, to }: Pick<CheckReport, 'comparison' | 'to'>): ArgumentsOf<'answer-lacks'> {
+  return comparison ? lacksOf(comparison.diff) : { ...nothingLacks, notCompared: unrecordedOf(to) };
 }
 
-/** Text for people besides the answer: the differences in words, if the output is the files themselves, and how to accept the change. */
+function unrecordedOf(to: CompiledSnapshot): readonly string[] {
+  return unrecorded(to).map(beyondWords);
+}
+
+/**
+ * Text for people besides the answer: the differences in words, if the output is the files themselves, and how to accept the change; if
+ * nothing differs, what the folder does not record.
+ */
 export function aboutCheck(report: CheckReport, result: CheckResult, output: AnswerOutput): string {
+  const missed = output === 'text' && result.kind === 'same' ? unrecordedOf(report.to) : [];
+  if (missed.length > 0) return `${printable(noDifference(missed))}\n`;
   return `${output === 'text' ? checkToText(report) : ''}${result.kind === 'differs' ? describeDifference(report, result) : ''}`;
 }
 
@@ -141,9 +152,10 @@ function findingsOf(
 }
 
 export async function checkToJson(report: CheckReport): Promise<Shaped<typeof checked>> {
-  const { folder, files, accept } = report;
-  const same = files.length === 0;
-  return { folder, same, accept: same ? undefined : accept, ...(await comparisonToJson(report)) };
+  const { folder, files, accept, to } = report;
+  const rest = await comparisonToJson(report);
+  if (files.length > 0) return { folder, same: false, accept, ...rest };
+  return { folder, same: true, notCompared: unrecordedOf(to), ...rest };
 }
 
 /** Names the files that differ, and how to accept that. */
@@ -159,7 +171,7 @@ function describeDifference(
 /** The change as a comment on a pull request, and the command that accepts it. */
 async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promise<string> {
   const { folder, files, comparison, problems, accept, to } = report;
-  if (files.length === 0) return sameMarkdown(snapshotsJson([to]));
+  if (files.length === 0) return sameMarkdown(snapshotsJson([to]), unrecordedOf(to));
   const limits = { servicePorts: mostLines, lines: mostLines };
   const how = acceptMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`, accept);
   if (!comparison) return [listItems(problems.map(escapeMarkdown)), ...how].join('\n');
@@ -177,8 +189,8 @@ function filesMarkdown(folder: string, result: CheckResult | undefined): readonl
   return [foldCode('In the files', 'diff', cutLines(lines, mostLines, String))];
 }
 
-function sameMarkdown(snapshots: readonly SnapshotJson[]): string {
-  return `**No difference.**\n${groundsMarkdown(groundsOf(snapshots))}`;
+function sameMarkdown(snapshots: readonly SnapshotJson[], notCompared: readonly string[] = []): string {
+  return `**${escapeMarkdown(noDifference(notCompared))}**\n${groundsMarkdown(groundsOf(snapshots))}`;
 }
 
 function acceptMarkdown(differs: string, accept: string | undefined): readonly string[] {
@@ -211,7 +223,7 @@ export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answ
         result: await fleetCheckToJson(report),
       }),
     snapshots: () => report.snapshots,
-    lacks: () => lacksOfCheck(example ?? { comparison: undefined }),
+    lacks: () => (example ? lacksOfCheck(example) : nothingLacks),
     findings: () => {
       if (differing.length === 0) return said.findings;
       const golden = { folder, accept };

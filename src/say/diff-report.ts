@@ -90,10 +90,13 @@ function countComments({ comments }: SideDiff): string {
 
 /** Says what was not compared, so that "no difference" does not read as a full comparison. */
 function summarizeSame(diff: SideDiff): string {
-  const { extent, gaps } = diff;
-  if (extent === 'all') return `No difference.${countComments(diff)}`;
-  const missed = describeGaps(gaps).join(', ');
-  return `No difference in what could be compared${countCompared(diff)}; not compared: ${missed}.${countComments(diff)}`;
+  const missed = diff.extent === 'all' ? [] : describeGaps(diff.gaps);
+  return `${noDifference(missed, countCompared(diff))}${countComments(diff)}`;
+}
+
+export function noDifference(notCompared: readonly string[], compared = ''): string {
+  if (notCompared.length === 0) return 'No difference.';
+  return `No difference in what could be compared${compared}; not compared: ${notCompared.join(', ')}.`;
 }
 
 /** Says how few Service ports were compared, if nothing else was. */

@@ -2,6 +2,7 @@ import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { count, formatCount, percent, cutLines, joinWords, nameSome } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
+import { fullName } from '../cluster/objects.ts';
 import {
   reportLine,
   reportDiff,
@@ -218,13 +219,28 @@ function findMarks(sides: readonly Snapshot[]): (service: string) => Marks {
   const assumed = sides.flatMap(({ assumed: values }) => values?.services ?? []);
   const chosen = groupBy(assumed, ({ service }) => service);
   const ports = sides.flatMap(({ cluster }) => cluster?.servicePorts ?? []);
-  const withPods = new Set(
-    ports.filter(({ endpoints }) => endpoints.some(({ status }) => status.assumed)).map(serviceName),
-  );
+  const inDns = groupBy(sides.flatMap(assumedInDns), ({ service }) => service);
+  const withPods = new Set([
+    ...ports.filter(({ endpoints }) => endpoints.some(({ status }) => status.assumed)).map(serviceName),
+    ...inDns.keys(),
+  ]);
   return (service) => {
-    const own = new Set((chosen.get(service) ?? []).flatMap(assignedTexts));
+    const own = new Set([
+      ...(chosen.get(service) ?? []).flatMap(assignedTexts),
+      ...(inDns.get(service) ?? []).map(({ text }) => text),
+    ]);
     return { write: (value) => (own.has(value) ? `${value}*` : value), hasAssumedPods: withPods.has(service) };
   };
+}
+
+/** DNS answers for headless Services with addresses of assumed Pods, as `diffNames` lists them. */
+function assumedInDns({ cluster, assumed }: Snapshot) {
+  return (cluster?.services ?? []).flatMap((each) =>
+    each.headlessEndpoints
+      .filter(({ address }) => assumed?.pods.has(address))
+      .flatMap(({ address, hostname }) => (hostname === undefined ? [address] : [address, `${hostname} ${address}`]))
+      .map((text) => ({ service: fullName(each), text })),
+  );
 }
 
 const severityRoles: Readonly<Record<EffectSeverity, ReportLine['role']>> = {
@@ -310,9 +326,10 @@ export function listEffects(review: Review): {
       return { severity, text, trace: traceEffect(trace, effect) };
     });
   const isSame = packets.effects.length === 0;
+  const isAll = unknown.length === 0 && diff.gaps.length === 0;
   return {
     title,
-    ...(effects.length > 0 ? {} : { note: isSame ? (unknown.length > 0 ? noneKnown : noneDiffers) : onlyFailures }),
+    ...(effects.length > 0 ? {} : { note: isSame ? (isAll ? noneDiffers : noneKnown) : onlyFailures }),
     effects,
     gaps,
   };

@@ -1,5 +1,5 @@
 // What a comparison leaves out.
-import type { BeyondKernel } from '../ask/diff/beyond-kernel.ts';
+import type { BeyondKernel, CountedKind } from '../ask/diff/beyond-kernel.ts';
 import type { ComparisonGap, GapPart } from '../ask/diff/not-compared.ts';
 import { partsOfDump, type Scene } from '../ask/trace/scene.ts';
 import { count, joinWords, nameSome, pluralOf } from '../base/printable.ts';
@@ -63,14 +63,24 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'differs' : 'differ'}`;
     case 'ways':
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'leads' : 'lead'} to a Service that changed`;
+    case 'unrecorded': {
+      const fields = beyond.fields.map(({ field, services }) => `${field} of ${nameSome(services)}`);
+      return `${joinWords([...beyond.objects.map(countOf), ...fields])}, which one side does not record`;
+    }
     case 'endpoints':
-      return `endpoints of ${nameSome(beyond.services)}, which neither side gives`;
+      return `endpoints of ${nameSome(beyond.names)}, which neither side gives`;
+    case 'kept-slices':
+      return `endpoints of ${nameSome(beyond.names)}, as both sides give EndpointSlices made for one of them`;
     case 'later-connections':
-      return `later connections of a client, as session affinity of ${nameSome(beyond.services)} differs`;
+      return `later connections of a client, as session affinity of ${nameSome(beyond.names)} differs`;
+    case 'zones':
+      return `near endpoints of ${nameSome(beyond.names)}, as no Node shows a zone`;
+    case 'readiness':
+      return `when Pods of ${nameSome(beyond.names)} are ready: their probes or gates differ, and they are assumed ready`;
   }
 }
 
-function countOf({ of, count: number }: Extract<BeyondKernel, { readonly count: number }>): string {
+function countOf({ of, count: number }: CountedKind): string {
   return count(number, of, pluralOf(of));
 }
 

@@ -139,7 +139,7 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
     [sum(({ nodePorts }) => Object.entries(nodePorts).map(String)), 'node port'],
     [sum(({ healthCheckNodePort = [] }) => healthCheckNodePort), 'health check node port'],
     [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs), 'load balancer address', 'load balancer addresses'],
-    [pods.size, 'Pod'],
+    [pods.size, 'ready Pod'],
   ] as const;
   return [
     ...(nodes.length === 0 ? [] : [`node ${nameSome(nodes)}`]),

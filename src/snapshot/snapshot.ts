@@ -43,13 +43,26 @@ export type SnapshotObjects = {
 } & {
   /** Objects of a cluster that could not be read. */
   readonly unread: UnreadLists;
+  /** The changes of kustomizations, which kpc ignores, as text. */
+  readonly kustomized: readonly string[];
 };
 
 type SnapshotList =
-  'services' | 'nodes' | 'pods' | 'policies' | 'ingresses' | 'gateways' | 'referenceGrants' | 'namespaces';
+  | 'services'
+  | 'slices'
+  | 'endpoints'
+  | 'nodes'
+  | 'pods'
+  | 'policies'
+  | 'ingresses'
+  | 'gateways'
+  | 'referenceGrants'
+  | 'namespaces';
 
 const noObjects: SnapshotObjects = {
   services: [],
+  slices: [],
+  endpoints: [],
   nodes: [],
   pods: [],
   policies: [],
@@ -58,6 +71,7 @@ const noObjects: SnapshotObjects = {
   referenceGrants: [],
   namespaces: [],
   unread: new Set(),
+  kustomized: [],
 };
 
 /** A fault in the endpoints of Service ports that the input shows. */

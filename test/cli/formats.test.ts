@@ -98,7 +98,7 @@ describe.each(['lint', 'test', 'diff', 'equivalence', 'migrate', 'compile --chec
     const print = async (output: string, ...more: readonly string[]): Promise<string> =>
       (await runKpc([...(commands[name] ?? []), '--output', output, ...more], { cwd })).stdout;
     const isLint = name === 'lint';
-    const node = expect.stringMatching(/node-1\b.*1 Pod\b/);
+    const node = expect.stringMatching(/node-1\b.*1 ready Pod\b/);
 
     test.for([[], ['-q']])('stands in every format, once %j', async (more) => {
       const github = (await print('github', ...more))

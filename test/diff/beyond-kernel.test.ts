@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { findingsOf, resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-beyond-'));
 afterAll(() => rmSync(cwd, { recursive: true }));
@@ -63,8 +64,27 @@ describe('what the endpoints of a Service are made from', () => {
   });
 });
 
+const deployment = (spec: string) =>
+  `---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {${spec}}}}}\n`;
+const probed = (port: number) =>
+  deployment(`containers: [{name: web, readinessProbe: {httpGet: {path: /, port: ${port}}}}]`);
+const node = '---\n{apiVersion: v1, kind: Node, metadata: {name: n1}}\n';
+
 describe.each(['diff', 'equivalence'] as const)('%s names', (command) => {
   test.each([
+    ['probes', selecting + probed(80), selecting + probed(81), /Deployment default\/web.*ready/],
+    [
+      'gates of Pods',
+      selecting + deployment('containers: []'),
+      selecting + deployment('containers: [], readinessGates: [{conditionType: x.io/ready}]'),
+      /Deployment default\/web.*ready/,
+    ],
+    [
+      'a preference for a zone without any Node that shows one',
+      selecting + deployment('containers: []'),
+      service('selector: {app: web}, trafficDistribution: PreferClose') + deployment('containers: []'),
+      /default\/web.*zone/,
+    ],
     ['a policy that differs', selecting + slice, selecting + slice + policy, /^1 NetworkPolicy/],
     [
       'an Ingress that leads to a Service that changed, and no other',
@@ -90,5 +110,77 @@ describe.each(['diff', 'equivalence'] as const)('%s names', (command) => {
       status: 2,
       codes: expect.arrayContaining(['bad-call']),
     });
+  });
+});
+
+test('a preference for near endpoints is a difference, and its effect is known if a Node is given', async () => {
+  const near = service('selector: {app: web}, trafficDistribution: PreferClose');
+  for (const nodes of ['', node]) {
+    const { status, result } = await run('diff', selecting + deployment('') + nodes, near + deployment('') + nodes);
+    expect(status).toBe(1);
+    expect(reasonsOf(result)).toEqual([expect.objectContaining({ field: 'trafficDistribution', to: 'PreferClose' })]);
+    expect(JSON.stringify(result['notCompared']).includes('zone')).toBe(nodes === '');
+  }
+});
+
+describe('what a kustomization changes', () => {
+  const write = (folder: string, files: Readonly<Record<string, string>>) =>
+    writeFolder(join(cwd, folder), { 'web.yaml': selecting + deployment('containers: []'), ...files });
+  const kustomization = (rest: string) => `resources: [web.yaml]\n${rest}`;
+  const patched = kustomization('patches: [{path: patch.yaml}]\n');
+  const patch = (replicas: number) =>
+    `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: ${replicas}}}\n`;
+
+  test.each([
+    [{ 'kustomization.yaml': kustomization('') }, { 'kustomization.yaml': kustomization('namePrefix: a-\n') }],
+    [
+      { 'kustomization.yaml': patched, 'patch.yaml': patch(1) },
+      { 'kustomization.yaml': patched, 'patch.yaml': patch(0) },
+    ],
+  ])('is named in each format, also with -q, if it differs: %j', async (before, after) => {
+    const ofKustomization = /1 Kustomization/;
+    write('old', before);
+    write('new', after);
+    for (const output of ['text', 'json', 'markdown', 'github']) {
+      const { status, stdout } = await runKpc(['diff', '-q', 'old', 'new', '--output', output], { cwd });
+      expect({ output, status }).toEqual({ output, status: 0 });
+      expect(stdout).toMatch(ofKustomization);
+      const same = await runKpc(['diff', '-q', 'new', 'new', '--output', output], { cwd });
+      expect(same.stdout).not.toMatch(ofKustomization);
+    }
+  });
+});
+
+describe('what a golden does not record', () => {
+  const [plain, more] = ['plain.yaml', 'more.yaml'];
+
+  test('is named if manifests have it, and only then', async () => {
+    const web = deployment('containers: []');
+    const open = (text: string) => text.replace('clusterIP: 10.96.0.10, ', '');
+    const publishing = service('selector: {app: web}, publishNotReadyAddresses: true');
+    writeFileSync(join(cwd, plain), open(selecting) + web);
+    writeFileSync(join(cwd, more), open(publishing) + web + policy);
+    const written = await runKpc(['compile', '--assume', '-f', plain, '--golden', 'golden'], { cwd });
+    expect(written).toMatchObject({ status: 0 });
+    const same = await runKpc(['diff', 'golden', plain, '--output', 'json'], { cwd });
+    expect(resultOf(same.stdout)).toMatchObject({ differs: false, notCompared: [] });
+    for (const sides of [
+      ['golden', more],
+      [more, 'golden'],
+    ]) {
+      const { status, stdout } = await runKpc(['diff', ...sides, '--output', 'json'], { cwd });
+      const [lacking, ...others] = (resultOf(stdout) as { notCompared: readonly string[] }).notCompared;
+      expect({ status, others }).toEqual({ status: 0, others: [] });
+      expect(lacking).toMatch(/^1 NetworkPolicy and publishNotReadyAddresses of default\/web/);
+    }
+    for (const [file, count] of [
+      [plain, 0],
+      [more, 1],
+    ] as const) {
+      const words = ['compile', '--assume', '-f', file, '--check', 'golden', '--output', 'json'];
+      const { status, stdout } = await runKpc(words, { cwd });
+      expect({ file, status }).toEqual({ file, status: 0 });
+      expect((resultOf(stdout) as { notCompared: object }).notCompared).toHaveLength(count);
+    }
   });
 });

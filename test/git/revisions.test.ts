@@ -176,6 +176,14 @@ describe('what is no side', () => {
     expect(stderr).not.toContain('\u0007');
   });
 
+  test('a file that is newer: its folder is one', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc });
+    writeFolder(cwd, { 'deploy/new/web.yaml': svc });
+    const { status, stderr } = await diff(cwd, 'main:deploy/new/web.yaml', 'deploy/new/web.yaml');
+    expect(status).toBe(2);
+    expect(stderr).toContain('; compare main:deploy with deploy');
+  });
+
   test('an option is not handed to git behind "--" either', async () => {
     const cwd = repository({ 'deploy/svc.yaml': svc });
     const { status, stderr } = await diff(cwd, '--', '--git-dir=x:deploy', 'deploy');
@@ -208,6 +216,25 @@ describe('what is no side', () => {
   test('a file of that name is a file', async () => {
     const cwd = repository({ 'deploy/svc.yaml': svc, 'HEAD:deploy/svc.yaml': ready });
     expect((await diff(cwd, 'deploy', 'HEAD:deploy')).stdout).toContain(change);
+  });
+});
+
+describe('kpc describe', () => {
+  test('takes a folder of a revision, beside a subject or alone', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc });
+    rmSync(join(cwd, 'deploy'), { recursive: true });
+    for (const words of [['HEAD:deploy'], ['HEAD:deploy', 'nginx'], ['nginx', 'HEAD:deploy']]) {
+      const { status, stdout } = await runKpc(['describe', ...words], { cwd });
+      expect({ words, status }).toEqual({ words, status: 0 });
+      expect(stdout).toContain('default/nginx');
+    }
+  });
+
+  test('reads other words with a colon as a subject', async () => {
+    const cwd = repository({ 'deploy/svc.yaml': svc });
+    for (const subject of ['10.96.0.80:80', 'HEAD:nothing', 'nginx:http'])
+      expect(await runKpc(['describe', subject], { cwd })).toMatchObject({ status: 2 });
+    expect(await runKpc(['describe', '10.96.0.80:80', 'deploy'], { cwd })).toMatchObject({ status: 0 });
   });
 });
 

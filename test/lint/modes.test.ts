@@ -417,6 +417,15 @@ spec: { gatewayClassName: x, listeners: [{ name: http, port: 80, protocol: HTTP 
   test('says nothing where a slice has the endpoints', async () => {
     expect(told(await lint(service('web') + frontend + endpoint(ready)))).toEqual([]);
   });
+
+  test('says so where the slice lists a Pod of the input that the selector does not match', async () => {
+    const objects = endpoint(ready) + runningPod;
+    expect(told(await lint(service('web') + objects))).toEqual([]);
+    const { findings } = await lint(selecting('app: other') + objects);
+    expect(findings).toMatchObject([{ code: 'selects-nothing', arguments: { isStale: true } }]);
+    const elsewhere = runningPod.replace('10.244.0.1', '10.244.0.9');
+    expect(told(await lint(selecting('app: other') + endpoint(ready) + elsewhere))).toEqual([]);
+  });
 });
 
 describe('what the input cannot show is not said', () => {

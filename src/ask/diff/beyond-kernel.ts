@@ -2,18 +2,41 @@
 import { groupBy } from '../../cluster/grouping.ts';
 import { fullName, type Ingress } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
-import type { Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
-import { isUngiven, sourceFields, type ServiceChange } from './service-changes.ts';
+import type { CompiledSnapshot, Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
+import { staleSlicesOf } from '../../cluster/stale-slices.ts';
+import { isUngiven, sourceFields, zoneFields, type ServiceChange } from './service-changes.ts';
 
 export type BeyondKernel =
   /** How many objects of a kind differ that kube-proxy does not read. */
-  | { readonly kind: 'objects'; readonly of: string; readonly count: number }
+  | ({ readonly kind: 'objects' } & CountedKind)
   /** How many unchanged objects of a kind lead to a Service that changed. */
-  | { readonly kind: 'ways'; readonly of: string; readonly count: number }
+  | ({ readonly kind: 'ways' } & CountedKind)
+  /** What manifests say and the other side, a bundle or golden, does not record. */
+  | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
+  /** Services, or workloads, of which something was not compared. */
+  | { readonly kind: NamedBeyond; readonly names: readonly string[] };
+
+export interface CountedKind {
+  readonly of: string;
+  readonly count: number;
+}
+
+interface FieldOf {
+  readonly field: 'publishNotReadyAddresses' | 'trafficDistribution';
+  readonly services: readonly string[];
+}
+
+type NamedBeyond =
   /** Services without endpoints on both sides that differ in the fields from which endpoints are made. */
-  | { readonly kind: 'endpoints'; readonly services: readonly string[] }
+  | 'endpoints'
+  /** Services that differ in those fields or in names of ports, while both sides give the same EndpointSlices. */
+  | 'kept-slices'
   /** Services that differ in session affinity, which only affects a client's later connections. */
-  | { readonly kind: 'later-connections'; readonly services: readonly string[] };
+  | 'later-connections'
+  /** Services that differ in how they prefer near endpoints, where nothing shows a Node's zone. */
+  | 'zones'
+  /** Workloads whose Pods are assumed ready on both sides, but become ready by other probes or gates. */
+  | 'readiness';
 
 /** `changes`: how the Services of the two sides differ; undefined if one side does not record them. */
 export function beyondKernel(
@@ -21,16 +44,70 @@ export function beyondKernel(
   to: Snapshot,
   changes: readonly ServiceChange[] = [],
 ): readonly BeyondKernel[] {
+  const ofSources = changedIn(sourceFields, changes);
+  const stale = new Set(namesOfStale(from.objects, to.objects));
   return [
-    ...(from.kind === 'manifests' && to.kind === 'manifests' ? beyondServices(from.objects, to.objects, changes) : []),
-    ...namingServices(
+    ...(from.kind === 'manifests' && to.kind === 'manifests'
+      ? [...beyondServices(from.objects, to.objects, changes), ...naming('readiness', differingReadiness(from, to))]
+      : []),
+    ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to) : []),
+    ...(from.kind === 'manifests' && to.kind === 'bundle' ? unrecorded(from) : []),
+    ...naming(
       'endpoints',
-      changedIn(sourceFields, changes).filter((name) =>
-        [from, to].every((side) => side.kind !== 'dump' && isUngiven(name, side)),
+      ofSources.filter(
+        (name) => !stale.has(name) && [from, to].every((side) => side.kind !== 'dump' && isUngiven(name, side)),
       ),
     ),
-    ...namingServices('later-connections', changedIn(['sessionAffinity'], changes)),
+    ...naming('kept-slices', [...stale]),
+    ...naming('later-connections', changedIn(['sessionAffinity'], changes)),
+    ...naming(
+      'zones',
+      changedIn(zoneFields, changes).filter((name) => !stale.has(name) && [from, to].every(lacksZones)),
+    ),
   ];
+}
+
+/** Services whose endpoints are unknown, as both sides give slices that fit at most one of them. */
+function namesOfStale(from: SnapshotObjects, to: SnapshotObjects): readonly string[] {
+  return [...(staleSlicesOf(from, to) ?? [])].flatMap(([name, endpoints]) => (endpoints === 'unknown' ? name : []));
+}
+
+/** Whether nothing shows a Node's zone, so that no preference for a zone has an effect. */
+function lacksZones({ kind, objects, node }: Snapshot): boolean {
+  return kind !== 'dump' && node?.zone === '' && objects.nodes.length === 0;
+}
+
+/** Workloads with endpoints that both sides assume, if what makes their Pods ready differs. */
+function differingReadiness(from: CompiledSnapshot, to: CompiledSnapshot): readonly string[] {
+  const [before, after] = [readinessByWorkload(from), readinessByWorkload(to)];
+  return [...before].flatMap(([workload, readiness]) => {
+    const other = after.get(workload);
+    return other === undefined || other === readiness ? [] : workload;
+  });
+}
+
+function readinessByWorkload({ pods, assumedEndpoints = [] }: CompiledSnapshot): ReadonlyMap<string, string> {
+  const serving = new Set(assumedEndpoints.map(({ workload }) => workload));
+  const all = [...pods.values()].flatMap(({ assumed, owner, metadata, spec }) =>
+    assumed && owner ? [[`${owner.kind} ${fullName({ ...metadata, name: owner.name })}`, spec.readiness] as const] : [],
+  );
+  return new Map(all.filter(([workload]) => serving.has(workload)));
+}
+
+/** What manifests say of packets and endpoints that a bundle does not record. */
+export function unrecorded(side: CompiledSnapshot): readonly BeyondKernel[] {
+  const { services, kustomized } = side.objects;
+  const kinds = [...unreadObjects(side.objects).values()].map(({ kind }) => kind);
+  const objects = countKinds([...kinds, ...kustomized.map(() => 'Kustomization')]);
+  const isAssumed = (service: string) => side.assumed.pods.size > 0 || isUngiven(service, side);
+  const fields = (['publishNotReadyAddresses', 'trafficDistribution'] as const).flatMap((field): readonly FieldOf[] => {
+    // With zones, the hints of endpoints show what it does.
+    if (field === 'trafficDistribution' && !lacksZones(side)) return [];
+    const using = services.filter(({ object: { spec } }) => spec[field]).map(({ object }) => fullName(object.metadata));
+    const own = using.filter(isAssumed);
+    return own.length > 0 ? [{ field, services: own }] : [];
+  });
+  return objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields }] : [];
 }
 
 function beyondServices(
@@ -48,7 +125,16 @@ function beyondServices(
     const name = keyOf(object.kind, object);
     return before.get(name)?.text === after.get(name)?.text && leadsTo(changed, object) ? [object.kind] : [];
   });
-  return [...countKinds('objects', differing), ...countKinds('ways', leading)];
+  const kustomized = Math.max(countOthers(from.kustomized, to.kustomized), countOthers(to.kustomized, from.kustomized));
+  const ofKustomize = Array.from({ length: kustomized }, () => 'Kustomization');
+  return [
+    ...countKinds([...differing, ...ofKustomize]).map((each) => ({ kind: 'objects', ...each }) as const),
+    ...countKinds(leading).map((each) => ({ kind: 'ways', ...each }) as const),
+  ];
+}
+
+function countOthers(texts: readonly string[], known: readonly string[]): number {
+  return texts.filter((text) => !known.includes(text)).length;
 }
 
 /** Objects that affect packets besides kube-proxy's rules, by kind and name. Creation times do not matter. */
@@ -77,9 +163,9 @@ function leadsTo(services: ReadonlySet<string>, { routes }: Ingress): boolean {
   );
 }
 
-function countKinds(kind: 'objects' | 'ways', kinds: readonly string[]): readonly BeyondKernel[] {
+function countKinds(kinds: readonly string[]): readonly CountedKind[] {
   const byKind = groupBy(kinds.toSorted(compareText), (each) => each);
-  return [...byKind].map(([of, own]) => ({ kind, of, count: own.length }));
+  return [...byKind].map(([of, own]) => ({ of, count: own.length }));
 }
 
 /** The Services that differ in one of these fields. */
@@ -90,6 +176,6 @@ function changedIn(fields: readonly string[], changes: readonly ServiceChange[])
   return [...new Set(own.map(({ service }) => service))];
 }
 
-function namingServices(kind: 'endpoints' | 'later-connections', services: readonly string[]): readonly BeyondKernel[] {
-  return services.length === 0 ? [] : [{ kind, services }];
+function naming(kind: NamedBeyond, names: readonly string[]): readonly BeyondKernel[] {
+  return names.length === 0 ? [] : [{ kind, names }];
 }

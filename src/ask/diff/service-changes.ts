@@ -1,7 +1,7 @@
 import { explainEndpoints, isUsedFor } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type Endpoint, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
-import { fullName, sortedSelectorWords } from '../../cluster/objects.ts';
+import { fullName, sortedSelectorWords, topologyMode, type Service } from '../../cluster/objects.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
@@ -115,18 +115,23 @@ function serviceOfPorts([port]: readonly ServicePort[]): string {
   return port ? serviceName(port) : '';
 }
 
-/** The Service fields from which endpoints are made. */
+/** The Service fields that decide which endpoints there are. */
 export const sourceFields = ['selector', 'publishNotReadyAddresses', 'targetPort'] as const;
+
+/** Those from which hints of near endpoints are made. */
+export const zoneFields = ['trafficDistribution', 'topology-mode'] as const;
 
 /** Compares the fields from which a Service's endpoints are made, if both sides show them as written. */
 function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: string) => readonly ServiceReason[] {
   return (service) => {
-    const [old, fresh] = [from, to].map(({ written }) => written.get(service)?.spec);
+    const [old, fresh] = [from, to].map(({ written }) => written.get(service));
     if (!old || !fresh) return [];
-    const publishes = [old, fresh].map((spec) => String(spec.publishNotReadyAddresses)) as [string, string];
+    const compare = (name: string, read: (service: Service) => string) => fieldReason(name, read(old), read(fresh));
     return [
-      ...fieldReason('selector', sortedSelectorWords(old.selector), sortedSelectorWords(fresh.selector)),
-      ...fieldReason('publishNotReadyAddresses', ...publishes),
+      ...compare('selector', ({ spec }) => sortedSelectorWords(spec.selector)),
+      ...compare('publishNotReadyAddresses', ({ spec }) => String(spec.publishNotReadyAddresses)),
+      ...compare('trafficDistribution', ({ spec }) => spec.trafficDistribution),
+      ...compare('topology-mode', topologyMode),
     ];
   };
 }

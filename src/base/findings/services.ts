@@ -110,8 +110,8 @@ export const serviceFindings = {
   // `services` select Pods of `owner`; `wanted`: the requirement that no Node meets, such as "pool=web".
   'no-node-fits': row<Lists<'services'> & Strings<'owner' | 'wanted'>>('warning'),
   'no-such-service': row<Lists<'services'>>('note'),
-  // `selector` is the first Service's, as "app=web".
-  'selects-nothing': row<Lists<'services'> & Strings<'selector'> & Likely>({
+  // `selector` is the first Service's, as "app=web". `isStale`: EndpointSlices in the input still list Pods.
+  'selects-nothing': row<Lists<'services'> & Strings<'selector'> & Likely & { readonly isStale?: boolean }>({
     among: ['warning', 'note'],
     weigh: (likely: Likely) => (mayBeUnseen(likely) ? 'note' : 'warning'),
   }),

@@ -13,7 +13,7 @@ import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeNoteWords } from '../../library/words.ts';
 import type { Cluster as AskedCluster } from '../../library/node/cluster.ts';
-import { findOther } from '../../library/node/open.ts';
+import { findOther, isInRevision } from '../../library/node/open.ts';
 import { isFileName, isPath } from '../shared/path-words.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import { exitStatus } from '../shared/terminal.ts';
@@ -122,14 +122,17 @@ async function sortArguments(call: Call<DescribeOptions>) {
   const { words: args } = call;
   const { fromDump, node } = call.options;
   // If a flag names an input, a word is the subject, even if a folder has the same name.
-  const isInput = call.isGiven('file') || fromDump !== undefined ? isFileName : isPath;
+  const isNamed = call.isGiven('file') || fromDump !== undefined;
+  const inRevisions = new Set<string>();
+  for (const word of args) if (!isNamed && (await isInRevision(word))) inRevisions.add(word);
+  const isInput = (word: string) => inRevisions.has(word) || (isNamed ? isFileName(word) : isPath(word));
   const asked = args.filter((word) => !isInput(word));
   // As kubectl has it: "describe svc nginx". One word "services" is a chain of nftables mode.
   const isOfKind =
     (asked.length === 2 ? /^(?:svc|services?)$/i : /^(?:svc|service)$/i).test(asked[0] ?? '') && asked.length <= 2;
   const what = isOfKind ? asked[1] : asked[0];
   const others = isOfKind ? asked.slice(2) : asked.slice(1);
-  if (!others.every(isPath)) refuse({ problem: 'several-subjects', words: asked });
+  if (!others.every((word) => isInput(word) || isPath(word))) refuse({ problem: 'several-subjects', words: asked });
   const paths = [...args.filter(isInput), ...others];
   const [first, ...rest] = paths;
   if (what !== undefined || first === undefined || rest.length === 0 || isFileName(first) || first.endsWith('/')) {

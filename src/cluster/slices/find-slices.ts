@@ -1,5 +1,6 @@
 import { eitherOf, namesOf, groupBy, type Names } from '../grouping.ts';
-import { groupSlices, writtenAddresses, type ServiceWithSlices } from '../endpoints.ts';
+import { groupSlices, serviceNameLabel, writtenAddresses, type ServiceWithSlices } from '../endpoints.ts';
+import type { StaleSlices } from '../stale-slices.ts';
 import { mirrorEndpoints } from './mirror-endpoints.ts';
 import {
   fullName,
@@ -31,6 +32,7 @@ interface SliceSources extends MakerSources {
   readonly workloads: readonly Sourced<Workload>[];
   readonly nodes: readonly Sourced<Node>[];
   readonly namespaces: readonly Sourced<Namespace>[];
+  readonly stale?: StaleSlices | undefined;
 }
 
 interface AssumedNetworks {
@@ -53,8 +55,12 @@ export function findSlices(
   assumed: AssumedNetworks | undefined,
   written = sources.services,
 ): FoundSlices {
-  const { services, slices, endpoints } = sources;
-  const mirrored = mirrorEndpoints(sources);
+  const { services, stale = new Map() } = sources;
+  const nameOf = ({ namespace, labels }: ObjectMeta) => fullName({ namespace, name: labels[serviceNameLabel] ?? '' });
+  const slices = sources.slices.filter(({ object }) => !stale.has(nameOf(object.metadata)));
+  const endpoints = sources.endpoints.filter(({ object }) => !stale.has(fullName(object.metadata)));
+  const unknown: Names = { has: (namespace, name) => stale.get(fullName({ namespace, name })) === 'unknown' };
+  const mirrored = mirrorEndpoints({ ...sources, slices, endpoints });
   const given = [...slices, ...mirrored.slices];
   const givenOf = groupSlices(given);
   const withEndpoints = namesOf(endpoints.map(({ object }) => object.metadata));
@@ -64,11 +70,14 @@ export function findSlices(
         ...sources,
         networks: assumed.networks,
         clusterCIDRs: assumed.clusterCIDRs.flatMap((text) => parseNetwork(text) ?? []),
-        given: served,
+        given: eitherOf(served, unknown),
         taken: addressesInSlices(sources),
       })
     : { pods: sources.pods, hasIdle: false, scaledDown: none, pending: none, unplaced: none, diagnostics: [] };
-  const made = podsToSlices({ ...sources, ...found, pods, likelyOf: likelyCauses(sources, written) }, served);
+  const made = podsToSlices(
+    { ...sources, ...found, pods, likelyOf: likelyCauses(sources, written) },
+    eitherOf(served, unknown),
+  );
   const madeOf = groupSlices(made.slices);
   const madeFor = namesOf(made.services);
   return {

@@ -1,9 +1,6 @@
 import { compareText } from '../../kernel/compare.ts';
 import { zoneLabel } from '../node-context.ts';
-import type { Node, Service, SliceEndpoint } from '../objects.ts';
-
-/** Annotations that ask for hints by CPU share; the first wins if both are set. */
-const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
+import { topologyMode, type Node, type Service, type SliceEndpoint } from '../objects.ts';
 
 const distributions: ReadonlySet<string> = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
 
@@ -25,10 +22,8 @@ export function addHints(
   });
 }
 
-function asksForZones({ metadata: { annotations } }: Service): boolean {
-  const name = modeAnnotations.find((each) => Object.hasOwn(annotations, each));
-  const value = name && annotations[name];
-  return value === 'Auto' || value === 'auto';
+function asksForZones(service: Service): boolean {
+  return /^[Aa]uto$/.test(topologyMode(service));
 }
 
 function addZoneHints(endpoints: readonly SliceEndpoint[], ratios: ZoneRatios | undefined): readonly SliceEndpoint[] {

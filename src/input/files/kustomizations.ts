@@ -104,6 +104,24 @@ function describeChanging([first, ...others]: readonly InputDocument[], into: st
   return [diagnose('kustomized', details, first.source.keyPlace(fields.slice(0, 1)))];
 }
 
+/**
+ * What kustomizations change beyond listing files, each with the patches that it names: kpc applies none of it. Without paths, so that
+ * the same kustomization in another folder or revision has the same text.
+ */
+export function changesAsText(
+  kustomizations: readonly InputDocument[],
+  files: readonly { readonly name: string; readonly text: string }[],
+): readonly string[] {
+  if (kustomizations.length === 0) return [];
+  const texts = new Map(files.map(({ name, text }) => [resolvePath('.', name), text]));
+  return kustomizations.flatMap((each) => {
+    const fields = changingFieldsOf(each.value);
+    if (fields.length === 0) return [];
+    const own = fields.map((name) => [name, (each.value as Readonly<Record<string, unknown>>)[name]]);
+    return JSON.stringify([own, pathsIn(each, patchFields).map(({ place }) => texts.get(place) ?? '')]);
+  });
+}
+
 /** The folder to build for a file: the outermost kustomization that reaches it. Undefined if there is none or several. */
 export function findBuilder(kustomizations: readonly InputDocument[], file: string): string | undefined {
   const reaching = new Set<InputDocument>();

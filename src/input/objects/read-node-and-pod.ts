@@ -1,3 +1,4 @@
+import { isObject } from '../../base/json/check.ts';
 import { isLabelValue } from '../../base/names.ts';
 import { zoneLabel } from '../../cluster/node-context.ts';
 import {
@@ -35,6 +36,7 @@ import { readLabelSelector } from './read-traffic.ts';
 import type { RawAutoscaler, RawNode, RawPod, RawPodSpec, RawPodStatus, RawWorkload } from './shapes/node.ts';
 import type { RawCondition, RawMetadata } from './shapes/shared.ts';
 import type { Address } from '../../kernel/address.ts';
+import { compareText } from '../../kernel/compare.ts';
 
 /** Takes podCIDR if podCIDRs is missing. */
 export function readNode(raw: RawNode, report: Report, names: CommonNames): Node {
@@ -170,6 +172,7 @@ function readPodSpec(
     nodeTerms: readNodeTerms(raw),
     isInjected: asksForInjection(metadata),
     ports: readContainerPorts(raw),
+    readiness: readReadiness(raw),
     hostPorts: raw.hostNetwork ? none : readHostPorts(raw),
   };
 }
@@ -218,6 +221,16 @@ function readContainerPorts({ containers, initContainers }: RawPodSpec): readonl
     port: containerPort ?? 0,
     protocol: protocol || 'TCP',
   }));
+}
+
+function readReadiness({ containers, initContainers, readinessGates, schedulingGates }: RawPodSpec): string {
+  const probes = [...(containers ?? none), ...(initContainers ?? none)].flatMap(({ readinessProbe, startupProbe }) =>
+    readinessProbe || startupProbe ? [[readinessProbe, startupProbe]] : [],
+  );
+  if (probes.length === 0 && !readinessGates && !schedulingGates) return '';
+  const sortKeys = (_: string, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => compareText(a, b))) : value;
+  return JSON.stringify([probes, readinessGates, schedulingGates], sortKeys);
 }
 
 function readStatus(status: RawPodStatus, report: Report): PodStatus {

@@ -1,5 +1,5 @@
 import type { Finding } from '../../base/findings/finding.ts';
-import { repositoryPaths } from '../../git/revision-paths.ts';
+import { isInRevision, repositoryPaths } from '../../git/revision-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import type { FileTree } from '../../input/files/file-tree.ts';
@@ -10,7 +10,7 @@ import type { Opened, Reading } from '../../snapshot/open/opened.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { TestRun } from '../test.ts';
 
-export { openPaths, repositoryPaths };
+export { isInRevision, openPaths, repositoryPaths };
 export type { FileOptions, FileTree, Opened, OpenedPaths, Reading, SideOptions, Snapshot };
 
 /** By the names that diagnostics give them. */

@@ -15,6 +15,7 @@ import { loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
 import type { LoadedInputs, VersionChoice } from '../../snapshot/open/load-texts.ts';
 import { failedReading, openManifests, openReading, type Opened, type Recognised } from '../../snapshot/open/opened.ts';
 import { manifests, namesOf } from '../../snapshot/open/stored-side.ts';
+import { factsBeside } from '../../snapshot/open/beside.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuseNamedTwice } from '../command-flags.ts';
@@ -169,12 +170,10 @@ export async function openPair(
   return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];
 }
 
-/** Both sides belong to one cluster, so each may use what the other shows of it. */
+/** `name`: the other side's. */
 function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide, name: string): Opened {
   if (!('compile' in side)) return side;
-  const families = 'compile' in other ? other.assumedCluster?.families : undefined;
-  const isDual = families?.length === 2 && side.assumedCluster?.families.length === 1;
-  return openReading(side.compile(isDual ? name : undefined));
+  return openReading(side.compile('compile' in other ? factsBeside(side, other, name) : {}));
 }
 
 /** The name of a side for `ofSides`: a mode or release is not a path. */

@@ -144,7 +144,13 @@ const comparison = {
   diff: optional(difference),
 };
 
-export const checked = objectOf({ folder: text, same: boolean, accept, ...comparison });
+export const checked = objectOf({
+  folder: text,
+  same: boolean,
+  accept,
+  notCompared: optional(about('if it is the same: what the folder does not record', listOf(text))),
+  ...comparison,
+});
 
 const nodeChanges = listOf(objectOf({ node: text, what: text }));
 

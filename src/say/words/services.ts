@@ -17,7 +17,7 @@ function assumedWords({ values, dualStack, nodes, unplaced, isDefault }: Assumed
   const counts = values.map(({ what, count: number, from }) => {
     if (what === 'clusterCIDR') return `${what} ${from.join(',')}`;
     const plural = what.endsWith('s') ? `${what}es` : `${what}s`;
-    const networks = from.length === 0 ? '' : ` from ${from.join(' and ')}`;
+    const networks = from.length === 0 ? '' : ` from ${nameSome(from)}`;
     return `${count(number, what, plural)}${networks}`;
   });
   const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
@@ -200,9 +200,13 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     'add the Service',
     'remove them',
   ],
-  'selects-nothing': ({ services, selector, ...likely }) => {
+  'selects-nothing': ({ services, selector, isStale = false, ...likely }) => {
     const [it, has] = services.length === 1 ? ['it', 'has'] : ['they', 'have'];
-    const so = mayBeUnseen(likely) ? '' : `, so ${it} ${has} no endpoints`;
+    const so = isStale
+      ? ', but its EndpointSlices still list some: the controller empties them'
+      : mayBeUnseen(likely)
+        ? ''
+        : `, so ${it} ${has} no endpoints`;
     return [
       services.length === 1
         ? `${nameSome(services)} matches no Pod in the input (${printable(selector)})${so}`

@@ -2,6 +2,7 @@ import type { Finding } from '../../base/findings/finding.ts';
 import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
+import type { Beside } from '../open/beside.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
 import { namesOf, withHostAddresses, withNames } from '../open/stored-side.ts';
 import { recogniseInputs, type SideOptions } from './read-side.ts';
@@ -61,9 +62,9 @@ async function openDump(
     : { reading: withNames({ ...read, side }, names), leftOut: undefined };
 }
 
-export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster'> {
-  /** Settings without a flag, such as the mode, come from the other side. `dualStackAs` is as in the options. */
-  readonly compile: (dualStackAs: string | undefined) => Reading;
+export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inputs'> {
+  /** Settings without a flag, such as the mode, come from the other side. */
+  readonly compile: (beside: Beside) => Reading;
 }
 
 export async function readManifestSide(
@@ -75,10 +76,11 @@ export async function readManifestSide(
   const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] });
   return {
     assumedCluster: read.assumedCluster,
-    compile: (dualStackAs) => {
-      if (dualStackAs === undefined) return compileLike(path, read, other, options);
-      const loaded = read.under({ ...asOther, dualStackAs }, read.texts.config);
-      return compileLike(path, loaded, other, { ...options, dualStackAs });
+    inputs: read.inputs,
+    compile: (beside) => {
+      if (Object.values(beside).every((fact) => fact === undefined)) return compileLike(path, read, other, options);
+      const loaded = read.under({ ...asOther, ...beside }, read.texts.config);
+      return compileLike(path, loaded, other, { ...options, ...beside });
     },
   };
 }

@@ -5,6 +5,7 @@ import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding
 import type { Inputs } from '../../input/read-inputs.ts';
 import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
+import { pick } from '../../cluster/pick-by-hash.ts';
 import { families as bothFamilies, familyNames, type Family } from '../../kernel/family.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 import { unplacedOf } from '../../cluster/model.ts';
@@ -49,6 +50,8 @@ export interface AskedCluster {
   readonly ipFamily: IpFamilyChoice;
   /** The name of the other side of a comparison if its cluster is dual-stack: the assumed cluster is then dual-stack too. */
   readonly dualStackAs?: string | undefined;
+  /** Nodes that Pods of the other side name: both sides then assume the same Nodes. */
+  readonly nodesBeside?: readonly string[] | undefined;
 }
 
 /** Facts from flags and configurations. */
@@ -77,8 +80,9 @@ export function assumeCluster(
   const networks = (of: keyof (typeof assumedCluster)['ipv4']): readonly Network[] =>
     families.flatMap((family) => parseNetwork(assumedCluster[family][of]) ?? []);
   const pods = [...known, ...networks('pods')];
-  const nodeNames = [options.node ?? [], hostnameOverride].flat();
-  const nodes = needsNodes(inputs) ? makeNodes(inputs, nodeNames, families, pods) : [];
+  const flagged = [options.node ?? [], hostnameOverride].flat();
+  const named = [...nodesOfPods(inputs), ...(options.nodesBeside ?? [])];
+  const nodes = needsNodes(inputs) ? makeNodes(named, flagged, families, pods) : [];
   const lacksNetworks = nodes.length > 0 && !isConfigured && detectLocal.mode === 'ClusterCIDR';
   return {
     ranges: {
@@ -155,28 +159,63 @@ function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inp
   return workloads.length + pods.length > 0 || services.some(({ object }) => lacksAddress(object));
 }
 
+/** The Nodes that Pods and templates name. */
+export function nodesOfPods({ pods, workloads }: Pick<Inputs, 'pods' | 'workloads'>): readonly string[] {
+  const specs = [...pods.map(({ object }) => object.spec), ...workloads.map(({ object }) => object.template.spec)];
+  return [...new Set(specs.flatMap(({ nodeName }) => nodeName || []))];
+}
+
+/** `named`: by Pods; `flagged`: by flags and configurations. */
 function makeNodes(
-  { pods, workloads }: Inputs,
-  nodeNames: readonly string[],
+  named: readonly string[],
+  flagged: readonly string[],
   families: readonly Family[],
   networks: readonly Network[],
 ): readonly Sourced<Node>[] {
-  const ofSpecs = [...pods.map(({ object }) => object.spec), ...workloads.map(({ object }) => object.template.spec)];
-  const ofObjects = new Set(ofSpecs.map(({ nodeName }) => nodeName).toSorted());
-  ofObjects.delete('');
+  const ofPods = [...new Set(named)].toSorted(compareText);
   const spare: readonly string[] = assumedNodes
-    .filter((name) => !ofObjects.has(name))
-    .slice(0, Math.max(0, assumedNodes.length - ofObjects.size));
-  const usual = [...ofObjects, ...spare];
+    .filter((name) => !ofPods.includes(name))
+    .slice(0, Math.max(0, assumedNodes.length - ofPods.length));
+  const usual = [...ofPods, ...spare];
   // A node named in a flag replaces an assumed Node; adding one would move everything that depends on the Nodes.
-  const others = [...new Set(nodeNames)].filter((name) => name !== '' && !usual.includes(name));
-  const free = spare.filter((name) => !nodeNames.includes(name));
+  const others = [...new Set(flagged)].filter((name) => name !== '' && !usual.includes(name));
+  const free = spare.filter((name) => !flagged.includes(name));
   const renamed = new Map(free.slice(0, others.length).map((name, i) => [name, others[i] ?? name]));
   const seats = [...usual, ...others.slice(free.length)];
-  return seats.map((seat, i) => ({
-    object: makeNode(renamed.get(seat) ?? seat, seat, i, families, networks),
+  const numbers = numberNodes(seats, families, networks);
+  return seats.map((seat) => ({
+    object: makeNode(renamed.get(seat) ?? seat, seat, numbers.get(seat) ?? 0, families, networks),
     source: { place: () => nowhere },
   }));
+}
+
+/** The Nodes for which a /24 has addresses. */
+const mostNumbers = 254;
+
+/**
+ * The number of each Node, from which its address and Pod network follow. It depends on the Node's name alone, unless two names share a
+ * hash: a further Node then moves no other.
+ */
+function numberNodes(
+  names: readonly string[],
+  families: readonly Family[],
+  networks: readonly Network[],
+): ReadonlyMap<string, number> {
+  const rooms = families.flatMap((family) => {
+    const network = networks.find((each) => each.family === family);
+    return network ? 2 ** Math.max(0, nodePrefix[family] - network.prefixLength) : [];
+  });
+  const size = Math.max(Math.min(mostNumbers, ...rooms), names.length);
+  const reserved = assumedNodes.length;
+  const usual = assumedNodes.filter((name) => names.includes(name));
+  const numbers = new Map<string, number>(usual.map((name) => [name, assumedNodes.indexOf(name)]));
+  const taken = new Set(numbers.values());
+  for (const name of names.toSorted(compareText)) {
+    const number = numbers.get(name) ?? pick(name, { size, reserved, isFree: (each) => !taken.has(each) }) ?? 0;
+    numbers.set(name, number);
+    taken.add(number);
+  }
+  return numbers;
 }
 
 const nowhere = placeAtLine('assumed');
@@ -224,12 +263,13 @@ type WhatIsAssumed = Pick<CompiledSnapshot, 'assigned' | 'assumedEndpoints'>;
 
 export function describeAssumptions(
   { ranges, podNetworks, dualStack, nodes, clusterCIDRs }: Assumptions,
-  { assigned, assumedEndpoints = [] }: WhatIsAssumed,
+  { assigned, assumedEndpoints = [], inputs }: WhatIsAssumed & { readonly inputs: Pick<Inputs, 'nodes'> },
   isDefault: boolean,
 ): readonly Finding[] {
   const pods = assumedEndpoints.flatMap((workload) => workload.pods);
   const clusterIPs = assigned.flatMap((service) => service.clusterIPs);
   const balancers = assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs);
+  const ofNodes = inputs.nodes.flatMap(({ object }) => object.podCIDRs.flatMap((text) => parseNetwork(text) ?? []));
   const podAddresses = pods.flatMap(({ addresses }) => addresses);
   const all: readonly AssumedValues[] = [
     drawn('cluster IP', clusterIPs, ranges.clusterIPs),
@@ -240,7 +280,7 @@ export function describeAssumptions(
       [],
     ),
     drawn('load balancer address', balancers, ranges.loadBalancerIPs ?? []),
-    { ...drawn('ready Pod', podAddresses, podNetworks), count: pods.length },
+    { ...drawn('ready Pod', podAddresses, [...ofNodes, ...podNetworks]), count: pods.length },
     { what: 'clusterCIDR', count: clusterCIDRs.length, from: clusterCIDRs },
     { what: 'Node', count: nodes.length, from: [] },
   ];
@@ -257,9 +297,9 @@ export function describeAssumptions(
   ];
 }
 
-/** The number of assumed values, and the networks they come from. */
+/** The number of assumed values, and the networks they come from: of several that hold an address, the first. */
 function drawn(what: AssumedValues['what'], texts: readonly string[], networks: readonly Network[]): AssumedValues {
   const addresses = texts.flatMap((text) => parseAddress(text) ?? []);
-  const used = networks.filter((network) => addresses.some((address) => contains(network, address)));
-  return { what, count: texts.length, from: [...new Set(used.map(({ text }) => text))] };
+  const used = new Set(addresses.flatMap((address) => networks.find((network) => contains(network, address)) ?? []));
+  return { what, count: texts.length, from: [...new Set(Array.from(used, ({ text }) => text))] };
 }

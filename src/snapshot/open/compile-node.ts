@@ -35,6 +35,7 @@ import { compileNftables, NftablesMemo, findLongComments } from '../../modes/nft
 import { compileUserspace, checkProxyPorts } from '../../modes/userspace/compile-userspace.ts';
 import { families as allFamilies, type Family } from '../../kernel/family.ts';
 import type { KernelState } from '../../kernel/state.ts';
+import type { StaleSlices } from '../../cluster/stale-slices.ts';
 import { findSlices, type FoundSlices } from '../../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
 import { findUnready } from '../../cluster/slices/unready.ts';
@@ -80,6 +81,7 @@ export interface PreparationFacts {
   /** Networks of the Pods assumed for workloads, if any. */
   readonly assumedNetworks?: readonly Network[] | undefined;
   readonly assumptions?: Assumptions | undefined;
+  readonly staleSlices?: StaleSlices | undefined;
 }
 
 /** From the cluster's objects, as in the API server, unless a flag says otherwise. */
@@ -132,15 +134,16 @@ function serve(
   choices: AssignmentRanges,
   assumedNodes: Assumptions['nodes'],
   assume: Parameters<typeof findSlices>[1],
+  stale: StaleSlices | undefined,
 ): ReturnType<typeof assignAddresses> & { readonly found: FoundSlices } {
   const nodes = assumedNodes.map(({ object: { metadata, assumedAs, podCIDRs } }) => [
     metadata.name,
     assumedAs,
     podCIDRs,
   ]);
-  return slices.recall(inputs, { choices, assume, nodes }, () => {
+  return slices.recall(inputs, { choices, assume, nodes, stale: [...(stale ?? [])] }, () => {
     const assignment = assignAddresses(inputs.services, choices);
-    const sources = { ...inputs, services: assignment.services, nodes: [...inputs.nodes, ...assumedNodes] };
+    const sources = { ...inputs, services: assignment.services, nodes: [...inputs.nodes, ...assumedNodes], stale };
     return { ...assignment, found: findSlices(sources, assume, inputs.services) };
   });
 }
@@ -150,7 +153,7 @@ export function prepare(
   read: ReadObjects,
   settings: ProxySettings,
   gates: FeatureGates,
-  { ranges, hostAddresses, assumedNetworks, assumptions }: PreparationFacts,
+  { ranges, hostAddresses, assumedNetworks, assumptions, staleSlices }: PreparationFacts,
 ): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Finding[] } {
   const { inputs } = read;
   const { serviceCidrs } = inputs;
@@ -161,7 +164,7 @@ export function prepare(
     networks: assumedNetworks,
     clusterCIDRs: assumptions ? assumptions.podNetworks.map(({ text }) => text) : settings.clusterCIDRs,
   };
-  const { services, assigned, diagnostics, found } = serve(read, choices, assumedNodes, assume);
+  const { services, assigned, diagnostics, found } = serve(read, choices, assumedNodes, assume, staleSlices);
   const ofNodes = nodes.map(({ object }) => object.addresses.length);
   const tooLarge = checkTotalSize(found.services, found.slices, hostAddresses?.length ?? Math.max(1, ...ofNodes));
   const built = tooLarge.length > 0 ? [] : found.services;

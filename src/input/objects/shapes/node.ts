@@ -60,6 +60,8 @@ export type RawServiceCidr = ValueOf<typeof serviceCidrSchema>;
 const containers = list(
   openItem({
     restartPolicy: text,
+    readinessProbe: anything,
+    startupProbe: anything,
     ports: list(openItem({ name: text, containerPort: port, hostPort: port, protocol })),
   }),
 );
@@ -79,6 +81,8 @@ const podSpecSchema = openObject({
   tolerations: list(openItem({ key: text, operator: text, value: text, effect: text })),
   containers,
   initContainers: containers,
+  readinessGates: anything,
+  schedulingGates: anything,
 });
 
 const podStatus = openObject({

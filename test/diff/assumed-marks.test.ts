@@ -1,0 +1,22 @@
+// Values that kpc assumed are marked as such in a difference.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-marks-'));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const headless = (name: string, replicas: number): string =>
+  `{apiVersion: v1, kind: Service, metadata: {name: ${name}}, spec: {clusterIP: None, selector: {app: ${name}}, ports: [{port: 80}]}}\n---\n` +
+  `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: ${name}}, spec: {replicas: ${replicas}, serviceName: ${name}, selector: {matchLabels: {app: ${name}}}, template: {metadata: {labels: {app: ${name}}}, spec: {}}}}\n---\n`;
+
+test('endpoints of a headless Service', async () => {
+  writeFileSync(join(cwd, 'old.yaml'), headless('db', 1));
+  writeFileSync(join(cwd, 'new.yaml'), headless('db', 2) + headless('cache', 3));
+  const { stdout } = await runKpc(['diff', '-q', 'old.yaml', 'new.yaml'], { cwd });
+  expect(stdout).toMatch(/addresses in DNS: \+ [\d.]+\*/);
+  expect(stdout).toMatch(/host names in DNS: \+ db-1 [\d.]+\*/);
+  expect(stdout).toMatch(/endpoints 0 → 3\*/);
+});
