@@ -1,5 +1,5 @@
-import { addressAt, addressBits, describeSpecial, type Address } from '../../kernel/address.ts';
-import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
+import { addressAt, addressBits, addressNumber, describeSpecial, type Address } from '../../kernel/address.ts';
+import { type AddressSpan } from '../../kernel/address-range.ts';
 import type { Family } from '../../kernel/family.ts';
 import { portAddresses, type Cluster, type Endpoint, type ServicePort, type ShownPort } from '../../cluster/model.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
@@ -17,29 +17,41 @@ const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
   ipv6: [2n, 0xfe80n << 112n, 0xfec0n << 112n, 0xff00n << 112n],
 };
 
+/** Kinds of addresses that no rule need tell apart, such as pods' and clients'. */
+export interface Kinds {
+  readonly of: (address: Address) => string;
+  /** Where kinds change, except at single addresses. */
+  readonly cuts: { readonly [F in Family]: readonly bigint[] };
+}
+
+const oneKind: Kinds = { of: () => '', cuts: { ipv4: [], ipv6: [] } };
+
 /**
- * One address for each class that the spans cannot distinguish. Skips addresses that `isTaken` (classes of their own) and those
- * that no host has, such as multicast. A class with one of the `known` addresses needs no other.
+ * One address for each cell: the addresses of one kind that the spans cannot distinguish. Skips addresses that `isTaken` (cells of
+ * their own) and those that no host has, such as multicast. A cell with one of the `known` addresses needs no other.
  */
 export function representatives(
   family: Family,
   spans: readonly AddressSpan[],
   isTaken: (address: Address) => boolean,
-  known: readonly Address[] = [],
+  known: readonly { readonly address: Address; readonly kind: string }[] = [],
+  kinds = oneKind,
 ): readonly Address[] {
   const own = spans.filter((span) => span.family === family && !isSingle(span));
-  const edges = own.flatMap(({ first, last }) => [first, last + 1n]);
+  const edges = [...own.flatMap(({ first, last }) => [first, last + 1n]), ...kinds.cuts[family]];
   const starts = [...new Set([preferred[family], ...worldCuts[family], ...edges])].sort((a, b) => (a < b ? -1 : 1));
-  const membershipOf = (at: bigint): string =>
-    own.map(({ first, last }) => (first <= at && at <= last ? 1 : 0)).join('');
-  const isKnown = new Set(known.map((address) => membershipOf(spanOf(address).first)));
+  const cellOf = (at: bigint, kind: string): string =>
+    `${kind} ${own.map(({ first, last }) => (first <= at && at <= last ? 1 : 0)).join('')}`;
+  const isKnown = new Set(known.map(({ address, kind }) => cellOf(addressNumber(address), kind)));
   const found = new Map<string, Address>();
   for (const [i, start] of starts.entries()) {
-    const membership = membershipOf(start);
-    if (isKnown.has(membership) || (found.has(membership) && start !== preferred[family])) continue;
+    const kind = kinds.of(addressAt(family, start));
+    const cell = cellOf(start, kind);
+    if (isKnown.has(cell) || (found.has(cell) && start !== preferred[family])) continue;
     const end = starts[i + 1] ?? 1n << BigInt(addressBits[family]);
-    const address = firstFreeAddress(family, start, end, isTaken);
-    if (address) found.set(membership, address);
+    const isOther = (address: Address): boolean => isTaken(address) || kinds.of(address) !== kind;
+    const address = firstFreeAddress(family, start, end, isOther);
+    if (address) found.set(cell, address);
   }
   return [...found.values()];
 }
