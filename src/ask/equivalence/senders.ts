@@ -26,6 +26,8 @@ export type SenderPlace = 'node' | 'pod' | 'other-node' | 'outside';
 
 export interface PlacedSender extends Sender {
   readonly place: SenderPlace;
+  /** The network of all senders in its place, if one says so. */
+  readonly among?: Network | undefined;
 }
 
 const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace } = {
@@ -153,13 +155,19 @@ export function placeSender(
   const kind = senderKinds.find((each) => each === from);
   const isOwn = !enters || !address || nodes.has(address.text);
   const place = kind ? placesOfKinds[kind] : isOwn ? 'node' : (places.find(address) ?? 'outside');
-  return { ...sender, place };
+  return { ...sender, place, among: address && places.networkOf(address) };
+}
+
+interface PlacedNetwork {
+  readonly turn: number;
+  readonly place: SenderPlace;
+  readonly network: Network;
 }
 
 /** Endpoints and networks with the place of their senders; the first match for an address wins. */
 export class Places {
-  /** The turn and place of each network, by prefix length and network bits. */
-  readonly #networks = new Map<string, readonly [turn: number, place: SenderPlace]>();
+  /** By prefix length and network bits. */
+  readonly #networks = new Map<string, PlacedNetwork>();
   readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
   readonly #edges: { readonly [F in Family]: bigint[] } = { ipv4: [], ipv6: [] };
 
@@ -176,12 +184,12 @@ export class Places {
       if (first !== last) this.#edges[family].push(first, last + 1n);
       const key = prefixKey(address, prefixLength);
       this.#lengths[family].add(prefixLength);
-      if (!this.#networks.has(key)) this.#networks.set(key, [this.#networks.size, place]);
+      if (!this.#networks.has(key)) this.#networks.set(key, { turn: this.#networks.size, place, network });
     }
   }
 
   find(address: Address): SenderPlace | undefined {
-    return this.#placeOfEndpoint(address) ?? this.#placeByNetwork(address);
+    return this.#placeOfEndpoint(address) ?? this.#firstWith(address)?.place;
   }
 
   /** Where the place of networks changes; a network of one address is left out. */
@@ -189,19 +197,23 @@ export class Places {
     const cutsOf = (family: Family): readonly bigint[] =>
       [...new Set(this.#edges[family])].filter((at) => {
         const isInner = at > 0n && at < 1n << BigInt(addressBits[family]);
-        const placeAt = (number: bigint) => this.#placeByNetwork(addressAt(family, number));
+        const placeAt = (number: bigint) => this.#firstWith(addressAt(family, number))?.place;
         return isInner && placeAt(at - 1n) !== placeAt(at);
       });
     return { ipv4: cutsOf('ipv4'), ipv6: cutsOf('ipv6') };
   }
 
-  #placeByNetwork(address: Address): SenderPlace | undefined {
-    let first: readonly [turn: number, place: SenderPlace] | undefined;
+  networkOf(address: Address): Network | undefined {
+    return this.#firstWith(address)?.network;
+  }
+
+  #firstWith(address: Address): PlacedNetwork | undefined {
+    let first: PlacedNetwork | undefined;
     for (const length of this.#lengths[address.family]) {
       const found = this.#networks.get(prefixKey(address, length));
-      if (found && (!first || found[0] < first[0])) first = found;
+      if (found && (!first || found.turn < first.turn)) first = found;
     }
-    return first?.[1];
+    return first;
   }
 }
 
