@@ -76,7 +76,7 @@ export async function openInput(
   call: Call<InputFlags>,
   flags: (opened: OpenedPaths) => readonly Flag[],
 ): Promise<OpenedPaths> {
-  const opened = await openPaths({ ...call.options, into: 'kpc describe -' });
+  const opened = await openPaths({ ...call.options, into: { command: 'kpc describe -' } });
   refuseIdleFlags(flags(opened), opened, call.options.node);
   return opened;
 }
