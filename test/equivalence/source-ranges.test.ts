@@ -28,7 +28,7 @@ addressType: IPv4
 ports: [{ port: 80 }]
 endpoints: [{ addresses: [10.244.2.10], nodeName: n2, conditions: { ready: true } }]
 `;
-  const { side } = openTexts({ manifests: { 'in.yaml': text }, node: 'n1', proxyMode }).at('n1');
+  const { side } = openTexts({ manifests: { 'in.yaml': text }, node: 'n1', proxyMode }, true).at('n1');
   if (!side) throw new Error('not read');
   return sceneOf(side);
 }

@@ -10,7 +10,7 @@ import {
   type Address,
   type Network,
 } from '../../kernel/address.ts';
-import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
+import { isSingle, spanOf, type AddressSpan } from '../../kernel/address-range.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';
@@ -18,8 +18,8 @@ import type { AskedSource } from '../../packet/step.ts';
 import { readSender } from '../trace/read-sender.ts';
 import { senderKinds, type Sender } from '../trace/question.ts';
 import type { Scene } from '../trace/scene.ts';
-import { isSingle, type Questions } from './questions.ts';
-import { representatives, type Kinds } from './representatives.ts';
+import { representatives, type Kinds } from '../trace/address-cells.ts';
+import type { Questions } from './questions.ts';
 
 /** `other-node` is another node of the cluster, or a Pod on one. */
 export type SenderPlace = 'node' | 'pod' | 'other-node' | 'outside';
