@@ -301,7 +301,8 @@ export function listEffects(review: Review): {
       const { target, senders, services: names, asked, severity, example, lacks } = effect;
       const [service = '', ...others] = names;
       const added = others.length > 0 ? [] : addedTo(service, diff);
-      const sent = asked.map((each) => sentWords(each.example, names.some((name) => mixed.has(name))));
+      const isMixed = names.some((each) => mixed.has(each));
+      const sent = asked.map((each) => sentWords(each.example, isMixed));
       const what = others.length > 0 ? `such as ${sent[0] ?? ''}` : nameSome(sent, mostSent);
       const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
       const isHere = example.node === from.nodeName || example.node === name;

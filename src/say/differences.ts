@@ -37,7 +37,7 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   if (servicePorts.length + base.length === 0) return { from, to, diff, packets: undefined, trace };
   const { severities } = await import('../ask/equivalence/effects.ts');
   const { effectsByService } = await import('../ask/equivalence/findings.ts');
-  const { packetsTo, packetsToPlaced } = await import('../ask/equivalence/representatives.ts');
+  const { packetsTo, packetsToPlaced, pairsOnAny } = await import('../ask/equivalence/representatives.ts');
   const { onOneNode, pairsElsewhere, sceneOf } = await import('../ask/trace/scene.ts');
   const bareScene = (side: Snapshot) => sceneOf(side.with({ objects: undefined }));
   const labels = new Set(servicePorts.flatMap(({ label, formerLabel }) => [label, formerLabel]));
@@ -49,13 +49,13 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   const packets = effectsByService(...onOneNode(bareScene(from), bareScene(to)), options);
   if (!packets) return { from, to, diff, packets, trace };
   const only = packetsToPlaced(changed);
-  const others = (only ? pairsElsewhere(from, to) : []).flatMap(
+  const others = (only ? [...pairsElsewhere(from, to), ...pairsOnAny(from, to, changed)] : []).flatMap(
     ([old, fresh]) => effectsByService(...onOneNode(bareScene(old), bareScene(fresh)), { only }) ?? [],
   );
   return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
 }
 
-/** Adds what only other assumed Nodes gain or lose; anything else differs there as it does here. */
+/** Adds what only other Nodes gain or lose; anything else differs there as it does here, or is not known here. */
 function withLosses(
   packets: ServiceEffects,
   others: readonly ServiceEffects[],
@@ -107,7 +107,7 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
       ? {
           packets: review.packets.effects.map(({ asked, ...effect }) => ({
             ...effectJson(effect, review.trace),
-            destinations: asked.map(({ example: { to, protocol, nodePort } }) => ({ to, protocol, nodePort })),
+            destinations: asked.map(({ example }) => destinationJson(example)),
           })),
           unknown: review.packets.unknown,
           unknownOnOne: review.packets.unknownOnOne,
@@ -119,6 +119,10 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
     ...(dead.length + live.length > 0 ? { leftovers: { dead, live } } : {}),
     ...(diff.comments > 0 ? { rulesThatDifferInCommentsAlone: diff.comments } : {}),
   };
+}
+
+function destinationJson({ to, protocol, nodePort }: ServiceEffect['example']) {
+  return { to, protocol, nodePort };
 }
 
 function servicePortToJson(port: ServicePortDiff): ServicePortDifference {

@@ -183,13 +183,11 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
     if (!known.asked.has(id)) known.asked.set(id, { id, example });
     merged.set(key, known);
   }
-  const effects = [...merged.values()].map(
-    ({ effect, services, asked }): ServiceEffect => ({
-      ...effect,
-      services: [...services],
-      asked: [...asked.values()],
-    }),
-  );
+  const effects = [...merged.values()].map(({ effect, services, asked }): ServiceEffect => ({
+    ...effect,
+    services: [...services],
+    asked: [...asked.values()],
+  }));
   return { effects: effects.toSorted((a, b) => rank(a) - rank(b)), touchesHairpins, unknown, unknownOnOne };
 }
 

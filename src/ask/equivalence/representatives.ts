@@ -3,6 +3,7 @@ import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
 import { PlanMemo } from '../../cluster/memos.ts';
 import { endpointClass } from '../../cluster/plan-traffic.ts';
+import type { Scene } from '../trace/scene.ts';
 import { portKey, type ProtocolPort } from './questions.ts';
 
 /** The part of a node's packets to compare: those to these addresses, and to these ports of the node itself. */
@@ -50,7 +51,7 @@ export interface Represented {
 export function chooseStandIns(
   nodes: ReadonlyMap<string, Node>,
   /** The cluster as each side reads it: releases follow different hints. */
-  clusters: readonly Cluster[],
+  clusters: readonly Pick<Cluster, 'servicePorts' | 'addresses'>[],
   names: readonly string[],
 ): { readonly standIns: readonly StandIn[]; readonly represented: readonly Represented[] } {
   const servicePorts = [...new Set(clusters.flatMap((each) => each.servicePorts))];
@@ -93,6 +94,26 @@ export function chooseStandIns(
     standIns: found.flatMap(({ node, only, by }) => (by.has(node) ? [{ node, only }] : [])),
     represented: found.map(({ node, by }) => ({ node, by: [...by].toSorted() })),
   };
+}
+
+type Side = Scene['side'];
+
+/**
+ * Both sides on the Nodes that together show every difference in packets to these Service ports, if both leave open which Node of the
+ * input it is.
+ */
+export function pairsOnAny(
+  from: Side,
+  to: Side,
+  servicePorts: readonly ServicePort[],
+): readonly (readonly [Side, Side])[] {
+  if (from.kind === 'dump' || to.kind === 'dump' || !from.anyOf || !to.anyOf) return [];
+  const clusters = [from, to].map(({ cluster: { addresses } }) => ({ servicePorts, addresses }));
+  const names = [...from.anyOf.keys()].filter((name) => to.anyOf?.has(name));
+  return chooseStandIns(from.anyOf, clusters, names).standIns.flatMap(({ node }) => {
+    const [old, fresh] = [from.onNode(node), to.onNode(node)];
+    return old && fresh ? [[old, fresh] as const] : [];
+  });
 }
 
 function looksAtPlace({ externalPolicyLocal, internalPolicyLocal, endpoints }: ServicePort): boolean {

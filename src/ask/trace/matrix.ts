@@ -78,7 +78,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
 }
 
 /** What source ranges apply to. */
-const ofRanges: ReadonlySet<string> = new Set(['load-balancer-ip', 'unknown']);
+const ofRanges: ReadonlySet<TargetKind> = new Set(['load-balancer-ip', 'unknown']);
 
 /** A client outside that the source ranges do not treat as the usual one, if there is one. */
 function toldApart({ family, sourceRanges = [] }: ShownPort, scene: Scene): string | undefined {
