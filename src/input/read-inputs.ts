@@ -1,3 +1,4 @@
+import type { Into } from '../base/findings/files.ts';
 import { findExcess } from '../base/bounds.ts';
 import { resolvePath } from '../base/names.ts';
 import { diagnose, diagnoseFault, isError, cite, Tally, type Finding } from '../base/findings/finding.ts';
@@ -66,8 +67,8 @@ export interface ReadOptions {
   readonly areConfigs?: boolean | undefined;
   /** The result is only shown: an incomplete kustomization is then no error. */
   readonly isShown?: boolean | undefined;
-  /** The command to pipe rendered manifests into. */
-  readonly into?: string | undefined;
+  /** Where to pipe rendered manifests. */
+  readonly into?: Into | undefined;
   /** Errors about objects that conflict with others when compiled: these objects are left out too. */
   readonly uncompiled?: readonly Finding[] | undefined;
   readonly unread?: UnreadLists | undefined;
@@ -76,7 +77,7 @@ export interface ReadOptions {
 }
 
 /** The default for `into`. */
-export const readsManifests = 'kpc compile -f -';
+export const readsManifests: Into = { command: 'kpc compile -f -' };
 
 /** Never throws for bad input: the diagnostics have all problems. */
 export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, options: ReadOptions = {}): Inputs {
@@ -205,7 +206,7 @@ interface LeftOut {
 }
 
 /** A template that makes up a whole file is reported with others of its kind. */
-function leftOutOf({ file, found, errors, areApart, template }: FileReading, into: string): readonly LeftOut[] {
+function leftOutOf({ file, found, errors, areApart, template }: FileReading, into: Into): readonly LeftOut[] {
   if (areApart) {
     return errors.map((error) => {
       const unfilled = findInLine(file, error);

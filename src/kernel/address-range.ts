@@ -51,6 +51,10 @@ export interface AddressSpan {
   readonly last: bigint;
 }
 
+export function isSingle({ first, last }: AddressSpan): boolean {
+  return first === last;
+}
+
 export function spanOf(range: AddressRange): AddressSpan {
   const { family } = range;
   const first = addressNumber(isNetworkRange(range) ? range.address : range);

@@ -1,3 +1,4 @@
+import type { Into } from '../base/findings/files.ts';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { diagnose, placeAtLine, type Finding } from '../base/findings/finding.ts';
 import { TextFile } from '../input/documents/text-file.ts';
@@ -18,7 +19,7 @@ export interface Rendered {
 export function renderInputs(
   sources: readonly string[],
   values: readonly string[],
-  { into, revision }: { readonly into: string; readonly revision: string | undefined },
+  { into, revision }: { readonly into: Into; readonly revision: string | undefined },
 ): Rendered {
   const files: TextFile[] = [];
   const diagnostics: Finding[] = [];
@@ -36,7 +37,7 @@ export function renderInputs(
     if (typeof printed === 'string') files.push(new TextFile(words, printed));
     else {
       const { problem, said } = printed;
-      const details = { problem, said, tool: call[0], pipe: `${words} | ${into}` };
+      const details = { problem, said, tool: call[0], pipe: 'command' in into ? `${words} | ${into.command}` : words };
       diagnostics.push(diagnose('not-rendered', details, placeAtLine(source)));
     }
   }

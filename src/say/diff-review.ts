@@ -17,7 +17,7 @@ import { listFacts, type WriteValue } from './port-facts.ts';
 import { serviceReasonWords } from './service-reasons.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { EffectSender, EndpointShares, EffectSeverity } from '../ask/equivalence/effects.ts';
+import type { Effect, EffectSender, EndpointShares, EffectSeverity } from '../ask/equivalence/effects.ts';
 import type { ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
@@ -310,19 +310,21 @@ export function listEffects(review: Review): {
     ...unknown.map((what) => `${what}: "kpc equivalence" says why`),
   ];
   if (!packets) return { title, effects: [], gaps };
+  const mixed = mixedServices([from, to]);
   const effects = packets.effects
     .filter(({ severity }) => severity !== 'fails-otherwise')
     .map((effect): PacketReview => {
-      const { target, senders, services: names, severity, example, lacks } = effect;
+      const { target, senders, services: names, asked, severity, example, lacks } = effect;
       const [service = '', ...others] = names;
       const added = others.length > 0 ? [] : addedTo(service, diff);
-      const such = others.length > 0 ? 'such as ' : '';
+      const isMixed = names.some((each) => mixed.has(each));
+      const sent = asked.map((each) => sentWords(each.example, isMixed));
+      const what = others.length > 0 ? `such as ${sent[0] ?? ''}` : nameSome(sent, mostSent);
       const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
-      const asked = example.nodePort === undefined ? example.to : `every node's port ${example.nodePort}`;
       const isHere = example.node === from.nodeName || example.node === name;
       const at = isHere ? '' : `, on ${example.node}`;
       const who = joinWords([...new Set(senders.map(senderInShort))]);
-      const text = `${targetWords[target]}${whose} (${such}${asked})${at}, from ${who}: ${effectEndWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
+      const text = `${targetWords[target]}${whose} (${what})${at}, from ${who}: ${effectEndWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
       return { severity, text, trace: traceEffect(trace, effect) };
     });
   const isSame = packets.effects.length === 0;
@@ -333,6 +335,21 @@ export function listEffects(review: Review): {
     effects,
     gaps,
   };
+}
+
+const mostSent = 3;
+
+/** The Services with ports of several protocols. */
+function mixedServices(sides: readonly Snapshot[]): ReadonlySet<string> {
+  const ports = sides.flatMap((side) => side.ports);
+  const own = [...groupBy(ports, serviceName)];
+  return new Set(own.flatMap(([name, all]) => (new Set(all.map(({ protocol }) => protocol)).size > 1 ? name : [])));
+}
+
+/** Names the protocol unless it is TCP, as is all of the Service. */
+function sentWords({ to, nodePort, protocol }: Effect['example'], isMixed: boolean): string {
+  const where = nodePort === undefined ? to : `every node's port ${nodePort}`;
+  return protocol === 'icmp' || (protocol === 'tcp' && !isMixed) ? where : `${where}/${protocol.toUpperCase()}`;
 }
 
 /** The endpoints that a change adds to a Service, if they are few. */

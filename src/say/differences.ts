@@ -1,7 +1,7 @@
 // Makes the review of a change, and puts it into JSON, Markdown and findings.
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { areSidesSame, otherParts, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
-import type { ServiceEffects } from '../ask/equivalence/findings.ts';
+import type { ServiceEffect, ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { EffectSeverity } from '../ask/equivalence/effects.ts';
 import { assumedNote, listEffects, listServices, lacksOf, type Review, type PacketReview } from './diff-review.ts';
 import { effectJson, type Tracing } from './equivalence.ts';
@@ -12,6 +12,7 @@ import { reasonJson, serviceReasonWords } from './service-reasons.ts';
 import type { difference, servicePortDifference } from './outputs/compile-and-compare.ts';
 import type { kernelChange } from './outputs/envelope.ts';
 import { count, formatCount } from '../base/printable.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import { reportDiff, summarizeDiff, type ReportLimits } from './diff-report.ts';
 import { escapeMarkdown, fold, foldCode, formatMarkdown, kernelLines, listItems } from './formats/markdown.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
@@ -36,7 +37,7 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   if (servicePorts.length + base.length === 0) return { from, to, diff, packets: undefined, trace };
   const { severities } = await import('../ask/equivalence/effects.ts');
   const { effectsByService } = await import('../ask/equivalence/findings.ts');
-  const { packetsTo, packetsToPlaced } = await import('../ask/equivalence/representatives.ts');
+  const { packetsTo, packetsToPlaced, pairsOnAny } = await import('../ask/equivalence/representatives.ts');
   const { onOneNode, pairsElsewhere, sceneOf } = await import('../ask/trace/scene.ts');
   const bareScene = (side: Snapshot) => sceneOf(side.with({ objects: undefined }));
   const labels = new Set(servicePorts.flatMap(({ label, formerLabel }) => [label, formerLabel]));
@@ -48,24 +49,29 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   const packets = effectsByService(...onOneNode(bareScene(from), bareScene(to)), options);
   if (!packets) return { from, to, diff, packets, trace };
   const only = packetsToPlaced(changed);
-  const others = (only ? pairsElsewhere(from, to) : []).flatMap(
+  const others = (only ? [...pairsElsewhere(from, to), ...pairsOnAny(from, to, changed)] : []).flatMap(
     ([old, fresh]) => effectsByService(...onOneNode(bareScene(old), bareScene(fresh)), { only }) ?? [],
   );
   return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
 }
 
-/** Adds what only other assumed Nodes gain or lose; anything else differs there as it does here. */
+/** Adds what only other Nodes gain or lose; anything else differs there as it does here, or is not known here. */
 function withLosses(
   packets: ServiceEffects,
   others: readonly ServiceEffects[],
   severities: readonly EffectSeverity[],
 ): ServiceEffects {
-  const keyOf = ({ target, senders, from, to, services }: ServiceEffects['effects'][number]): string =>
+  const keyOf = ({ target, senders, from, to, services }: ServiceEffect): string =>
     JSON.stringify([target, senders, from, to, services]);
-  const known = new Set(packets.effects.map(keyOf));
+  const known = groupBy(packets.effects, keyOf);
   const added = others
     .flatMap(({ effects }) => effects)
-    .filter((each) => (each.severity === 'breaks' || each.severity === 'opens') && !known.has(keyOf(each)));
+    .filter(({ severity }) => severity === 'breaks' || severity === 'opens')
+    .flatMap((each): readonly ServiceEffect[] => {
+      const here = new Set(known.get(keyOf(each))?.flatMap(({ asked }) => asked.map(({ id }) => id)));
+      const asked = each.asked.filter(({ id }) => !here.has(id));
+      return asked[0] ? [{ ...each, asked, example: asked[0].example }] : [];
+    });
   const all = [...packets.effects, ...added];
   return { ...packets, effects: severities.flatMap((severity) => all.filter((each) => each.severity === severity)) };
 }
@@ -99,7 +105,10 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
     servicePorts: diff.servicePorts.map(servicePortToJson),
     ...(review?.packets
       ? {
-          packets: review.packets.effects.map((effect) => effectJson(effect, review.trace)),
+          packets: review.packets.effects.map(({ asked, ...effect }) => ({
+            ...effectJson(effect, review.trace),
+            destinations: asked.map(({ example }) => destinationJson(example)),
+          })),
           unknown: review.packets.unknown,
           unknownOnOne: review.packets.unknownOnOne,
         }
@@ -110,6 +119,10 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
     ...(dead.length + live.length > 0 ? { leftovers: { dead, live } } : {}),
     ...(diff.comments > 0 ? { rulesThatDifferInCommentsAlone: diff.comments } : {}),
   };
+}
+
+function destinationJson({ to, protocol, nodePort }: ServiceEffect['example']) {
+  return { to, protocol, nodePort };
 }
 
 function servicePortToJson(port: ServicePortDiff): ServicePortDifference {

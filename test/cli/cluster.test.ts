@@ -379,7 +379,8 @@ describe('--render', () => {
   });
 
   test('a git revision is not rendered', () => {
-    const render = (revision: string | undefined) => renderInputs(['HEAD:overlay'], [], { into: '', revision });
+    const render = (revision: string | undefined) =>
+      renderInputs(['HEAD:overlay'], [], { into: { command: '' }, revision });
     const [none, own] = [undefined, 'HEAD:overlay'].map((each) => JSON.stringify(render(each).diagnostics));
     expect([none?.includes('HEAD:overlay'), own?.includes('HEAD:overlay')]).toEqual([false, true]);
   });

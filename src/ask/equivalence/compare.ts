@@ -14,13 +14,14 @@ import {
 import type { Reason } from '../../packet/reason.ts';
 import type { AskedSource } from '../../packet/step.ts';
 import { wholeState } from '../trace/knowledge.ts';
+import { representatives } from '../trace/address-cells.ts';
 import { packetOf } from '../trace/ask.ts';
 import type { Destination } from '../trace/question.ts';
 import { reasonSentence, reasonWords } from '../../say/way/reason.ts';
 import type { Scene } from '../trace/scene.ts';
 import { Likeness } from './likeness.ts';
 import { readPortKey, type ProtocolPort, Questions } from './questions.ts';
-import { representatives, type Only } from './representatives.ts';
+import type { Only } from './representatives.ts';
 import { Clients, existsOn, knownOwnAddresses, type PlacedSender } from './senders.ts';
 
 /** A class of packets that the two sides treat differently, with one packet as an example. */

@@ -2,7 +2,8 @@
 import { nameSome } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
-import { contains, joinHostPort, parseNetwork, type Address } from '../../kernel/address.ts';
+import { contains, joinHostPort, type Address, type Network } from '../../kernel/address.ts';
+import { networkOfRange, parseAddressRange } from '../../kernel/address-range.ts';
 import { isUnknownOwn, type Packet } from '../../packet/packet.ts';
 import { addressKind } from '../trace/service-ends.ts';
 import { nodeSocketText } from '../trace/read-destination.ts';
@@ -60,7 +61,7 @@ export function ownEndpointOf(
  * applies to load balancer addresses.
  */
 export function senderOf(
-  { words, address, place }: PlacedSender,
+  { words, address, place, among }: PlacedSender,
   { kind, ports }: KnownDestination,
   own: OwnEndpoint | undefined,
 ): EffectSender {
@@ -72,23 +73,36 @@ export function senderOf(
   }
   const usual = { kind: place, text: words };
   if (kind !== 'load-balancer-ip' && kind !== 'unknown') return usual;
-  const ranges = sourceRangesOf(ports);
-  if (ranges.length === 0 || !address || place !== 'outside') return usual;
-  const inside = rangesWith(address, ranges);
-  const text = inside.length > 0 ? `a client in ${inside.join(' and ')}` : `a client outside of ${nameSome(ranges)}`;
-  return { kind: 'range', text };
+  const ranges = ports.flatMap(sourceRangesOf);
+  if (ranges.length === 0 || !address) return usual;
+  if (place === 'outside') return { kind: 'range', text: `a client ${cellWords(address, ranges)}` };
+  const isCut = among !== undefined && ranges.some((range) => isWithin(range, among));
+  return isCut ? { kind: 'range', text: `${words} ${cellWords(address, ranges)}` } : usual;
 }
 
-function sourceRangesOf(ports: readonly ShownPort[]): readonly string[] {
-  return [...new Set(ports.flatMap(({ sourceRanges = [] }) => sourceRanges.map(({ text }) => text)))];
-}
-
-/** The ranges that contain the address. */
-function rangesWith(address: Address, ranges: readonly string[]): readonly string[] {
-  return ranges.filter((text) => {
-    const network = parseNetwork(text);
-    return network && contains(network, address);
+/** A kernel prints a range as it likes. */
+function sourceRangesOf({ sourceRanges = [] }: ShownPort): readonly Network[] {
+  return sourceRanges.flatMap(({ text }) => {
+    const range = parseAddressRange(text);
+    return range ? networkOfRange(range) : [];
   });
+}
+
+/** Which addresses the ranges do not tell from this one: those of the narrowest range with it, without narrower ranges. */
+function cellWords(address: Address, ranges: readonly Network[]): string {
+  const narrowest = ranges
+    .filter((range) => contains(range, address))
+    .reduce<Network | undefined>((best, range) => (!best || isWithin(range, best) ? range : best), undefined);
+  const holes = narrowest ? ranges.filter((range) => isWithin(range, narrowest)) : ranges;
+  const outermost = holes.filter((hole) => !holes.some((other) => isWithin(hole, other))).map(({ text }) => text);
+  return [
+    ...(narrowest ? [`in ${narrowest.text}`] : []),
+    ...(outermost.length > 0 ? [`outside of ${nameSome([...new Set(outermost)])}`] : []),
+  ].join(' ');
+}
+
+function isWithin({ address, prefixLength }: Network, other: Network): boolean {
+  return prefixLength > other.prefixLength && contains(other, address);
 }
 
 /** Finds packets' destinations among the Services of either side. `nodes`: the node's own addresses. */
@@ -129,11 +143,12 @@ export function servedPorts({ side: { ports } }: Scene): readonly string[] {
 }
 
 /**
- * Whether a load balancer's source ranges shut out the sender. The node has no single address: it counts as shut out if
+ * Whether a load balancer's source ranges shut out the sender on a side. The node has no single address: it counts as shut out if
  * only one side has ranges.
  */
 export function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): boolean {
-  const ranges = sourceRangesOf(ports);
-  if (!sender) return ranges.length > 0 && ports.some(({ sourceRanges = [] }) => sourceRanges.length === 0);
-  return ranges.length > 0 && rangesWith(sender, ranges).length === 0;
+  const lists = ports.map(sourceRangesOf);
+  const named = lists.filter(({ length }) => length > 0);
+  if (!sender) return named.length > 0 && named.length < lists.length;
+  return named.some((ranges) => !ranges.some((range) => contains(range, sender)));
 }

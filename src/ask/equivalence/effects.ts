@@ -79,6 +79,12 @@ const senderSchema = objectOf({ kind: oneOf(...senderKinds), text: anyText });
 
 export type EffectSender = Shaped<typeof senderSchema>;
 
+export const destinationFields = {
+  to: anyText,
+  protocol: anyText,
+  nodePort: optional(about('sent to this port of every node: the input names no address of one', wholeNumber(0))),
+};
+
 export const effectFields = {
   target: about('what the packets are sent to', oneOf(...destinationKinds)),
   senders: listOf(senderSchema),
@@ -89,11 +95,9 @@ export const effectFields = {
   choice: optional(about('both sides deliver to endpoints, and choose them otherwise', choiceSchema)),
   example: objectOf({
     from: anyText,
-    to: anyText,
-    protocol: anyText,
+    ...destinationFields,
     interface: optional(anyText),
     node: about('empty if the side that shows it names none', anyText),
-    nodePort: optional(about('sent to this port of every node: the input names no address of one', wholeNumber(0))),
   }),
   shownBy: about('the side whose answer to the example explains the difference', oneOf('old', 'new')),
   lacks: optional(about('why the example is not known on that side, and what settles it', anyText)),

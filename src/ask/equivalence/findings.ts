@@ -131,9 +131,21 @@ function differingModes({ side: from }: Scene, { side: to }: Scene): readonly Ca
   return from.mode === to.mode ? [] : [from, to].flatMap(({ mode }) => (mode ? [{ kind: 'mode', mode } as const] : []));
 }
 
+/** An effect, with the Services it applies to ("namespace/name", sorted), if any, and what is asked there. */
+export interface ServiceEffect extends Effect {
+  readonly services: readonly string[];
+  readonly asked: readonly AskedThere[];
+}
+
+interface AskedThere {
+  /** Its protocol, and its address and port; the port alone of what may have any address. */
+  readonly id: string;
+  readonly example: Effect['example'];
+}
+
 export interface ServiceEffects {
-  /** The worst first, each with the Services it applies to ("namespace/name", sorted); without Services if it applies to none. */
-  readonly effects: readonly (Effect & { readonly services: readonly string[] })[];
+  /** The worst first. */
+  readonly effects: readonly ServiceEffect[];
   /** Whether Pods that reach themselves through a Service are treated differently. Effects do not say that. */
   readonly touchesHairpins: boolean;
   /** How many classes of packets are unknown on both sides, and on one only. */
@@ -144,48 +156,69 @@ export interface ServiceEffects {
 /** Sends one packet of each class to both sides, and returns the differences by Service; undefined if there are too many destinations. */
 export function effectsByService(from: Scene, to: Scene, options?: ComparisonOptions): ServiceEffects | undefined {
   const { explain, find } = explainer(from, to);
-  const ofServices = new Map<string, Map<string, Effect>>();
   let touchesHairpins = false;
-  const gathered: { readonly turn: number; readonly ports: readonly ShownPort[]; readonly effect: Effect }[] = [];
+  const gathered: Gathering[] = [];
   const collect = (difference: Difference, alike: readonly Like[], turn: number): void => {
     const { cause, ports, effect } = explain(difference);
     if (cause === 'hairpin') {
       touchesHairpins = true;
       return;
     }
-    gathered.push({ turn, ports, effect });
+    gathered.push({ turn, port: difference.packet.port, ports, effect });
     for (const { address, port, protocol, insteadOf, ...like } of alike) {
       const packet = { destination: address, port, protocol };
       const example = { ...effect.example, from: insteadOf(effect.example.from), to: textOfDestination(packet) };
-      gathered.push({ turn: like.turn, ports: find(packet).ports, effect: { ...effect, example } });
+      gathered.push({ turn: like.turn, port, ports: find(packet).ports, effect: { ...effect, example } });
     }
   };
   const { unknown, unknownOnOne, isTooMuch } = compareScenes(from, to, collect, options);
   if (isTooMuch) return undefined;
+  const merged = new Map<string, { effect: Effect; services: Set<string>; asked: Map<string, AskedThere> }>();
+  for (const { service, id, effect } of effectsByAddress(gathered)) {
+    const { target, senders, from: old, to: fresh, choice, example, classes } = effect;
+    const key = JSON.stringify([target, senders, old, fresh, choice]);
+    const known = merged.get(key) ?? { effect: { ...effect, classes: 0 }, services: new Set(), asked: new Map() };
+    known.effect = { ...known.effect, classes: known.effect.classes + classes };
+    if (service !== '') known.services.add(service);
+    if (!known.asked.has(id)) known.asked.set(id, { id, example });
+    merged.set(key, known);
+  }
+  const effects = [...merged.values()].map(({ effect, services, asked }): ServiceEffect => ({
+    ...effect,
+    services: [...services],
+    asked: [...asked.values()],
+  }));
+  return { effects: effects.toSorted((a, b) => rank(a) - rank(b)), touchesHairpins, unknown, unknownOnOne };
+}
+
+interface Gathering {
+  readonly turn: number;
+  readonly port: number;
+  readonly ports: readonly ShownPort[];
+  readonly effect: Effect;
+}
+
+/** Destinations whose address is a Service's own. */
+const addressed: ReadonlySet<Effect['target']> = new Set(['cluster-ip', 'external-ip', 'load-balancer-ip', 'unknown']);
+
+/** Merges the senders to each address and port of a Service. Effects on no Service come last. */
+function effectsByAddress(gathered: readonly Gathering[]) {
+  const found = new Map<string, { readonly service: string; readonly id: string; readonly own: Map<string, Effect> }>();
   // The first of several equal effects is the example.
-  for (const { ports, effect } of gathered.sort((a, b) => a.turn - b.turn)) {
+  for (const { port, ports, effect } of gathered.toSorted((a, b) => a.turn - b.turn)) {
+    const { protocol, to } = effect.example;
+    const id = `${protocol} ${addressed.has(effect.target) ? to : port}`;
     for (const service of ports.length === 0 ? [''] : new Set(ports.map(serviceName))) {
-      const known = ofServices.get(service) ?? new Map<string, Effect>();
-      ofServices.set(service, known);
-      addTo(known, effect);
+      const key = `${service} ${id}`;
+      const known = found.get(key) ?? { service, id, own: new Map<string, Effect>() };
+      found.set(key, known);
+      addTo(known.own, effect);
     }
   }
-  const effects = new Map<string, ServiceEffects['effects'][number]>();
-  // Effects on no Service come last.
   const orderOf = (service: string) => (service === '' ? 1 : 0);
-  for (const [service, known] of [...ofServices].toSorted(([a], [b]) => orderOf(a) - orderOf(b) || compareText(a, b))) {
-    for (const effect of [...known.values()].sort(bySeverity)) {
-      const key = JSON.stringify([effect.target, effect.senders, effect.from, effect.to, effect.choice]);
-      const before = effects.get(key)?.services ?? [];
-      effects.set(key, { ...effect, services: service === '' ? before : [...before, service] });
-    }
-  }
-  return {
-    effects: [...effects.values()].toSorted((a, b) => rank(a) - rank(b)),
-    touchesHairpins,
-    unknown,
-    unknownOnOne,
-  };
+  return [...found.values()]
+    .toSorted(({ service: a }, { service: b }) => orderOf(a) - orderOf(b) || compareText(a, b))
+    .flatMap(({ own, ...at }) => [...own.values()].sort(bySeverity).map((effect) => ({ ...at, effect })));
 }
 
 const none: readonly never[] = [];

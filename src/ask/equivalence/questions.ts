@@ -1,5 +1,5 @@
 import { addressAt, type Address } from '../../kernel/address.ts';
-import { singleAddress, spanOf, type AddressRange, type AddressSpan } from '../../kernel/address-range.ts';
+import { isSingle, singleAddress, spanOf, type AddressRange, type AddressSpan } from '../../kernel/address-range.ts';
 import { families } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { passingRules, tableNames, type RuleArg } from '../../kernel/iptables/iptables.ts';
@@ -35,10 +35,6 @@ const askingKinds: ReadonlySet<RuleArg['kind']> = new Set([
   'match-set',
   'other',
 ]);
-
-export function isSingle({ first, last }: AddressSpan): boolean {
-  return first === last;
-}
 
 interface AskedDestination {
   readonly address: Address;

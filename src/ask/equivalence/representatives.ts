@@ -1,63 +1,10 @@
-import { addressAt, addressBits, describeSpecial, type Address } from '../../kernel/address.ts';
-import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
-import type { Family } from '../../kernel/family.ts';
 import { portAddresses, type Cluster, type Endpoint, type ServicePort, type ShownPort } from '../../cluster/model.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
 import { PlanMemo } from '../../cluster/memos.ts';
 import { endpointClass } from '../../cluster/plan-traffic.ts';
-import { isSingle, portKey, type ProtocolPort } from './questions.ts';
-
-/** Documentation addresses. They represent the rest of the world, unless a span separates them from it. */
-const preferred = { ipv4: 0xc6336463n, ipv6: 0x20010db8ffff00000000000000000063n };
-
-/** Bounds of the addresses that hosts never have. */
-const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
-  ipv4: [1n << 24n, 127n << 24n, 128n << 24n, 224n << 24n],
-  ipv6: [2n, 0xfe80n << 112n, 0xfec0n << 112n, 0xff00n << 112n],
-};
-
-/**
- * One address for each class that the spans cannot distinguish. Skips addresses that `isTaken` (classes of their own) and those
- * that no host has, such as multicast. A class with one of the `known` addresses needs no other.
- */
-export function representatives(
-  family: Family,
-  spans: readonly AddressSpan[],
-  isTaken: (address: Address) => boolean,
-  known: readonly Address[] = [],
-): readonly Address[] {
-  const own = spans.filter((span) => span.family === family && !isSingle(span));
-  const edges = own.flatMap(({ first, last }) => [first, last + 1n]);
-  const starts = [...new Set([preferred[family], ...worldCuts[family], ...edges])].sort((a, b) => (a < b ? -1 : 1));
-  const membershipOf = (at: bigint): string =>
-    own.map(({ first, last }) => (first <= at && at <= last ? 1 : 0)).join('');
-  const isKnown = new Set(known.map((address) => membershipOf(spanOf(address).first)));
-  const found = new Map<string, Address>();
-  for (const [i, start] of starts.entries()) {
-    const membership = membershipOf(start);
-    if (isKnown.has(membership) || (found.has(membership) && start !== preferred[family])) continue;
-    const end = starts[i + 1] ?? 1n << BigInt(addressBits[family]);
-    const address = firstFreeAddress(family, start, end, isTaken);
-    if (address) found.set(membership, address);
-  }
-  return [...found.values()];
-}
-
-function firstFreeAddress(
-  family: Family,
-  start: bigint,
-  end: bigint,
-  isTaken: (address: Address) => boolean,
-): Address | undefined {
-  // A network's first address is rarely a host's.
-  for (let at = end - start > 2n ? start + 1n : start; at < end; at++) {
-    const address = addressAt(family, at);
-    if (describeSpecial(address) !== undefined) return undefined;
-    if (!isTaken(address)) return address;
-  }
-  return undefined;
-}
+import type { Scene } from '../trace/scene.ts';
+import { portKey, type ProtocolPort } from './questions.ts';
 
 /** The part of a node's packets to compare: those to these addresses, and to these ports of the node itself. */
 export interface Only {
@@ -104,7 +51,7 @@ export interface Represented {
 export function chooseStandIns(
   nodes: ReadonlyMap<string, Node>,
   /** The cluster as each side reads it: releases follow different hints. */
-  clusters: readonly Cluster[],
+  clusters: readonly Pick<Cluster, 'servicePorts' | 'addresses'>[],
   names: readonly string[],
 ): { readonly standIns: readonly StandIn[]; readonly represented: readonly Represented[] } {
   const servicePorts = [...new Set(clusters.flatMap((each) => each.servicePorts))];
@@ -147,6 +94,26 @@ export function chooseStandIns(
     standIns: found.flatMap(({ node, only, by }) => (by.has(node) ? [{ node, only }] : [])),
     represented: found.map(({ node, by }) => ({ node, by: [...by].toSorted() })),
   };
+}
+
+type Side = Scene['side'];
+
+/**
+ * Both sides on the Nodes that together show every difference in packets to these Service ports, if both leave open which Node of the
+ * input it is.
+ */
+export function pairsOnAny(
+  from: Side,
+  to: Side,
+  servicePorts: readonly ServicePort[],
+): readonly (readonly [Side, Side])[] {
+  if (from.kind === 'dump' || to.kind === 'dump' || !from.anyOf || !to.anyOf) return [];
+  const clusters = [from, to].map(({ cluster: { addresses } }) => ({ servicePorts, addresses }));
+  const names = [...from.anyOf.keys()].filter((name) => to.anyOf?.has(name));
+  return chooseStandIns(from.anyOf, clusters, names).standIns.flatMap(({ node }) => {
+    const [old, fresh] = [from.onNode(node), to.onNode(node)];
+    return old && fresh ? [[old, fresh] as const] : [];
+  });
 }
 
 function looksAtPlace({ externalPolicyLocal, internalPolicyLocal, endpoints }: ServicePort): boolean {

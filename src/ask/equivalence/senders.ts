@@ -10,7 +10,7 @@ import {
   type Address,
   type Network,
 } from '../../kernel/address.ts';
-import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
+import { isSingle, spanOf, type AddressSpan } from '../../kernel/address-range.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';
@@ -18,14 +18,16 @@ import type { AskedSource } from '../../packet/step.ts';
 import { readSender } from '../trace/read-sender.ts';
 import { senderKinds, type Sender } from '../trace/question.ts';
 import type { Scene } from '../trace/scene.ts';
-import { isSingle, type Questions } from './questions.ts';
-import { representatives } from './representatives.ts';
+import { representatives, type Kinds } from '../trace/address-cells.ts';
+import type { Questions } from './questions.ts';
 
 /** `other-node` is another node of the cluster, or a Pod on one. */
 export type SenderPlace = 'node' | 'pod' | 'other-node' | 'outside';
 
 export interface PlacedSender extends Sender {
   readonly place: SenderPlace;
+  /** The network of all senders in its place, if one says so. */
+  readonly among?: Network | undefined;
 }
 
 const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace } = {
@@ -68,6 +70,7 @@ export class Clients {
   readonly #byNetworks = new Map<string, readonly Address[]>();
   readonly #nodes: ReadonlyMap<string, Address>;
   readonly #places: Places;
+  readonly #kinds: Kinds;
 
   constructor(
     scenes: readonly [Scene, Scene],
@@ -77,6 +80,7 @@ export class Clients {
     this.#scene = scenes.find(({ side }) => side.kind !== 'dump') ?? scenes[1];
     this.#nodes = nodes;
     this.#places = placesOfSenders(scenes);
+    this.#kinds = { of: (address) => this.placeOf(address), cuts: this.#places.cuts() };
     this.#held = held;
     this.#isTaken = ({ text }) => destinations.has(text) || scenes.some(({ side }) => side.endpoints.has(text));
     const usualOf = (family: Family): readonly PlacedSender[] =>
@@ -106,14 +110,18 @@ export class Clients {
   ): readonly PlacedSender[] {
     const own = [...asked].flatMap((value) => this.#spansOf(value)).filter((span) => span.family === family);
     const networks = own.filter((span) => !isSingle(span));
-    const key = [family, ...new Set(networks.map(({ first, last }) => `${first} ${last}`))].join();
+    const singles = own.filter(isSingle).map(({ first }) => addressAt(family, first));
+    const alone = new Set(singles.flatMap((each) => (this.#isTaken(each) ? [] : each.text)));
+    const key = [family, ...new Set(networks.map(({ first, last }) => `${first} ${last}`)), ...alone].join();
     let others = this.#byNetworks.get(key);
     if (!others) {
-      const known = this.usual[family].flatMap(({ address }) => address ?? []);
-      others = representatives(family, networks, this.#isTaken, known);
+      const isTaken = (address: Address): boolean => alone.has(address.text) || this.#isTaken(address);
+      const known = this.usual[family].flatMap(({ address, place: kind }) =>
+        address && !alone.has(address.text) ? { address, kind } : [],
+      );
+      others = representatives(family, networks, isTaken, known, this.#kinds);
       this.#byNetworks.set(key, others);
     }
-    const singles = own.filter(isSingle).map(({ first }) => addressAt(family, first));
     return [...singles, ...reached.values(), ...others].flatMap(({ text }) => {
       if (done.has(text)) return [];
       done.add(text);
@@ -147,14 +155,21 @@ export function placeSender(
   const kind = senderKinds.find((each) => each === from);
   const isOwn = !enters || !address || nodes.has(address.text);
   const place = kind ? placesOfKinds[kind] : isOwn ? 'node' : (places.find(address) ?? 'outside');
-  return { ...sender, place };
+  return { ...sender, place, among: address && places.networkOf(address) };
+}
+
+interface PlacedNetwork {
+  readonly turn: number;
+  readonly place: SenderPlace;
+  readonly network: Network;
 }
 
 /** Endpoints and networks with the place of their senders; the first match for an address wins. */
 export class Places {
-  /** The turn and place of each network, by prefix length and network bits. */
-  readonly #networks = new Map<string, readonly [turn: number, place: SenderPlace]>();
+  /** By prefix length and network bits. */
+  readonly #networks = new Map<string, PlacedNetwork>();
   readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
+  readonly #edges: { readonly [F in Family]: bigint[] } = { ipv4: [], ipv6: [] };
 
   readonly #placeOfEndpoint: (address: Address) => SenderPlace | undefined;
 
@@ -163,22 +178,42 @@ export class Places {
     placeOfEndpoint: (address: Address) => SenderPlace | undefined,
   ) {
     this.#placeOfEndpoint = placeOfEndpoint;
-    for (const [{ family, address, prefixLength }, place] of places) {
+    for (const [network, place] of places) {
+      const { family, address, prefixLength } = network;
+      const { first, last } = spanOf(network);
+      if (first !== last) this.#edges[family].push(first, last + 1n);
       const key = prefixKey(address, prefixLength);
       this.#lengths[family].add(prefixLength);
-      if (!this.#networks.has(key)) this.#networks.set(key, [this.#networks.size, place]);
+      if (!this.#networks.has(key)) this.#networks.set(key, { turn: this.#networks.size, place, network });
     }
   }
 
   find(address: Address): SenderPlace | undefined {
-    const place = this.#placeOfEndpoint(address);
-    if (place !== undefined) return place;
-    let first: readonly [turn: number, place: SenderPlace] | undefined;
+    return this.#placeOfEndpoint(address) ?? this.#firstWith(address)?.place;
+  }
+
+  /** Where the place of networks changes; a network of one address is left out. */
+  cuts(): Kinds['cuts'] {
+    const cutsOf = (family: Family): readonly bigint[] =>
+      [...new Set(this.#edges[family])].filter((at) => {
+        const isInner = at > 0n && at < 1n << BigInt(addressBits[family]);
+        const placeAt = (number: bigint) => this.#firstWith(addressAt(family, number))?.place;
+        return isInner && placeAt(at - 1n) !== placeAt(at);
+      });
+    return { ipv4: cutsOf('ipv4'), ipv6: cutsOf('ipv6') };
+  }
+
+  networkOf(address: Address): Network | undefined {
+    return this.#firstWith(address)?.network;
+  }
+
+  #firstWith(address: Address): PlacedNetwork | undefined {
+    let first: PlacedNetwork | undefined;
     for (const length of this.#lengths[address.family]) {
       const found = this.#networks.get(prefixKey(address, length));
-      if (found && (!first || found[0] < first[0])) first = found;
+      if (found && (!first || found.turn < first.turn)) first = found;
     }
-    return first?.[1];
+    return first;
   }
 }
 
@@ -211,7 +246,10 @@ export function placesOfSenders(scenes: readonly Scene[]): Places {
       at([...addresses.map(({ address }) => address), ...podCIDRs]),
     ),
   );
-  const networks = [...here, ...others, ...at(compiled.flatMap(({ settings }) => settings.clusterCIDRs))];
+  const ofRules = scenes.flatMap(({ side, podTraffic }) =>
+    side.kind === 'dump' ? podTraffic.networks.map((network) => [network, 'pod'] as const) : [],
+  );
+  const networks = [...here, ...others, ...at(compiled.flatMap(({ settings }) => settings.clusterCIDRs)), ...ofRules];
   return new Places(networks, placeOfEndpoint);
 }
 

@@ -7,6 +7,7 @@ import {
 } from '../../cluster/model.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
+import { networkOfRange, parseAddressRange, singleAddress, spanOf } from '../../kernel/address-range.ts';
 import type { Value } from '../../kernel/nftables/table.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
@@ -14,7 +15,9 @@ import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
 import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { unknownOwn, type PacketProtocol } from '../../packet/packet.ts';
+import { representatives } from './address-cells.ts';
 import { packetOf } from './ask.ts';
+import { isIn } from './pod-networks.ts';
 import { readSender, type NamedSender } from './read-sender.ts';
 import { senderKinds, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
@@ -39,25 +42,32 @@ interface MatrixCell extends Trace {
 }
 
 /**
- * Sends a packet to each address of the Service ports from each kind of sender, from an endpoint on the node, and from the named sender.
+ * Sends a packet to each address of the Service ports from each kind of sender, from an endpoint on the node, from a client that source
+ * ranges tell from the usual one, and from the named sender.
  */
 export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
-  const names = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
+  const told = ports.map((port) => toldApart(port, scene));
+  const usual = [...senderKinds, 'itself', ...new Set(told.flatMap((each) => each ?? []))];
+  const names = [...(named ? [named.from] : []), ...usual];
   const isHere = findEndpointsHere(scene.side);
-  const cells = ports.flatMap((port) => {
+  const cells = ports.flatMap((port, at) => {
     const own = port.endpoints?.find((each) => scene.side.endpoints.isLocal(each) !== false && isHere(each.label));
     const itself = own?.port === undefined ? undefined : own.address?.text;
-    const others = [...senderKinds, ...(itself === undefined ? [] : [itself])];
-    const asked = others.map((from) => ({ from, inInterface: undefined, namespace: undefined }));
-    const senders = [...(named ? [named] : []), ...asked].flatMap((each, column) => {
-      const read = readSender(each, port.family, scene);
-      return read.kind === 'read' ? [{ from: names[column] ?? '', column, sender: read.value }] : [];
+    const askedOf = (name: string): string | undefined => {
+      if (name === 'itself') return itself;
+      return senderKinds.some((kind) => kind === name) || name === told[at] ? name : undefined;
+    };
+    const asked = usual.map((name) => ({ from: askedOf(name), inInterface: undefined, namespace: undefined }));
+    const senders = [...(named ? [named] : []), ...asked].flatMap(({ from, ...each }, column) => {
+      const read = from === undefined ? undefined : readSender({ ...each, from }, port.family, scene);
+      return read?.kind === 'read' ? [{ from: names[column] ?? '', column, sender: read.value }] : [];
     });
     return targetsOfPort(port, scene).flatMap(({ kind, ...target }) =>
       senders.flatMap(({ sender, ...name }): readonly MatrixCell[] => {
         // A loopback address belongs to each host itself, and pods reach cluster IPs through their own node.
         if (isLoopback(target.address) && sender.enters) return [];
         if (name.from === 'remote-pod' && kind === 'cluster-ip') return [];
+        if (name.from === told[at] && !ofRanges.has(kind)) return [];
         return [{ ...name, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }];
       }),
     );
@@ -65,6 +75,25 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   const services = new Set(ports.map(serviceName));
   const healthChecks = (scene.side.cluster?.healthChecks ?? []).filter((check) => services.has(serviceName(check)));
   return { senders: names, cells, healthChecks };
+}
+
+/** What source ranges apply to. */
+const ofRanges: ReadonlySet<TargetKind> = new Set(['load-balancer-ip', 'unknown']);
+
+/** A client outside that the source ranges do not treat as the usual one, if there is one. */
+function toldApart({ family, sourceRanges = [] }: ShownPort, scene: Scene): string | undefined {
+  const ranges = sourceRanges.flatMap(({ text }) => parseAddressRange(text) ?? []).map(networkOfRange);
+  const external = readSender({ from: 'external', inInterface: undefined, namespace: undefined }, family, scene);
+  const usual = external.kind === 'read' ? external.value.address : undefined;
+  if (ranges.length === 0 || !usual) return undefined;
+  const { endpoints } = scene.side;
+  const singles = ranges.flatMap((range) => singleAddress(range) ?? []);
+  const isTaken = ({ text }: Address) =>
+    endpoints.has(text) || endpoints.isOfService(text) || singles.some((each) => each.text === text);
+  const { placeOf } = scene.evaluate;
+  return [...singles, ...representatives(family, ranges.map(spanOf), isTaken)].find(
+    (each) => isIn(ranges, each) !== isIn(ranges, usual) && placeOf(each) === placeOf(usual),
+  )?.text;
 }
 
 /** The addresses at which a dump's rules serve a node port, if the rules name them. */

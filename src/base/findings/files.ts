@@ -46,8 +46,7 @@ export interface UnrenderedTemplate {
   readonly isLeftOut: boolean;
   /** The command that renders a chart, with its name and folder: "helm template web charts/web". */
   readonly render?: string | undefined;
-  /** Programs that read manifests: "kpc compile -f -". */
-  readonly into: string;
+  readonly into: Into;
   /** How to exclude the chart; undefined if no pattern is safe in a shell. */
   readonly exclude?: string | undefined;
 }
@@ -57,8 +56,14 @@ export type FileNames = Lists<'files'>;
 /** `words`: the limit for YAML that only the full parser reads. */
 export type TooLong = Numbers<'most'> & { readonly of: Bounded };
 
-/** `more` other kustomizations lack something too; `folderWord` is the folder to build, as input of `into`. */
-export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>, Strings<'folderWord' | 'into'> {
+/** What reads the manifests of a rendered folder: a command, which renders a `side` itself if asked; none before a revision is checked out. */
+export type Into = { readonly command: string; readonly side?: string } | { readonly revision: string };
+
+/** `folderWord` is the folder to build, as input of `into`. */
+export type ToBuild = Strings<'folderWord'> & { readonly into: Into };
+
+/** `more` other kustomizations lack something too. */
+export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>, ToBuild {
   readonly isShown: boolean;
 }
 
@@ -108,8 +113,8 @@ export const fileFindings = {
   }>('error'),
   'ignored-files': row<FileNames & Strings<'by'>>('note'),
   'incomplete-kustomization': row<IncompleteKustomization>(warningIf(({ isShown }) => isShown)),
-  // `fields` change objects, and do so in `more` other kustomizations. `folderWord` is the folder to build, as input of `into`.
-  kustomized: row<Lists<'fields'> & Numbers<'more'> & Strings<'folderWord' | 'into'>>('warning'),
+  // `fields` change objects, and do so in `more` other kustomizations.
+  kustomized: row<Lists<'fields'> & Numbers<'more'> & ToBuild>('warning'),
   'left-out': byProblem<{
     /** `error` is the first, `more` the number of others. */
     part: { readonly error: Cited } & Numbers<'files' | 'more'>;

@@ -1,3 +1,4 @@
+import type { ToBuild } from './files.ts';
 import { row, ofCompiling, byProblem, warningIf, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 import type { FoundValue } from './fields.ts';
 
@@ -8,7 +9,7 @@ export interface DuplicateObject extends Strings<'kind' | 'name'> {
   /** How many more objects two folders share. */
   readonly among?: (Numbers<'more'> & Strings<'folder' | 'otherFolder'>) | undefined;
   /** How to exclude one of two folders (undefined if no pattern is safe in a shell), and how to merge them. */
-  readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: string | undefined } | undefined;
+  readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: ToBuild | undefined } | undefined;
   /** kpc continues without it, although no flag asked for that. */
   readonly isUnread?: true;
 }
@@ -44,7 +45,7 @@ export const objectFindings = {
     'nothing-named': None;
     'no-objects': None;
     'nothing-read': Lists<'kinds'>;
-    kustomization: Strings<'build'>;
+    kustomization: ToBuild;
   }>('error'),
   'nothing-programmed': ofCompiling<NothingProgrammed>(
     warningIf(({ isRefused, lacking }) => !isRefused && lacking.length === 0),

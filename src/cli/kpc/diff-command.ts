@@ -107,7 +107,7 @@ async function diffPaths(
     found,
   );
   const { optionsOf, taken, commandOf } = readRevisions(call);
-  const opened = await openPair(found, { ...options, into: 'kpc describe -' }, more, optionsOf);
+  const opened = await openPair(found, { ...options, command: 'diff' }, more, optionsOf);
   const read = readPair(opened, found);
   await call.report(read);
   const sides = read.sides.map((side) => side ?? call.end()) as [Snapshot, Snapshot];

@@ -61,7 +61,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
     const found = await recognisePair([old, fresh], call.options);
     refuseIdleOfSides(call.given, found);
     const { optionsOf, commandOf } = readRevisions(call);
-    const sides = await openPair(found, call.options, [], optionsOf);
+    const sides = await openPair(found, { ...call.options, command: 'equivalence' }, [], optionsOf);
     await expectNodes(call, sides[0]);
     const words = ({ side }: Scene, { name, adds }: NamedSide) =>
       traceSide(commandOf(name), side, adds ? (call.options.file ?? []) : [name], flagWords(adds ?? {}));

@@ -55,7 +55,7 @@ export const addLintCommand = defineCommand<LintFlags>({
     if (options.file.length === 0) refuse({ problem: 'no-input', takes: 'manifests' });
     await expectManifests(call, options.file, 'lint');
     const { report, passed, files } = await lintFiles(
-      { ...options, into: 'kpc lint -' },
+      { ...options, into: { command: 'kpc lint -' } },
       {
         ignores: [
           ...(options.ignore ?? []).map((code) => ({ code, by: '--ignore' })),

@@ -72,7 +72,7 @@ export interface InputFlags extends SideOptions, MessageOptions {
 }
 
 export function openInput(call: Call<InputFlags>): Promise<OpenedPaths> {
-  return openPaths({ ...call.options, into: 'kpc describe -' });
+  return openPaths({ ...call.options, into: { command: 'kpc describe -' } });
 }
 
 /** Opens one node, or all Nodes of the input. */

@@ -1,3 +1,4 @@
+import type { Into } from '../../base/findings/files.ts';
 import { baseName, folderOf, resolvePath } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
@@ -58,7 +59,7 @@ interface ReadTree {
   readonly ofServices: readonly string[];
   /** Whether the result is only shown: missing input is then a warning. */
   readonly isShown: boolean;
-  readonly into: string;
+  readonly into: Into;
 }
 
 /**
@@ -88,7 +89,7 @@ export function describeKustomizations(
 function diagnoseIncomplete(
   [first, ...others]: readonly { readonly kustomization: InputDocument; readonly lacks: readonly string[] }[],
   isShown: boolean,
-  into: string,
+  into: Into,
 ): readonly Finding[] {
   if (!first) return [];
   const { kustomization, lacks } = first;
@@ -97,7 +98,7 @@ function diagnoseIncomplete(
   return [diagnose('incomplete-kustomization', details, kustomization.source.place(['resources']))];
 }
 
-function describeChanging([first, ...others]: readonly InputDocument[], into: string): readonly Finding[] {
+function describeChanging([first, ...others]: readonly InputDocument[], into: Into): readonly Finding[] {
   if (!first) return [];
   const fields = changingFieldsOf(first.value);
   const details = { fields, more: others.length, folderWord: printFolder(folderOf(first.file.name)), into };

@@ -1,4 +1,5 @@
 // Files that are not manifests: unrendered templates, and other programs' files.
+import type { Into } from '../../base/findings/files.ts';
 import { baseName, pathBelow } from '../../base/names.ts';
 import { placeAt, type InputDocument } from '../documents/document.ts';
 import type { TextFile } from '../documents/text-file.ts';
@@ -98,7 +99,7 @@ export function findInLine(file: TextFile, { place }: Finding): Template | undef
 export function describeTemplates(
   templates: readonly Template[],
   isLeftOut: boolean,
-  into: string,
+  into: Into,
 ): readonly { readonly diagnostic: Finding; readonly files: number }[] {
   const groups = groupBy(templates, ({ file: { origin, name } }) => origin?.chart ?? origin?.folder ?? name);
   return [...groups.values()].map((group) => {
@@ -106,7 +107,7 @@ export function describeTemplates(
   });
 }
 
-function diagnoseTemplate({ file, offset, mark }: Template, count: number, isLeftOut: boolean, into: string): Finding {
+function diagnoseTemplate({ file, offset, mark }: Template, count: number, isLeftOut: boolean, into: Into): Finding {
   const { chart, chartName, folder } = file.origin ?? {};
   const place = placeAt(file, offset);
   const common = { count, folder, isLeftOut, into };

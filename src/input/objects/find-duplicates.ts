@@ -1,3 +1,4 @@
+import type { Into, ToBuild } from '../../base/findings/files.ts';
 import { folderOf, pathBelow } from '../../base/names.ts';
 import { diagnose, placeAtLine, mostOfCode, type Finding } from '../../base/findings/finding.ts';
 import type { DuplicateObject } from '../../base/findings/objects.ts';
@@ -34,7 +35,7 @@ export function findDuplicates(
   origins: ReadonlyMap<string, FolderOrigin>,
   kustomizations: readonly InputDocument[],
   fate: 'refused' | 'left-out' | 'unread',
-  into: string,
+  into: Into,
 ): readonly DuplicateFinding[] {
   const all = [
     ...duplicatesOf('Service', services),
@@ -56,12 +57,7 @@ export function findDuplicates(
       return describeGroup(group, isOne, origins, undefined, fate === 'unread' ? { isUnread: true } : {});
     const [{ first, place }] = group;
     const folder = findBuilder(kustomizations, first.file) ?? findBuilder(kustomizations, place.file);
-    return describeGroup(
-      group,
-      isOne,
-      origins,
-      folder === undefined ? {} : { build: `kubectl kustomize ${folder} | ${into}` },
-    );
+    return describeGroup(group, isOne, origins, folder === undefined ? {} : { build: { folderWord: folder, into } });
   };
   return [
     ...pairs.flatMap((group) => (group.length > 1 ? describe(group, false) : [])),
@@ -79,7 +75,7 @@ function describeGroup(
   group: readonly [Duplicate, ...Duplicate[]],
   isOne: boolean,
   origins: ReadonlyMap<string, FolderOrigin>,
-  advice: { readonly build?: string } | undefined,
+  advice: { readonly build?: ToBuild } | undefined,
   unread: Pick<DuplicateObject, 'isUnread'> = {},
 ): readonly DuplicateFinding[] {
   const [otherFolder, folder] = pairOf(group[0]);

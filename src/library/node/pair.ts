@@ -1,3 +1,5 @@
+import type { Into } from '../../base/findings/files.ts';
+import { shellWord } from '../../base/printable.ts';
 import { existsSync, statSync } from 'node:fs';
 import { findNearest } from '../../base/names.ts';
 import { readNamedFile } from '../../base/read-file.ts';
@@ -127,6 +129,8 @@ type OptionsOfRevision = (
 >;
 
 interface PairOptions extends SideOptions {
+  /** The command that takes the sides as its arguments. */
+  readonly command?: 'diff' | 'equivalence' | undefined;
   readonly allNodes?: boolean;
   /** Already loaded manifests, for sides with options of their own. */
   readonly loaded?: LoadedInputs | undefined;
@@ -151,6 +155,7 @@ export async function openPair(
       flags: ['--all-nodes'],
       because: { kind: from.found.kind === 'manifests' && to.found.kind === 'manifests' ? 'read-apart' : 'one-node' },
     });
+  const { command } = options;
   let { loaded } = options;
   const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
     const shared = { ...options, ...adds };
@@ -163,11 +168,20 @@ export async function openPair(
     const own = tree && (await optionsOf(tree, name));
     if (own?.diagnostics.some(isError))
       return openReading(failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics));
-    const asOther = { ...options, ...other.adds, file: beside, ...own?.options };
+    const into = command && intoSide(command, name === from.name ? ['-', to.name] : [from.name, '-'], name);
+    const asOther = { ...options, ...other.adds, file: beside, ...own?.options, into };
     return readManifestSide(name, other.found, asOther);
   };
   const sides = [await open(from, to), await open(to, from)] as const;
   return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];
+}
+
+/** Where the manifests of a side go, once rendered. */
+function intoSide(command: string, sides: FromTo<string>, name: string): Into {
+  const revision = revisionOf(name);
+  return revision === undefined
+    ? { command: ['kpc', command, ...sides.map(shellWord)].join(' '), side: name }
+    : { revision };
 }
 
 /** `name`: the other side's. */

@@ -14,7 +14,7 @@ import {
   mapOf,
 } from '../../base/json/schema.ts';
 import { causeIds } from '../../ask/equivalence/causes.ts';
-import { effectFields, severitySchema } from '../../ask/equivalence/effects.ts';
+import { destinationFields, effectFields, severitySchema } from '../../ask/equivalence/effects.ts';
 import { change, flowChange, kernelChange, place } from './envelope.ts';
 import { manifestSchema } from '../../bundle/schemas.ts';
 
@@ -98,6 +98,7 @@ export const difference = named(
           objectOf({
             ...printedEffectFields,
             services: about('"namespace/name", sorted; empty if it concerns no Service', listOf(text)),
+            destinations: about("the Services' addresses and ports", listOf(objectOf(destinationFields))),
           }),
         ),
       ),

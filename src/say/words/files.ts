@@ -16,16 +16,24 @@ import { noServiceWords } from '../way/no-subject.ts';
 import { unlistedWords } from '../way/dumps.ts';
 import { lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
-import type { DumpNote, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
+import type { DumpNote, Into, ToBuild, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
+
+function renderWays(render: string, folder: string | undefined, into: Into): readonly string[] {
+  if ('revision' in into)
+    return [`check ${escapeText(into.revision)} out with git worktree, and name its folder with --render`];
+  return [`run "${render} | ${into.command}"`, ...(into.side === folder ? ['use --render'] : [])];
+}
+
+export function buildWays({ folderWord, into }: ToBuild): readonly string[] {
+  return renderWays(`kubectl kustomize ${folderWord}`, folderWord, into);
+}
 
 function describeTemplate(details: UnrenderedTemplate): Words {
   const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
   const others = folder === undefined || isLeftOut ? undefined : `leave it out with --exclude ${exclude ?? 'PATTERN'}`;
-  const how =
-    render === undefined
-      ? `with the program that fills in such templates, and pipe its output into "${into}"`
-      : `as with "${render} | ${into}"`;
-  const ways = [`render it first, ${how}`, others];
+  const pipe = 'command' in into ? `, and pipe its output into "${into.command}"` : '';
+  const how = render === undefined ? undefined : renderWays(render, chart, into);
+  const ways = [...(how ?? [`render it first, with the program that fills in such templates${pipe}`]), others];
   if (chart !== undefined)
     return [
       `${number === 1 ? 'a Helm template' : `the first of ${number} Helm templates`} in the chart ${chart}`,
@@ -91,18 +99,18 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     failed: ({ tool, said, pipe }) => [`${tool} failed: ${said}`, `for its full output, run: ${pipe}`],
   }),
   'ignored-files': ({ by, files }) => `left out by ${by}: ${nameSome(files)}`,
-  'incomplete-kustomization': ({ lacks, more, folderWord, into }) => {
+  'incomplete-kustomization': ({ lacks, more, ...build }) => {
     const others = more === 0 ? '' : `; ${formatCount(more)} more ${more === 1 ? 'lacks' : 'lack'} files too`;
     return [
       `this kustomization needs ${nameSome(lacks)}, which ${lacks.length === 1 ? 'is' : 'are'} not in the input${others}`,
-      `run "kubectl kustomize ${folderWord} | ${into}"`,
+      ...buildWays(build),
     ];
   },
-  kustomized: ({ fields, more, folderWord, into }) => {
+  kustomized: ({ fields, more, ...build }) => {
     const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
     return [
       `this kustomization changes Services (${fields.join(', ')})${others}; kpc ignores the changes`,
-      `run "kubectl kustomize ${folderWord} | ${into}"`,
+      ...buildWays(build),
     ];
   },
   'left-out': byCase('problem', {

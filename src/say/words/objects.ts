@@ -1,3 +1,4 @@
+import { buildWays } from './files.ts';
 import { count, nameSome, printable, quote, pluralOf } from '../../base/printable.ts';
 import type { FoundValue } from '../../base/findings/fields.ts';
 import { foundWords } from './fields.ts';
@@ -18,7 +19,7 @@ function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread
 
 function waysToLeaveOut({ pattern, build }: NonNullable<DuplicateObject['leaveOut']>) {
   const exclude = pattern === undefined ? ' with --exclude PATTERN' : `, as with --exclude ${pattern}`;
-  return [`leave one of them out${exclude}`, build && `run "${build}"`];
+  return [`leave one of them out${exclude}`, ...(build ? buildWays(build) : [])];
 }
 
 /** The first line of the output of kubectl get without -o. */
@@ -115,9 +116,9 @@ export const objectWords: WordsOf<typeof objectFindings> = {
       `nothing to check: the input holds ${nameSome(kinds)}, but nothing that kpc reads`,
       'name files with Services, EndpointSlices, Nodes, workloads, routes or NetworkPolicies',
     ],
-    kustomization: ({ build }) => [
+    kustomization: (build) => [
       'nothing to compile: the input is a Kustomization, which names only where the objects are',
-      `run "${build}"`,
+      ...buildWays(build),
     ],
   }),
   'nothing-programmed': describeNothingProgrammed,

@@ -1,3 +1,4 @@
+import type { Into } from '../../base/findings/files.ts';
 import { describeBound, findExcess } from '../../base/bounds.ts';
 import { foundOf, nameForms } from '../../base/findings/fields.ts';
 import { diagnose, isError, type Finding, placeAtLine } from '../../base/findings/finding.ts';
@@ -64,8 +65,8 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
    * and nothing that needs Services, and so may be a whole cluster.
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
-  /** The command to pipe rendered manifests into. */
-  readonly into?: string | undefined;
+  /** Where to pipe rendered manifests. */
+  readonly into?: Into | undefined;
   readonly kubernetesVersion?: string | undefined;
   /** For objects that name none. */
   readonly namespace?: string | undefined;
@@ -331,8 +332,8 @@ function describeEmptiness(
   const holdsObjects = skipped.size > 0 || hasObjects(inputs);
   const unbuilt = findOutermost([...inputs.files.keys()]);
   if (skipped.has('Kustomization') || (unbuilt !== undefined && !holdsObjects)) {
-    const build = `kubectl kustomize ${unbuilt ?? 'FOLDER'} | ${into ?? readsManifests}`;
-    return [diagnose('no-input', { problem: 'kustomization', build })];
+    const build = { folderWord: unbuilt ?? 'FOLDER', into: into ?? readsManifests };
+    return [diagnose('no-input', { problem: 'kustomization', ...build })];
   }
   // A Service with a misspelled kind would be removed from the node.
   const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');

@@ -1,0 +1,71 @@
+// Divides addresses into cells that rules cannot tell apart, with an address for each.
+import { addressAt, addressBits, addressNumber, describeSpecial, type Address } from '../../kernel/address.ts';
+import { isSingle, type AddressSpan } from '../../kernel/address-range.ts';
+import type { Family } from '../../kernel/family.ts';
+
+/** Documentation addresses. They represent the rest of the world, unless a span separates them from it. */
+const preferred: { readonly [F in Family]: readonly bigint[] } = {
+  ipv4: [0xc6336463n, 0xcb007163n, 0xc0000263n],
+  ipv6: [0x20010db8ffff00000000000000000063n, 0x3fff0000000000000000000000000063n],
+};
+
+/** Bounds of the addresses that hosts never have. */
+const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
+  ipv4: [1n << 24n, 127n << 24n, 128n << 24n, 224n << 24n],
+  ipv6: [2n, 0xfe80n << 112n, 0xfec0n << 112n, 0xff00n << 112n],
+};
+
+/** Kinds of addresses that no rule need tell apart, such as pods' and clients'. */
+export interface Kinds {
+  readonly of: (address: Address) => string;
+  /** Where kinds change, except at single addresses. */
+  readonly cuts: { readonly [F in Family]: readonly bigint[] };
+}
+
+const oneKind: Kinds = { of: () => '', cuts: { ipv4: [], ipv6: [] } };
+
+/**
+ * One address for each cell: the addresses of one kind that the spans cannot distinguish. Skips addresses that `isTaken` (cells of
+ * their own) and those that no host has, such as multicast. A cell with one of the `known` addresses needs no other.
+ */
+export function representatives(
+  family: Family,
+  spans: readonly AddressSpan[],
+  isTaken: (address: Address) => boolean,
+  known: readonly { readonly address: Address; readonly kind: string }[] = [],
+  kinds = oneKind,
+): readonly Address[] {
+  const own = spans.filter((span) => span.family === family && !isSingle(span));
+  const edges = [...own.flatMap(({ first, last }) => [first, last + 1n]), ...kinds.cuts[family]];
+  const starts = [...new Set([...preferred[family], ...worldCuts[family], ...edges])].sort((a, b) => (a < b ? -1 : 1));
+  const cellOf = (at: bigint, kind: string): string =>
+    `${kind} ${own.map(({ first, last }) => (first <= at && at <= last ? 1 : 0)).join('')}`;
+  const isKnown = new Set(known.map(({ address, kind }) => cellOf(addressNumber(address), kind)));
+  const found = new Map<string, Address>();
+  const ends = new Map(starts.map((start, i) => [start, starts[i + 1] ?? 1n << BigInt(addressBits[family])]));
+  for (const start of new Set([...preferred[family], ...starts])) {
+    const kind = kinds.of(addressAt(family, start));
+    const cell = cellOf(start, kind);
+    if (isKnown.has(cell) || found.has(cell)) continue;
+    const end = ends.get(start) ?? start;
+    const isOther = (address: Address): boolean => isTaken(address) || kinds.of(address) !== kind;
+    const address = firstFreeAddress(family, start, end, isOther);
+    if (address) found.set(cell, address);
+  }
+  return [...found.values()];
+}
+
+function firstFreeAddress(
+  family: Family,
+  start: bigint,
+  end: bigint,
+  isTaken: (address: Address) => boolean,
+): Address | undefined {
+  // A network's first address is rarely a host's.
+  for (let at = end - start > 2n ? start + 1n : start; at < end; at++) {
+    const address = addressAt(family, at);
+    if (describeSpecial(address) !== undefined) return undefined;
+    if (!isTaken(address)) return address;
+  }
+  return undefined;
+}

@@ -1,0 +1,60 @@
+// A side that must be rendered first: advice is for this comparison, and a folder of a revision is not on the disk.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { commitAll } from '../support/git.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-unrendered-'));
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+const service = `apiVersion: v1
+kind: Service
+metadata: { name: web }
+spec: { clusterIP: 10.96.0.11, ports: [{ port: 80 }] }
+`;
+
+beforeAll(() => {
+  writeFolder(cwd, {
+    'plain.yaml': service,
+    'base/web.yaml': service,
+    'base/kustomization.yaml': 'resources: [web.yaml]\n',
+    'only/kustomization.yaml': 'resources: [../base]\n',
+    'overlay/kustomization.yaml': 'resources: [../base, web.yaml]\nnamePrefix: x-\n',
+    'overlay/web.yaml': service.replace('name: web', 'name: more'),
+    'chart/Chart.yaml': 'apiVersion: v2\nname: web\nversion: 0.1.0\n',
+    'chart/templates/web.yaml': service.replace('name: web', 'name: {{ .Values.name }}'),
+  });
+  commitAll(cwd);
+});
+
+const cases = [
+  ['overlay', ['incomplete-kustomization', 'kustomized']],
+  ['only', ['no-input']],
+  ['chart', ['unrendered-template']],
+] as const;
+
+test.each(cases)('%s is rendered into the command that was run, or by it', async (folder, codes) => {
+  const sides = [
+    ['diff', folder, 'plain.yaml', 'kpc diff - plain.yaml'],
+    ['equivalence', 'plain.yaml', folder, 'kpc equivalence plain.yaml -'],
+  ] as const;
+  for (const [command, from, to, into] of sides)
+    expect(await advised([command, from, to])).toEqual(codes.map((code) => [code, { command: into, side: folder }]));
+});
+
+test.each(cases)('%s of a revision is checked out first', async (folder, codes) => {
+  expect(await advised(['diff', `HEAD:${folder}`, 'plain.yaml'])).toEqual(
+    codes.map((code) => [code, { revision: 'HEAD' }]),
+  );
+});
+
+async function advised(words: readonly string[]): Promise<readonly (readonly [string, unknown])[]> {
+  const { stdout } = await runKpc([...words, '--output', 'json'], { cwd });
+  const { findings } = JSON.parse(stdout) as {
+    readonly findings: readonly { readonly code: string; readonly arguments: { readonly into?: unknown } }[];
+  };
+  return findings.flatMap(({ code, arguments: { into } }) => (into ? [[code, into] as const] : [])).toSorted();
+}
