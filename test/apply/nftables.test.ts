@@ -180,6 +180,15 @@ describe('a dump', () => {
     expect((await dump('', rules)).trace).toMatchObject({ verdict: 'dropped' });
   });
 
+  test('has the chains of kube-proxy that iptables mode left', async () => {
+    const declared = ':INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n';
+    const jump = '-A FORWARD -m comment --comment "kubernetes forwarding rules" -j KUBE-FORWARD\n';
+    const own = '-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP\n';
+    const { network, trace } = await dump('', { 'iptables-save': `*filter\n${declared}${jump}${own}COMMIT\n` });
+    expect(network).toContain(own);
+    expect(trace).toMatchObject({ verdict: 'delivered' });
+  });
+
   test('has nothing of a line of nft that says no more what its quotes hold', async () => {
     const { network, trace } = await dump(`${theirs}\t\tip saddr 10.0.0.1 drop comment "a" accept # secret"\n\t}\n}\n`);
     expect(network).not.toContain('secret');

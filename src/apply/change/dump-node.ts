@@ -27,6 +27,7 @@ import {
   forceForwarding,
   sysctlPath,
   forwardingSysctls,
+  ignoresEcho,
   formatSysctls,
   sysctlOfLink,
 } from '../../kernel/sysctls-and-modules.ts';
@@ -73,10 +74,12 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const sysctls = modeFacts[mode].sysctls.map((name) => [name, reading.settings[sysctlPath(name)]] as const);
   const hostLinks = present.links.filter((link) => link.name !== serviceLink);
   const hostAddresses = hostLinks.flatMap((link) => link.addresses.map(({ address }) => address));
-  const { ipv4, ipv6 } = owned.iptables;
+  // network.txt has what no file of the mode has.
+  const { ipv4, ipv6 } = programs(mode, 'iptables') ? owned.iptables : emptyState.iptables;
   const state: KernelState = {
     ...owned,
     iptables: { ...(ipv4 && { ipv4 }), ...(ipv6 && { ipv6 }) },
+    sets: programs(mode, 'sets') ? owned.sets : [],
     nftables: owned.nftables.map(forgetLearned),
     sysctls: new Map(sysctls.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
   };
@@ -146,6 +149,7 @@ const listings = [
 
 const sysctlsOfNode: readonly string[] = [
   ...Object.values(forwardingSysctls),
+  ...Object.values(ignoresEcho),
   'net.bridge.bridge-nf-call-iptables',
   'net.bridge.bridge-nf-call-ip6tables',
   acceptsMark,
