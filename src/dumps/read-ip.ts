@@ -1,5 +1,5 @@
 import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
-import { makeLinkAddress, traitsOfLine, type Link, type LinkAddress, type LinkTraits } from '../kernel/link/link.ts';
+import { addressFlags, makeLinkAddress, traitsOfLine, type Link, type LinkAddress, type LinkTraits } from '../kernel/link/link.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../kernel/lines.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { parseRoutes, parseRoutesJson } from '../kernel/route/parse-routes.ts';
@@ -47,10 +47,10 @@ export function parseIpAddrText(text: string): {
     const line = raw.trim();
     if (line === '') continue;
     const refuse = (reason: string) => unread.add(number, () => raw, reason);
-    const add = (link: PrintedLink, word: string, scope: string | undefined, isDeprecated = false): void => {
+    const add = (link: PrintedLink, word: string, scope: string | undefined, flags: readonly string[] = []): void => {
       const [address = '', length = ''] = word.split('/', 2);
       const made = /^\d{1,3}$/.test(length) ? makeLinkAddress(address, Number(length), scope) : undefined;
-      if (made) link.addresses.push(isDeprecated ? { ...made, isDeprecated } : made);
+      if (made) link.addresses.push({ ...made, ...addressFlags((flag) => flags.includes(flag)) });
       else refuse('not an address with its prefix length');
     };
     const [, header, master] = /^\d+: ([^\s:]+): <[^>]*>(?:.* master (\S+))?/.exec(line) ?? [];
@@ -69,7 +69,7 @@ export function parseIpAddrText(text: string): {
       const link = own !== undefined ? linkOf(own) : (current ?? (label === undefined ? undefined : linkOf(label)));
       const scope = / scope (\S+)/.exec(line)?.[1];
       if (!link) refuse('an address without its link: print all of ip addr');
-      else add(link, address.includes('/') ? address : address + ofPeer, scope, line.includes(' deprecated'));
+      else add(link, address.includes('/') ? address : address + ofPeer, scope, line.split(' '));
     } else if (/^\d+:/.test(line)) refuse('not a link: print all of ip addr');
     else if (current) {
       const kind = detailed.exec(line)?.[1];
@@ -91,7 +91,7 @@ const inet = /^(?:\d+: (\S+)\s+)?inet6? (\S+)(?: peer [^\s/]+(\/\d+))?/;
 
 /** An IPv4 address ends with a label: its link's name, or an alias such as "eth0:1". */
 const labelled =
-  /^inet .* scope \S+(?: (?:secondary|dynamic|noprefixroute|tentative|deprecated|nodad|home|dadfailed|permanent))* (?!valid_lft)([^\s/\\:]+)/;
+  /^inet .* scope \S+(?: (?:secondary|dynamic|noprefixroute|tentative|deprecated|nodad|home|dadfailed|permanent|optimistic))* (?!valid_lft)([^\s/\\:]+)/;
 
 /** Derives the scope from the address, because the columns do not show it. */
 function scopeOf(word: string): string | undefined {

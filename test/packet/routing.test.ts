@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Link } from '../../src/kernel/link/link.ts';
+import { formatIpAddrJson, parseIpAddrJson, type Link } from '../../src/kernel/link/link.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { knowAll } from './know-all.ts';
@@ -88,6 +88,32 @@ describe('the source of packets of the node itself', () => {
     const { address: source, candidates = [source] } = sourceTo(routing, address);
     expect(candidates.map(({ text }) => text)).toEqual(expected);
   });
+});
+
+test.each([
+  ['tentative', 'fd00:192::11'],
+  ['tentative dadfailed', 'fd00:192::11'],
+  ['tentative optimistic', 'fd00:192::12'],
+])('IPv6: whether an address that is %s is the source, as text and as JSON', (flags, expected) => {
+  const addresses = ['fd00:192::12', 'fd00:192::11'];
+  const lines = addresses.map((each, at) => `    inet6 ${each}/64 scope global ${at === 0 ? `${flags} ` : ''}\n`);
+  const infos = addresses.map((local, at) => ({
+    ...{ family: 'inet6', local, prefixlen: 64 },
+    ...(at === 0 ? Object.fromEntries(flags.split(' ').map((flag) => [flag, true])) : {}),
+  }));
+  const to = readAddress('fd00:192::13');
+  for (const text of [
+    `2: eth0: <UP> mtu 1500\n${lines.join('')}`,
+    JSON.stringify([{ ifindex: 2, ifname: 'eth0', addr_info: infos }]),
+  ]) {
+    const { links } = readDump(new Map([['ip-addr', text]])).state;
+    for (const each of [links, parseIpAddrJson(formatIpAddrJson(links)).links]) {
+      const routing = routingOf(knowAll(each), emptyState, 'ipv6');
+      const { address, candidates = [address] } = sourceTo(routing, to);
+      expect(candidates.map(({ text: one }) => one)).toContain(expected);
+      expect(routing.isLocal(readAddress('fd00:192::12'))).toBe(expected === 'fd00:192::12');
+    }
+  }
 });
 
 test('a deprecated address is the source only if there is no other, as text and as JSON', () => {

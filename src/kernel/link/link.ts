@@ -96,6 +96,8 @@ export interface LinkAddress {
   readonly scope?: string | undefined;
   /** Whether its preferred lifetime is over: the kernel sends from another address if there is one. */
   readonly isDeprecated?: boolean | undefined;
+  /** Whether IPv6 has not assigned it: another host may have it (duplicate address detection). */
+  readonly isTentative?: boolean | undefined;
   readonly origin?: Origin | undefined;
 }
 
@@ -183,12 +185,13 @@ export function formatIpAddrJson(links: readonly Link[]): string {
       info_data: traitsAt('info_data', traits),
       info_slave_data: traitsAt('info_slave_data', traits),
     },
-    addr_info: addresses.map(({ family, address, prefixLength, scope = 'global', isDeprecated }) => ({
+    addr_info: addresses.map(({ family, address, prefixLength, scope = 'global', isDeprecated, isTentative }) => ({
       family: family === 'ipv4' ? 'inet' : 'inet6',
       local: address.text,
       prefixlen: prefixLength,
       scope,
       deprecated: isDeprecated,
+      tentative: isTentative,
     })),
   }));
   return JSON.stringify(items);
@@ -215,7 +218,16 @@ function readAddressInfo(info: unknown): LinkAddress | undefined {
     fieldIn(info, 'prefixlen'),
     isLinkName(scope) ? scope : undefined,
   );
-  return made && fieldIn(info, 'deprecated') === true ? { ...made, isDeprecated: true } : made;
+  return made && { ...made, ...addressFlags((flag) => fieldIn(info, flag) === true) };
+}
+
+/** `has`: whether ip prints that flag of the address. */
+export function addressFlags(has: (flag: string) => boolean): Pick<LinkAddress, 'isDeprecated' | 'isTentative'> {
+  return {
+    ...(has('deprecated') ? { isDeprecated: true } : {}),
+    // An optimistic one is in use already (ipv6_dev_get_saddr).
+    ...(has('tentative') && !has('optimistic') ? { isTentative: true } : {}),
+  };
 }
 
 export function makeLinkAddress(text: unknown, length: unknown, scope: string | undefined): LinkAddress | undefined {

@@ -150,24 +150,23 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
 /** Which addresses are the node's own: those on its links, unless its table `local` is shown to lack them, and those routed there. */
 function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
   const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
-  const shown = links
+  const all = links
     .flatMap(({ name, addresses }) => addresses.map((each) => ({ ...each, link: name })))
     .filter((each) => each.family === family);
+  const shown = all.filter(({ isTentative }) => isTentative !== true);
   const own = shown.length > 0 ? shown : addressesOfRoutes(localRoutes);
   const hasAll = knowledge.hasAllAddresses(family) || (listed.routes.length > 0 && listed.tables === undefined);
   const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
   const local = new Set(own.map(({ address }) => address.text));
   // What kube-proxy makes comes with its routes.
   const isTableShown = localRoutes.length > 0 && (listed.tables === undefined || listed.tables.has('local'));
-  const unrouted = new Set(
-    isTableShown
-      ? knowledge.links.flatMap(({ addresses }) =>
-          addresses.flatMap(({ address }) => (isRouted(address) ? [] : address.text)),
-        )
-      : [],
-  );
+  const unrouted = isTableShown
+    ? knowledge.links.flatMap(({ addresses }) => addresses.filter(({ address }) => !isRouted(address)))
+    : [];
+  const unassigned = all.filter(({ address, isTentative }) => isTentative === true && !local.has(address.text));
+  const lacking = new Set([...unrouted, ...unassigned].map(({ address }) => address.text));
   const isLocal = (address: Address): Answer => {
-    if (unrouted.has(address.text)) return false;
+    if (lacking.has(address.text)) return false;
     if (isLoopback(address) || local.has(address.text) || knowledge.isOwn(address) || isUnknownOwn(address))
       return true;
     if (isRouted(address)) return true;
