@@ -19,6 +19,12 @@ export function forceForwarding(link: string): string {
   return sysctlOfLink(link, 'force_forwarding').replace('ipv4', 'ipv6');
 }
 
+/** Whether the node answers no pings. */
+export const ignoresEcho: { readonly [F in Family]: string } = {
+  ipv4: 'net.ipv4.icmp_echo_ignore_all',
+  ipv6: 'net.ipv6.icmp.echo_ignore_all',
+};
+
 /** Whether answers of the node's own TCP servers keep the mark of the first packet. */
 export const acceptsMark = 'net.ipv4.tcp_fwmark_accept';
 

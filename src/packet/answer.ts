@@ -52,13 +52,16 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   const { destination, endpoint } = end;
   const service = world.serviceAt(destination, end.protocol, end.port);
   if (service) {
-    const { label, isHeld } = service;
+    const { label, isHeld, isClusterIP } = service;
     const at = { address: destination, service: label };
     // Another host may take it where the node's routes lead to one.
     const isLeft = !isHeld && end.hop?.link !== undefined && !world.routing.places.isHere(end.hop);
-    if (endpoint && !isLeft)
+    // A connection is translated once, and no pod has a cluster IP.
+    if (endpoint && !isLeft && isClusterIP)
       return { kind: isHeld ? 'depends' : 'fails', loss: { kind: 'service-address', isHeld, ...at } };
-    if (endpoint || verdict === 'forwarded') return { kind: 'depends', loss: { kind: 'left', ...at } };
+    const isHost = !isClusterIP && world.isRemote(destination) !== undefined;
+    if ((endpoint && isClusterIP) || (verdict === 'forwarded' && !isHost))
+      return { kind: 'depends', loss: { kind: 'left', isClusterIP, ...at } };
   }
   if (verdict === 'local' && world.routing.isLocal(destination) === false)
     return { kind: 'depends', loss: { kind: 'not-held', address: destination } };
@@ -274,7 +277,7 @@ function walkAnswer(world: World, first: Flow, choices: Choices): Way<Flow> {
     case 'unseen':
       return makeWay(passing.flow, 'forwarded', passing.loss);
     case 'past': {
-      const loss = untranslated(first, 'past', first.output);
+      const loss = untranslated(first, 'past', passing.link);
       return loss ? makeWay(first, 'forwarded', loss) : walkLater(world, first, choices, true);
     }
     case 'unlisted': {
@@ -301,7 +304,8 @@ type Passing =
   | { readonly kind: 'passes'; readonly flow: Flow; readonly run: () => End; readonly beyond?: Beyond | undefined }
   /** A bridge of the node carries it without showing it to rules. */
   | { readonly kind: 'unseen'; readonly flow: Flow; readonly loss: Loss | undefined }
-  | { readonly kind: 'past' }
+  /** It goes to the client by other hosts. `link`: the one that both are behind; undefined if it leads to the endpoint's node only. */
+  | { readonly kind: 'past'; readonly link: string | undefined }
   | { readonly kind: 'unlisted' };
 
 /** Whether and where the endpoint's answer passes the node. The node's programs and pods have no other way. */
@@ -343,13 +347,13 @@ function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, cho
   // A sender finds an address behind the link of the network that holds it.
   if (back === undefined || back.kind === 'none' || isClientHere)
     return enterBy(places.linksAround(client)[0] ?? output);
-  const isSameLink = (input ?? backHop?.link) === output && first.isOwn === false;
-  // Another node, even behind a tunnel, answers other hosts by its own routes.
-  const isTunnel = output !== undefined && places.isTunnel(output);
-  const isElsewhere = hop?.gateway !== undefined || isTunnel;
+  if ((input ?? backHop?.link) === output && first.isOwn === false) return { kind: 'past', link: output };
+  // Another node answers other hosts by its own routes: past a tunnel, which leads to nodes only; a router may lead back here.
+  const isTunnel = output !== undefined && places.isTunnel(output) && !places.isAround(client, input ?? '');
+  if (isTunnel && isRewritten(first)) return { kind: 'past', link: undefined };
   // Nothing on the node shows such a host's way: follow both.
-  const goesPast = isElsewhere && (isRewritten(first) || choices.draw([0.5, 0.5]) === 0);
-  if (isSameLink || goesPast) return { kind: 'past' };
+  const isElsewhere = hop?.gateway !== undefined || isTunnel;
+  if (isElsewhere && !isRewritten(first) && choices.draw([0.5, 0.5]) === 0) return { kind: 'past', link: undefined };
   return enterBy(output, isRewritten(first) ? { kind: 'own-gateway', endpoint } : undefined);
 }
 

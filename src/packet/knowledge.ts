@@ -18,7 +18,7 @@ export interface Knowledge {
   /** Whether an address is an endpoint on another node (true) or a pod on this node (false). Undefined if unknown. */
   readonly isRemote: (address: Address) => boolean | undefined;
   readonly isPodHere: (address: Address) => boolean | undefined;
-  /** The Service with this cluster IP, which no pod has: connections are translated only once. Its port, if it has the asked one. */
+  /** The Service with this address. Its port, if it has the asked one. */
   readonly serviceAt: (address: Address, protocol: PacketProtocol, port: number | undefined) => ServiceAt | undefined;
   /** Whether it is an address of a Service: no host beside the node has it. */
   readonly isOfService: (address: Address) => boolean;
@@ -61,6 +61,7 @@ export interface Knowledge {
 /** `isHeld`: the node has this address by its mode, so a program there may answer. */
 interface ServiceAt {
   readonly label: string;
+  readonly isClusterIP: boolean;
   readonly isHeld: boolean;
 }
 

@@ -127,7 +127,7 @@ export type Loss =
 /** Why a connection may fail beyond the node. */
 export type Beyond =
   /** The node forwards a packet to a Service's address untranslated. */
-  | { readonly kind: 'left'; readonly address: Address; readonly service: string }
+  | { readonly kind: 'left'; readonly address: Address; readonly service: string; readonly isClusterIP: boolean }
   /** The endpoint is on the node's network and sees the client's address, so it may answer past the node. */
   | { readonly kind: 'own-gateway'; readonly endpoint: Address }
   /** Rules give packets a source that is not the node's: answers go there. */

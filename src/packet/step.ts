@@ -79,6 +79,7 @@ export type Step =
  * - no-carrier: the link is down at its other end
  * - not-forwarding, loopback-outside: the kernel drops it
  * - own-address: the endpoint gets a packet from its own address, and cannot answer
+ * - echo-ignored: the node answers no pings (icmp_echo in icmp.c)
  * - loopback-source: another host gets a packet from a loopback address, and drops it
  */
 export type RouteDecision =
@@ -89,6 +90,7 @@ export type RouteDecision =
         | 'loopback-outside'
         | 'loopback-source'
         | 'own-address'
+        | 'echo-ignored'
         | 'no-route'
         | 'blackhole'
         | 'unreachable'

@@ -1,5 +1,5 @@
 import { isLinkLocal, isLinkLocalMulticast, isLoopback, type Address } from '../kernel/address.ts';
-import { forceForwarding, forwardingSysctls, sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
+import { forceForwarding, forwardingSysctls, ignoresEcho, sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import {
   admitsLoopback,
   cameByBridge,
@@ -273,6 +273,8 @@ function nextHop({ server, endpoint, destination }: Flow): Address {
 /** A packet for the node itself. A balancer or kube-proxy there opens its own connection to an endpoint. */
 function receive(flow: Flow, visitors: Visitors): End {
   if (flow.turn !== 'first') return 'local';
+  if (flow.protocol === 'icmp' && flow.routing.sysctl(ignoresEcho[flow.family]) === '1')
+    return lose(flow, { kind: 'echo-ignored' });
   const isOfListener = flow.steps.some(({ kind }) => kind === 'listener');
   const server = isOfListener ? undefined : visitors.findListener(flow);
   if (!server) return arrived(flow, 'local');

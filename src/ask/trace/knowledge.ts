@@ -1,6 +1,5 @@
 import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
 import { findUnshownJumps } from '../../snapshot/faults.ts';
-import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName } from '../../cluster/model.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
@@ -128,19 +127,15 @@ function findElsewhere(
   };
 }
 
-function servicesByAddress({ ports, mode }: Snapshot): Knowledge['serviceAt'] {
+function servicesByAddress({ addresses, mode }: Snapshot): Knowledge['serviceAt'] {
   const isHeld = holdsServices(mode);
-  const known = isHeld === undefined ? [] : ports;
-  const services = groupBy(
-    known.filter(({ clusterIP }) => clusterIP),
-    ({ clusterIP }) => clusterIP?.text ?? '',
-  );
-  return ({ text }, protocol, port) => {
-    const own = services.get(text);
-    const [first] = own ?? [];
+  return (address, protocol, port) => {
+    const own = isHeld === undefined ? [] : addresses.servicesAt(address.text);
+    const [first] = own;
     if (!first) return undefined;
-    const asked = own?.find((each) => each.port === port && each.protocol.toLowerCase() === protocol);
-    return { label: asked?.label ?? serviceName(first), isHeld: isHeld === true };
+    const asked = own.find((each) => each.port === port && each.protocol.toLowerCase() === protocol);
+    const isClusterIP = own.some((each) => addressKind(each, address) === 'cluster-ip');
+    return { label: asked?.label ?? serviceName(first), isClusterIP, isHeld: isHeld === true };
   };
 }
 

@@ -3,7 +3,7 @@ import { joinHostPort, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { NextHop } from '../../kernel/route/route.ts';
-import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
+import { forwardingSysctls, ignoresEcho } from '../../kernel/sysctls-and-modules.ts';
 import {
   isOpen,
   isUndecided,
@@ -131,7 +131,7 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
         : `the packet comes from ${text}, which every node has: the connection fails if the endpoint is on another node, which ${end}`;
     }
     case 'left':
-      return `the node sends it on untranslated, to the cluster IP of ${loss.service}: the connection fails unless another node takes ${loss.address.text}`;
+      return `the node sends it on untranslated, to ${loss.isClusterIP ? 'the cluster IP' : 'an address'} of ${loss.service}: the connection fails unless another ${loss.isClusterIP ? 'node' : 'host'} takes ${loss.address.text}`;
     case 'own-gateway':
       return `${loss.endpoint.text} sees the client's address and may answer it directly: the connection fails unless the answer passes through this node`;
     case 'own-network': {
@@ -183,16 +183,16 @@ function hopWords({ link, gateway }: NextHop): string {
   return `${gateway ? ` via ${gateway.text}` : ''}${link === undefined ? '' : ` by ${link}`}`;
 }
 
-function untranslatedWords({ source, port, why, link = '' }: Loss & { kind: 'untranslated' }, family: Family): string {
+function untranslatedWords({ source, port, why, link }: Loss & { kind: 'untranslated' }, family: Family): string {
   const from = port === undefined ? source.text : joinHostPort(source.text, port);
   const wrong = `it comes from ${from}, not from the address that the client asked, so it is not accepted`;
   switch (why) {
     case 'bridge': {
       const sysctl = `net.bridge.bridge-nf-call-${family === 'ipv4' ? 'iptables' : 'ip6tables'}`;
-      return `the answer crosses bridge ${link} untranslated, as ${sysctl} is 0: ${wrong}; set ${sysctl} to 1`;
+      return `the answer crosses bridge ${link ?? ''} untranslated, as ${sysctl} is 0: ${wrong}; set ${sysctl} to 1`;
     }
     case 'past':
-      return link === ''
+      return link === undefined
         ? `the endpoint is on another node, and answers the client past this one, as nothing masquerades: ${wrong}`
         : `the answer goes past this node, as client and endpoint are both behind ${link} and nothing masquerades: ${wrong}`;
     case 'untracked':
@@ -235,6 +235,8 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
       return 'loopback addresses do not pass between interfaces (route_localnet is 0)';
     case 'own-address':
       return `${to} gets a packet from its own address, so it cannot answer`;
+    case 'echo-ignored':
+      return `the node answers no pings (${ignoresEcho[family]} is 1)`;
     case 'loopback-source':
       return `${to} gets a packet from a loopback address, but hosts discard such packets from others`;
     case 'no-route':

@@ -93,10 +93,14 @@ const twice: readonly Change[] = [
   ['eth0.rp_filter = 0', 'eth0.rp_filter = 1'],
   ['eth1.rp_filter = 0', 'eth1.rp_filter = 1'],
 ];
+const oneHop: readonly Change[] = [
+  ['-A KUBE-SVC-LOLE4ISW44XBNF3G ! -s 10.244.0.0/16', '-A KUBE-SVC-LOLE4ISW44XBNF3G -s 10.9.0.0/16'],
+  ['\tnexthop via 172.16.0.12 dev eth1 weight 1\n', ''],
+];
 const noArp: Change = ['eth0: <BROADCAST', 'eth0: <NOARP,BROADCAST'];
 const noArpAtPair: Change = ['eth0@if3: <BROADCAST', 'eth0@if3: <NOARP,BROADCAST'];
 
-test.each<readonly [string, string, typeof far, readonly Change[], readonly [string, string]]>([
+test.each<readonly [string, string, Question, readonly Change[], readonly [string, string]]>([
   ['a port with hairpin', 'nic-as-only-port', far, [['hairpin off', 'hairpin on']], ['unknown', 'unknown']],
   ['a second port', 'nic-as-only-port', far, [['$ ip rule', `${second}\n$ ip rule`]], ['unknown', 'unknown']],
   [
@@ -165,6 +169,37 @@ test.each<readonly [string, string, typeof far, readonly Change[], readonly [str
     byEth0,
     [...marked(0), ['net.ipv4.tcp_fwmark_accept = 0', '']],
     ['delivered', 'unknown'],
+  ],
+  [
+    'a ping of a node that answers none',
+    'rules-by-bridge',
+    { ...near, to: '192.168.50.11', protocol: 'icmp' },
+    [['$ sysctl -a', '$ sysctl -a\nnet.ipv4.icmp_echo_ignore_all = 1']],
+    ['dropped', 'fails'],
+  ],
+  [
+    'a port of an external IP that no Service has',
+    'rules-by-bridge',
+    { ...far, to: '203.0.113.5:81' },
+    [
+      ['-d 10.96.0.80/32', '-d 203.0.113.5/32'],
+      ['default/web cluster IP', 'default/web external IP'],
+    ],
+    ['forwarded', 'depends'],
+  ],
+  [
+    'a client of another link than the endpoint',
+    'two-next-hops',
+    { from: '172.16.0.20', to: '10.96.0.80:80' },
+    oneHop,
+    ['delivered', 'depends'],
+  ],
+  [
+    'a client of the link of the endpoint',
+    'two-next-hops',
+    { from: '192.168.50.20', to: '10.96.0.80:80' },
+    oneHop,
+    ['delivered', 'fails'],
   ],
   ['answers of a server with the mark', 'two-next-hops', byEth0, marked(1), ['delivered', 'fails']],
 ])('%s', (_, node, asked, changes, expected) => {
