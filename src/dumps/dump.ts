@@ -239,9 +239,13 @@ export class DumpDraft {
       return own.length === 0 || this.list(listed, own, isWhole && !listed.isCompletedBy(own), printed);
     });
     if (isTaken) this.file(printed.file, printed.kind);
-    for (const { name, kind, master, traits } of isTaken ? links : []) {
+    for (const { name, kind, master, traits, tunnel } of isTaken ? links : []) {
       const known = this.#linkKinds.get(name);
-      const ofLink = { kind: known?.kind ?? kind, master: known?.master ?? master };
+      const ofLink = {
+        kind: known?.kind ?? kind,
+        master: known?.master ?? master,
+        tunnel: known?.tunnel ?? tunnel,
+      };
       this.#linkKinds.set(name, { ...ofLink, traits: { ...traits, ...known?.traits } });
     }
     return isTaken;
@@ -249,12 +253,13 @@ export class DumpDraft {
 
   #takenLinks(): readonly Link[] {
     const listed = families.flatMap((family) => this.#links[family].items);
-    return Array.from(this.#linkKinds, ([name, { kind, master, traits }]) => {
+    return Array.from(this.#linkKinds, ([name, { kind, master, traits, tunnel }]) => {
       return {
         name,
         kind,
         ...(master === undefined ? {} : { master }),
         traits,
+        ...(tunnel === undefined ? {} : { tunnel }),
         addresses: listed.flatMap((link) => (link.name === name ? link.addresses : [])),
       };
     });

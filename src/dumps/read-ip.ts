@@ -1,5 +1,6 @@
 import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
 import { addressFlags, makeLinkAddress, traitsOfLine, type Link, type LinkAddress, type LinkTraits } from '../kernel/link/link.ts';
+import { readTunnelLine, type Tunnel } from '../kernel/link/tunnel.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../kernel/lines.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { parseRoutes, parseRoutesJson } from '../kernel/route/parse-routes.ts';
@@ -20,6 +21,7 @@ interface PrintedLink {
   kind?: string;
   master?: string;
   traits: LinkTraits;
+  tunnel?: Tunnel;
   readonly addresses: LinkAddress[];
 }
 
@@ -75,6 +77,8 @@ export function parseIpAddrText(text: string): {
       const kind = detailed.exec(line)?.[1];
       if (kind !== undefined) current.kind = kind;
       current.traits = { ...current.traits, ...traitsOfLine(line) };
+      const tunnel = readTunnelLine(line);
+      if (tunnel) current.tunnel = tunnel;
     }
   }
   return { links: [...links.values()], unread: unread.all };

@@ -347,10 +347,12 @@ function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, cho
   // A sender finds an address behind the link of the network that holds it.
   if (back === undefined || back.kind === 'none' || isClientHere)
     return enterBy(places.linksAround(client)[0] ?? output);
-  if ((input ?? backHop?.link) === output && first.isOwn === false) return { kind: 'past', link: output };
-  // Another node answers other hosts by its own routes: past a tunnel, which leads to nodes only; a router may lead back here.
-  const isTunnel = output !== undefined && places.isTunnel(output) && !places.isAround(client, input ?? '');
-  if (isTunnel && isRewritten(first)) return { kind: 'past', link: undefined };
+  const clientLink = input ?? backHop?.link;
+  if (clientLink === output && first.isOwn === false) return { kind: 'past', link: output };
+  // Another node answers by its own routes: past a tunnel, if it has the client on a link as this one; a router may lead back here.
+  const isTunnel = output !== undefined && places.isTunnel(output);
+  const below = isTunnel ? routing.tunnelAt(output)?.below : undefined;
+  if (isTunnel && isRewritten(first) && (below ?? clientLink) === clientLink) return { kind: 'past', link: undefined };
   // Nothing on the node shows such a host's way: follow both.
   const isElsewhere = hop?.gateway !== undefined || isTunnel;
   if (isElsewhere && !isRewritten(first) && choices.draw([0.5, 0.5]) === 0) return { kind: 'past', link: undefined };

@@ -10,12 +10,14 @@ import {
   isInterface,
   isOfProgram,
   isChosenPortIn,
+  testDestination,
   testSource,
   trackedConnection,
   type Flow,
 } from './flow.ts';
 import { isEchoMessage } from './icmp.ts';
 import { isOfInterface, linksBack, linksOf, passesReverse } from './way-back.ts';
+import { isUnknownHost } from './packet.ts';
 import { loopbackInterface } from './routing/routing.ts';
 import { circumstance, lacks, negateIf, someOf, unreadValue, type Answer } from './reason.ts';
 
@@ -215,10 +217,12 @@ function isOfHeader({ family }: Flow, header: string): boolean {
 }
 
 function readAddressField(flow: Flow, name: 'saddr' | 'daddr'): FieldReading {
-  if (name === 'daddr') return known(flow.destination);
-  return test((constant) =>
-    testSource(flow, constant, textOfConstant(constant), (source) => holdsValue(constant, source)),
-  );
+  const holds = (constant: Value) => (address: Address) => holdsValue(constant, address);
+  if (name === 'saddr')
+    return test((constant) => testSource(flow, constant, textOfConstant(constant), holds(constant)));
+  return isUnknownHost(flow.destination)
+    ? test((constant) => testDestination(flow, textOfConstant(constant), holds(constant)))
+    : known(flow.destination);
 }
 
 /** A ping has no ports: the bytes in their place never match a Service. */

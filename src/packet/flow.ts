@@ -7,7 +7,7 @@ import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { PortRange, SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Choices } from './explore.ts';
 import { negateIf, circumstance, lacks, unreadValue, type Answer, type LostByBridge, type Reason } from './reason.ts';
-import { isUnknownOwn, type PacketProtocol } from './packet.ts';
+import { isUnknownHost, isUnknownOwn, type PacketProtocol } from './packet.ts';
 import type { AskedSource, Hook, RuleStep, Step } from './step.ts';
 import { loopbackInterface, type OwnSource, type Routing } from './routing/routing.ts';
 
@@ -78,8 +78,8 @@ export function untouched() {
   return { mark: 0, zone: 0, hook: 'prerouting', priority: 0, input: '', output: '', ...found, ...seen } as const;
 }
 
-/** 'refusal': the node's answer to the first packet; the last two precede a packet of IPv6. */
-export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'solicitation' | 'advertisement';
+/** 'refusal': the node's answer to the first packet; 'carrier': what a tunnel carries one in; the last two precede a packet of IPv6. */
+export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'carrier' | 'solicitation' | 'advertisement';
 
 /** Whether it goes from the endpoint's end to the client's. */
 export function isReply({ turn }: Pick<Flow, 'turn'>): boolean {
@@ -107,6 +107,7 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
   answer: ['SYN', 'ACK'],
   later: ['ACK'],
   refusal: ['RST', 'ACK'],
+  carrier: [],
   solicitation: [],
   advertisement: [],
 };
@@ -240,6 +241,7 @@ export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string
 }
 
 export function isLocalAddress(flow: Flow, address: Address): Answer {
+  if (isUnknownHost(address)) return false;
   // The placeholder stands for an unknown address; a rule may still name the address it serves.
   if (isUnknownOwn(address) && address === flow.asked.address && !flow.routing.isShown(address))
     return recallFact(flow, lacks({ kind: 'own-addresses' }, 'own'));
@@ -271,6 +273,7 @@ export function isInWritten(flow: Flow, set: string, fields: string, isListed: A
 export function testSource(flow: Flow, asked: AskedSource, fact: string, test: (address: Address) => Answer): Answer {
   flow.choices.sources.add(asked);
   const { candidates } = flow;
+  if (isUnknownHost(flow.source)) return recallFact(flow, ofPeer(fact));
   if (!candidates) return test(flow.source);
   const named = `source ${fact}`;
   // If the source may be any address, only what holds for all is known.
@@ -280,6 +283,14 @@ export function testSource(flow: Flow, asked: AskedSource, fact: string, test: (
   if (answers.every((answer) => answer === first)) return first;
   const question = { to: flow.asked.address, such: candidates[0] ?? flow.source };
   return recallFact(flow, { kind: 'missing-flag', flag: '--from', ...question, fact: named, likely: first === true });
+}
+
+export function testDestination(flow: Flow, fact: string, test: (address: Address) => Answer): Answer {
+  return isUnknownHost(flow.destination) ? recallFact(flow, ofPeer(fact)) : test(flow.destination);
+}
+
+function ofPeer(text: string): Reason {
+  return { ...circumstance('peer', text), fact: `peer ${text}`, likely: false };
 }
 
 /** Whether the address has this type, named as in the kernel. */

@@ -2,7 +2,7 @@ import { contains, type Address } from '../kernel/address.ts';
 import { networkOfRange } from '../kernel/address-range.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { formatEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
-import { testSource, type Flow } from './flow.ts';
+import { testDestination, testSource, type Flow } from './flow.ts';
 import { someOf, circumstance, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
 
 export type SetDirection = 'src' | 'dst';
@@ -83,8 +83,8 @@ function addressTest(
       if (dimensions < 3) return same.length > 0 ? !isException(same[0]) : otherwise;
       return testThird(flow, same, third === 'src') || otherwise;
     };
-    if (first !== 'src') return testFirst(flow.destination);
-    return testSource(flow, entries, `set ${name}`, testFirst);
+    const fact = `set ${name}`;
+    return first === 'src' ? testSource(flow, entries, fact, testFirst) : testDestination(flow, fact, testFirst);
   };
 }
 

@@ -7,6 +7,7 @@ import { readTerms } from '../kernel/iptables/rule-terms.ts';
 import type { Flow } from './flow.ts';
 import { indexIpSet, type IpSetTest, type SetDirection } from './ip-sets.ts';
 import { iptablesPriorities, type Knowledge, type SupposedJump } from './knowledge.ts';
+import { isUnknownHost } from './packet.ts';
 import { lacks, type Answer } from './reason.ts';
 import { tableOf, withJumps, type Terms } from './rule-table.ts';
 import type { HookedChain, RuleTable } from './run-chain.ts';
@@ -95,8 +96,8 @@ function readEachRule(family: Family) {
     candidates: (flow: Flow, chain: Chain): Iterable<number> => {
       let index = indexes.get(chain);
       if (!index && chain.rules.length >= fewRules) indexes.set(chain, (index = indexRules(chain.rules)));
-      // An unknown port, chosen by a client's kernel, has no index entry.
-      return index && flow.port !== undefined ? candidates(flow, index) : chain.rules.keys();
+      // An unknown port, chosen by a client's kernel, has no index entry, nor has an unknown host.
+      return index && flow.port !== undefined && !isUnknownHost(flow.destination) ? candidates(flow, index) : chain.rules.keys();
     },
     termsOf: (rule: Rule): Terms | undefined => {
       if (read.has(rule)) return read.get(rule);

@@ -15,6 +15,16 @@ export function isUnknownOwn(address: Address): boolean {
   return address.text === unknownOwn[address.family].text;
 }
 
+/** An unknown address of another host, of which nothing is known but that. */
+export const unknownHost: { readonly [F in Family]: Address } = {
+  ipv4: { family: 'ipv4', text: 'another host', bits: 0 },
+  ipv6: { family: 'ipv6', text: 'another host', groups: [0, 0, 0, 0, 0, 0, 0, 0] },
+};
+
+export function isUnknownHost(address: Address): boolean {
+  return address === unknownHost[address.family];
+}
+
 export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 
 /** `icmp` is an echo request of either family. */

@@ -67,6 +67,8 @@ export type Step =
       readonly server: ProxyListener & { readonly endpoints: readonly SocketAddress[] };
       readonly chosen: SocketAddress | undefined;
     }
+  /** A tunnel carries it in a UDP packet to `port`, which the steps after this one stop. */
+  | { readonly kind: 'carrier'; readonly link: string; readonly port: number }
   | { readonly kind: 'route'; readonly decision: RouteDecision; readonly destination: Address };
 
 /**

@@ -14,10 +14,11 @@ import {
   untouched,
   type Flow,
 } from './flow.ts';
+import { carry } from './carrier.ts';
 import { inOrder, type Visitors } from './visitors.ts';
 import { iptablesPriorities } from './knowledge.ts';
 import { circumstance } from './reason.ts';
-import { unknown, type UnknownEnd, type Verdict, type Way } from './packet.ts';
+import { isUnknownHost, unknown, type UnknownEnd, type Verdict, type Way } from './packet.ts';
 import { loopbackInterface, type BridgeEnds, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
 import { checkReverse } from './way-back.ts';
@@ -31,9 +32,10 @@ export function wayOf(flow: Flow, end: End): Way<Flow> & { readonly end: Flow } 
 }
 
 export function arrive(flow: Flow, visitors: Visitors): End {
-  const { destination } = flow;
+  const { destination, input } = flow;
   flow.output = '';
-  return pass(flow, visitors, 'prerouting') ?? routeIn(flow, visitors, flow.destination.text !== destination.text);
+  const lost = carry(flow, input, 'input', (outer) => arrive(outer, visitors));
+  return lost ?? pass(flow, visitors, 'prerouting') ?? routeIn(flow, visitors, flow.destination.text !== destination.text);
 }
 
 /** `isMoved`: whether rules have just changed the destination. */
@@ -223,10 +225,17 @@ export function sendOn(link: string, flow: Flow, visitors: Visitors): End {
   return typeof end === 'object' || isThere ? end : 'dropped';
 }
 
+/** The outer packet of a tunnel: routed to the other end, if that is shown. */
+function sendOuter(flow: Flow, visitors: Visitors): End {
+  if (!isUnknownHost(flow.destination)) return leave(flow, visitors);
+  flow.output = flow.hop?.link;
+  return pass(flow, visitors, 'output') ?? depart(flow, visitors, false);
+}
+
 /** Reroutes an own packet after rules changed its destination or mark (ip_route_me_harder). */
 function reroute(flow: Flow): End | undefined {
   // The local table leads groups to the link.
-  if (isLinkLocalMulticast(flow.destination)) return undefined;
+  if (isLinkLocalMulticast(flow.destination) || isUnknownHost(flow.destination)) return undefined;
   const to = nextHop(flow);
   // A packet to a link-local address stays on its link (rt6_need_strict).
   const link = to.family === 'ipv6' && isLinkLocal(to) ? flow.output : undefined;
@@ -259,7 +268,8 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   if (end) return end;
   if (!isToSelf) {
     noteRoute(flow, { kind: 'out', interface: flow.output });
-    return isLoopback(flow.source) ? lose(flow, { kind: 'loopback-source' }) : arrived(flow, 'forwarded');
+    if (isLoopback(flow.source)) return lose(flow, { kind: 'loopback-source' });
+    return carry(flow, flow.output, 'output', (outer) => sendOuter(outer, visitors)) ?? arrived(flow, 'forwarded');
   }
   flow.input = loopbackInterface;
   return arrive(flow, visitors);

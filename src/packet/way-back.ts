@@ -3,7 +3,7 @@ import type { RouteQuestion } from '../kernel/route/route.ts';
 import { sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import { transportOf, type Flow } from './flow.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
-import { isUnknownOwn, type ArpSilence, type Beyond } from './packet.ts';
+import { isUnknownHost, isUnknownOwn, type ArpSilence, type Beyond } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
 /** The links back to a packet's sender, for reverse-path checks. `asked`: the packet that would go there. */
@@ -65,7 +65,7 @@ export function isOfInterface(flow: Flow, address: Address, type: string, end: '
 export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | undefined {
   const { routing, input, source, family } = flow;
   // IPv6 leaves this check to rules.
-  if (family === 'ipv6' || !routing.isListed || input === undefined || input === '' || input === loopbackInterface)
+  if (family === 'ipv6' || isUnknownHost(source) || !routing.isListed || input === undefined || input === '' || input === loopbackInterface)
     return undefined;
   const [ofAll, ofLink] = ['all', input].map((name) => routing.sysctl(sysctlOfLink(name, 'rp_filter')));
   const strictness = Math.max(Number(ofAll ?? 0), Number(ofLink ?? 0));

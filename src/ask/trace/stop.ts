@@ -48,6 +48,8 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
     case 'virtual-server':
     case 'listener':
       return { kind: 'no-server', servicePort: last.server.origin?.servicePort };
+    case 'carrier':
+      return undefined;
     case 'route':
       return { kind: 'kernel', decision: last.decision, destination: last.destination };
     case 'policy':

@@ -1,6 +1,7 @@
 import { endOfQuoted } from '../../base/json/locate.ts';
 import { parseJson, TooLong } from '../../base/bounds.ts';
 import { isObject } from '../../base/json/check.ts';
+import { formatTunnel, readTunnel, type Tunnel } from './tunnel.ts';
 import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../place.ts';
@@ -40,6 +41,7 @@ export interface Link {
   /** The bridge or other link that it is a port of. */
   readonly master?: string | undefined;
   readonly traits?: LinkTraits | undefined;
+  readonly tunnel?: Tunnel | undefined;
   readonly addresses: readonly LinkAddress[];
 }
 
@@ -147,7 +149,8 @@ export function parseIpAddrJson(text: string): ParsedLinks {
       if (!isObject(item) || Object.keys(item).length > 0) refuse('a link without a name');
       continue;
     }
-    const kind = fieldIn(fieldIn(item, 'linkinfo'), 'info_kind');
+    const info = fieldIn(item, 'linkinfo');
+    const kind = fieldIn(info, 'info_kind');
     const master = fieldIn(item, 'master');
     const flags = fieldIn(item, 'flags');
     const traits = traitsOf((trait, place) =>
@@ -155,12 +158,13 @@ export function parseIpAddrJson(text: string): ParsedLinks {
         ? Array.isArray(flags) && flags.length > 0
           ? flags.includes(trait)
           : undefined
-        : fieldIn(fieldIn(fieldIn(item, 'linkinfo'), place), trait),
+        : fieldIn(fieldIn(info, place), trait),
     );
+    const tunnel = readTunnel(kind, (each) => fieldIn(fieldIn(info, 'info_data'), each));
     const infos = fieldIn(item, 'addr_info');
     const addresses: LinkAddress[] = [];
-    for (const info of Array.isArray(infos) ? (infos as readonly unknown[]) : []) {
-      const address = readAddressInfo(info);
+    for (const each of Array.isArray(infos) ? (infos as readonly unknown[]) : []) {
+      const address = readAddressInfo(each);
       if (address) addresses.push(address);
       else refuse('neither an IPv4 nor an IPv6 address');
     }
@@ -169,6 +173,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
       kind: isLinkName(kind) ? kind : undefined,
       ...(isLinkName(master) ? { master } : {}),
       traits,
+      ...(tunnel ? { tunnel } : {}),
       addresses,
     });
   }
@@ -176,13 +181,13 @@ export function parseIpAddrJson(text: string): ParsedLinks {
 }
 
 export function formatIpAddrJson(links: readonly Link[]): string {
-  const items = links.map(({ name, kind, master, traits = {}, addresses }) => ({
+  const items = links.map(({ name, kind, master, traits = {}, tunnel, addresses }) => ({
     ifname: name,
     flags: linkTraits.filter((trait) => traitPlaces[trait] === 'flags' && traits[trait]),
     master,
     linkinfo: {
       info_kind: kind,
-      info_data: traitsAt('info_data', traits),
+      info_data: tunnel ? formatTunnel(tunnel) : traitsAt('info_data', traits),
       info_slave_data: traitsAt('info_slave_data', traits),
     },
     addr_info: addresses.map(({ family, address, prefixLength, scope = 'global', isDeprecated, isTentative }) => ({

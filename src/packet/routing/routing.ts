@@ -8,6 +8,7 @@ import {
 } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Link, LinkTraits } from '../../kernel/link/link.ts';
+import type { Tunnel } from '../../kernel/link/tunnel.ts';
 import {
   lookupRoute,
   type RouteResult,
@@ -64,6 +65,8 @@ export interface Routing {
   /** Undefined if it is not shown. */
   trait(link: string | undefined, trait: keyof LinkTraits): boolean | undefined;
   portsOf(link: string): readonly string[];
+  /** What is shown of a tunnel, and the link that its outer packets use. */
+  tunnelAt(link: string): { readonly tunnel: Tunnel; readonly below: string | undefined } | undefined;
   /** Whether packets with loopback addresses may pass an interface (IN_DEV_ROUTE_LOCALNET). */
   admitsLoopback(link: string | undefined): Answer;
 }
@@ -140,6 +143,10 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     },
     ...sourcesOf({ own, networks, family, isListed, hasAll, isLocal, sends: knowledge.sendsFrom?.[family] }),
     ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
+    tunnelAt: (name) => {
+      const { tunnel } = links.find((each) => each.name === name) ?? {};
+      return tunnel && { tunnel, below: tunnel.link ?? (tunnel.local && places.linksAround(tunnel.local)[0]) };
+    },
     linkLocal: (link) => own.find((each) => each.link === link && isLinkLocal(each.address))?.address,
     sysctl: (name) => state.sysctls.get(name),
     ...bridgesOf({ links, places, sysctls: state.sysctls, hasAllSysctls: knowledge.hasAllSysctls, family }),

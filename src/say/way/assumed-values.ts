@@ -49,6 +49,7 @@ function valuesOfStep(step: Step): readonly string[] {
           return [];
       }
     case 'policy':
+    case 'carrier':
       return [];
   }
 }

@@ -102,7 +102,7 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
   switch (loss.kind) {
     case 'stopped': {
       const last = loss.steps.at(-1);
-      return `${stoppedTurns[loss.turn]}: ${last ? stoppedWords(last) : 'the node drops it'}`;
+      return `${stoppedTurns[loss.turn]}: ${last ? carrierWords(loss.steps) + stoppedWords(last) : 'the node drops it'}`;
     }
     case 'untranslated':
       return untranslatedWords(loss, family);
@@ -207,6 +207,12 @@ export function stopperWords(step: Step & { readonly kind: 'rule' | 'policy' }):
   return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it`;
 }
 
+/** The start of a clause about what stops a packet: that it is inside another one, if it is. */
+export function carrierWords(steps: readonly Step[]): string {
+  const carrier = steps.find(({ kind }) => kind === 'carrier');
+  return carrier?.kind === 'carrier' ? `${carrier.link} carries it in a packet to UDP port ${carrier.port}, and ` : '';
+}
+
 function stoppedWords(step: Step): string {
   switch (step.kind) {
     case 'rule':
@@ -217,6 +223,7 @@ function stoppedWords(step: Step): string {
       return decisionWords(step.decision, step.destination);
     case 'virtual-server':
     case 'listener':
+    case 'carrier':
       return 'the node refuses it';
   }
 }

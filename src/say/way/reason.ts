@@ -109,6 +109,7 @@ const circumstances: { readonly [C in Circumstance]: string } = {
     'a bridge does not carry frames between all of its ports, and nothing shows which ports the hosts are behind',
   refusal: 'the node refuses it, but that error may not reach the sender',
   memory: 'a rule depends on earlier packets',
+  peer: 'a rule matches the address of the other end of a tunnel',
   content: 'a rule matches something that the question does not specify',
 };
 

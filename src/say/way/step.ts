@@ -67,6 +67,8 @@ export function stepInWords(step: Step, { sender, fate }: Pick<Trace, 'sender' |
         place: server.origin?.place?.locate(),
       };
     }
+    case 'carrier':
+      return { where: `tunnel ${step.link}`, what: `carries it in a packet to UDP port ${step.port}, which goes on` };
     case 'route':
       return { where: 'routing', what: routeWords(step, sender, scene) };
   }

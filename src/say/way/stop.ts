@@ -15,7 +15,7 @@ import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../
 import { faultsOfPort, findDormantTable } from '../../snapshot/faults.ts';
 import { dormantWords, lostJumpCause, lostRuleCause, unlessUnseen, whyNoEndpoint } from './lack.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
-import { decisionWords, stopperWords } from './connection.ts';
+import { carrierWords, decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import {
   isInternal,
@@ -69,9 +69,9 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
     case 'kernel':
       return stop.decision.kind === 'own-address'
         ? 'the endpoint is the sender itself, which cannot answer a packet from its own address'
-        : decisionWords(stop.decision, stop.destination);
+        : carrierWords(trace.fate.steps) + decisionWords(stop.decision, stop.destination);
     case 'stranger':
-      return `${stopperWords(stop.step)}, not kube-proxy`;
+      return `${carrierWords(trace.fate.steps)}${stopperWords(stop.step)}, not kube-proxy`;
     case 'kube-proxy':
       return undefined;
   }

@@ -100,6 +100,7 @@ function placeOf(step: Step): string | undefined {
     case 'listener':
       return `proxy port ${formatSocketAddress(step.server)}`;
     case 'route':
+    case 'carrier':
       return undefined;
   }
 }

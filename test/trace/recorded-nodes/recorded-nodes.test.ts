@@ -93,6 +93,11 @@ const twice: readonly Change[] = [
   ['eth0.rp_filter = 0', 'eth0.rp_filter = 1'],
   ['eth1.rp_filter = 0', 'eth1.rp_filter = 1'],
 ];
+const overVxlan = { from: '10.244.1.10', to: '10.96.0.82:80' };
+const accepting: Change = [':INPUT DROP', ':INPUT ACCEPT'];
+const remote = 'remote 192.168.50.12 local 192.168.50.11';
+const blackhole: Change = ['default via', 'blackhole 192.168.50.12\ndefault via'];
+const peer: Change = ['-A INPUT -i lo', '-A INPUT -s 192.168.50.12/32 -j ACCEPT\n-A INPUT -i lo'];
 const oneHop: readonly Change[] = [
   ['-A KUBE-SVC-LOLE4ISW44XBNF3G ! -s 10.244.0.0/16', '-A KUBE-SVC-LOLE4ISW44XBNF3G -s 10.9.0.0/16'],
   ['\tnexthop via 172.16.0.12 dev eth1 weight 1\n', ''],
@@ -186,6 +191,36 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
       ['default/web cluster IP', 'default/web external IP'],
     ],
     ['forwarded', 'depends'],
+  ],
+  [
+    'a tunnel to a node by a blackhole',
+    'vxlan',
+    overVxlan,
+    [accepting, ['local 192.168.50.11 dev eth0 srcport', `${remote} dev eth0 srcport`], blackhole],
+    ['dropped', 'fails'],
+  ],
+  [
+    'a tunnel to a node beside it',
+    'vxlan',
+    overVxlan,
+    [accepting, ['local 192.168.50.11 dev eth0 srcport', `${remote} dev eth0 srcport`]],
+    ['delivered', 'works'],
+  ],
+  ['rules that may be for the other end of a tunnel', 'vxlan', overVxlan, [peer], ['delivered', 'works']],
+  [
+    'rules that are for another host than the other end',
+    'vxlan',
+    overVxlan,
+    [['local 192.168.50.11 dev eth0 srcport', `${remote} dev eth0 srcport`], [peer[0], peer[1].replace('.12/', '.13/')]],
+    ['delivered', 'fails'],
+  ],
+  ['a pod behind a tunnel', 'vxlan', { from: '10.244.2.20', to: '10.244.1.10:8080' }, [], ['dropped', 'fails']],
+  [
+    'a client of the link below a tunnel',
+    'vxlan',
+    { from: '192.168.50.100', to: '10.96.0.82:80' },
+    [accepting, ['-A KUBE-SVC-GYESO22Q7PP7NBFQ !', '-A KUBE-SVC-GYESO22Q7PP7NBFQ']],
+    ['delivered', 'fails'],
   ],
   [
     'a client of another link than the endpoint',
