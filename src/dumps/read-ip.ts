@@ -1,5 +1,12 @@
 import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
-import { addressFlags, makeLinkAddress, traitsOfLine, type Link, type LinkAddress, type LinkTraits } from '../kernel/link/link.ts';
+import {
+  addressFlags,
+  makeLinkAddress,
+  traitsOfLine,
+  type Link,
+  type LinkAddress,
+  type LinkTraits,
+} from '../kernel/link/link.ts';
 import { readTunnelLine, type Tunnel } from '../kernel/link/tunnel.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../kernel/lines.ts';
 import { families, type Family } from '../kernel/family.ts';
@@ -86,7 +93,7 @@ export function parseIpAddrText(text: string): {
 
 /** A link's kind, which -d prints on a separate line. */
 const detailed =
-  /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|ip6tnl|wireguard|vlan|bond|macvlan|ipvlan|tun|vrf)(?: |$)/;
+  /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|ip6tnl|wireguard|vlan|bond|team|openvswitch|macvlan|ipvlan|tun|vrf)(?: |$)/;
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 

@@ -17,7 +17,7 @@ import { acceptsMark } from '../kernel/sysctls-and-modules.ts';
 import { loopbackInterface, type Routing } from './routing/routing.ts';
 import type { World } from './visitors.ts';
 import { arrive, cross, leave, sendOn, wayOf, type End } from './walk.ts';
-import { findUnansweredArp, lacksArp } from './way-back.ts';
+import { findUnansweredArp, silenceOf } from './way-back.ts';
 
 /**
  * Follows a connection after its first packet: the endpoint's answer, then the client's next packet. Neither meets
@@ -128,11 +128,16 @@ function lostBefore(world: World, end: Flow): Beyond | undefined {
   if (away) return away;
   const lost =
     (isOwn || isNamed ? undefined : findUnansweredArp(end)) ??
-    (output && routing.isListed && lacksArp(routing, output)
-      ? ({ kind: 'no-arp', address: hop?.gateway ?? destination, link: output, why: 'NOARP' } as const)
-      : findLostSolicitation(world, end));
+    findSilent(routing, output, hop?.gateway ?? destination) ??
+    findLostSolicitation(world, end);
   const closer = hop?.gateway && routing.places.closerHop(destination, hop);
   return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);
+}
+
+/** The next hop of a packet, if the link that it leaves by does not find it. */
+function findSilent(routing: Routing, link: string | undefined, address: Address): Beyond | undefined {
+  const why = link && routing.isListed ? silenceOf(routing, link, address) : undefined;
+  return link && why ? { kind: 'no-arp', address, link, why } : undefined;
 }
 
 /** A routing rule leads what is for the node, or for hosts behind it, to a router. */
@@ -251,6 +256,7 @@ const solicitedNodes = parseAddress('ff02::1:ff00:0') as Address;
 const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>([
   'not-held',
   'own-network',
+  'no-arp',
   'other-way',
   'other-hop',
   'own-gateway',
@@ -417,6 +423,8 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
     return { kind: routing.isLocal(address) === false ? 'not-held' : 'kept', address };
   const away = routing.isLocal(address) === true ? sentAway(routing, address, hop) : undefined;
   if (away) return away;
+  const silent = end === 'forwarded' ? findSilent(routing, hop?.link, hop?.gateway ?? address) : undefined;
+  if (silent) return silent;
   if (end !== 'forwarded' || entered === undefined || entered === '' || first.isOwn || !hop) return undefined;
   const { link: output, gateway } = hop;
   if (output === undefined || gateway === undefined) return undefined;
@@ -486,9 +494,11 @@ export function arrivalOf(
   const { places } = routing;
   if (isOwn || isNamed || !routing.isListed || link === undefined) return undefined;
   const hop = routing.hopTo(sender.address);
-  const isBeside = hop?.link === link && hop.gateway === undefined && places.linksAround(asked.address)[0] === link;
+  const [around] = places.linksAround(asked.address);
+  const isBeside =
+    routing.inputOf(hop?.link) === link && hop?.gateway === undefined && routing.inputOf(around) === link;
   if (places.isHere(hop) || places.linkInside(sender.address) !== undefined || isBeside) return undefined;
-  const others = places.outer.filter((each) => each !== link && !places.isTunnel(each));
+  const others = places.outer.filter((each) => routing.inputOf(each) !== link && !places.isTunnel(each));
   return others.length === 0 ? undefined : { link, others };
 }
 

@@ -236,7 +236,8 @@ function firstFlow({ family, routing, assume }: World, packet: Packet, choices: 
 function enter(world: World, flow: Flow, named: string | undefined): End {
   const { routing, visitors } = world;
   const { source, destination } = flow;
-  const all = named === undefined ? linksIn(world, source, destination) : [named];
+  const shown = named === undefined ? linksIn(world, source, destination) : [named];
+  const all = [...new Set(shown.map((link) => routing.inputOf(link)))];
   // Another node sends nothing through a tunnel that this node's reverse-path filter drops there.
   const isRefused = (link: string | undefined): boolean =>
     link !== undefined &&

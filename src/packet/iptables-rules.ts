@@ -97,7 +97,9 @@ function readEachRule(family: Family) {
       let index = indexes.get(chain);
       if (!index && chain.rules.length >= fewRules) indexes.set(chain, (index = indexRules(chain.rules)));
       // An unknown port, chosen by a client's kernel, has no index entry, nor has an unknown host.
-      return index && flow.port !== undefined && !isUnknownHost(flow.destination) ? candidates(flow, index) : chain.rules.keys();
+      return index && flow.port !== undefined && !isUnknownHost(flow.destination)
+        ? candidates(flow, index)
+        : chain.rules.keys();
     },
     termsOf: (rule: Rule): Terms | undefined => {
       if (read.has(rule)) return read.get(rule);

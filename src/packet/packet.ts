@@ -179,6 +179,9 @@ export type ArpSilence =
   | 'arp_filter'
   | 'rp_filter'
   | 'NOARP'
+  /** Another link takes what this one, a port of it, receives. */
+  | 'port'
+  | 'tentative'
   | 'on-no-link'
   /** Only with IPv6, whose neighbour solicitations each link answers for its own addresses. */
   | 'on-another-link';

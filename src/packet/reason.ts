@@ -81,7 +81,16 @@ export type LostByBridge = 'answer' | 'reset';
 
 /** Something that varies from packet to packet. `rate` and `excess`: what a limit has let through; `memory`: what a rule has remembered. */
 export type Circumstance =
-  'rate' | 'excess' | 'source-port' | 'program' | 'listener' | 'memory' | 'bridge-port' | 'refusal' | 'peer' | 'content';
+  | 'rate'
+  | 'excess'
+  | 'source-port'
+  | 'program'
+  | 'listener'
+  | 'memory'
+  | 'bridge-port'
+  | 'refusal'
+  | 'peer'
+  | 'content';
 
 /** Why a packet's fate is unknown. Each kind says what would settle it. */
 export type Reason = {

@@ -35,7 +35,9 @@ export function arrive(flow: Flow, visitors: Visitors): End {
   const { destination, input } = flow;
   flow.output = '';
   const lost = carry(flow, input, 'input', (outer) => arrive(outer, visitors));
-  return lost ?? pass(flow, visitors, 'prerouting') ?? routeIn(flow, visitors, flow.destination.text !== destination.text);
+  return (
+    lost ?? pass(flow, visitors, 'prerouting') ?? routeIn(flow, visitors, flow.destination.text !== destination.text)
+  );
 }
 
 /** `isMoved`: whether rules have just changed the destination. */

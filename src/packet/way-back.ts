@@ -65,7 +65,14 @@ export function isOfInterface(flow: Flow, address: Address, type: string, end: '
 export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | undefined {
   const { routing, input, source, family } = flow;
   // IPv6 leaves this check to rules.
-  if (family === 'ipv6' || isUnknownHost(source) || !routing.isListed || input === undefined || input === '' || input === loopbackInterface)
+  if (
+    family === 'ipv6' ||
+    isUnknownHost(source) ||
+    !routing.isListed ||
+    input === undefined ||
+    input === '' ||
+    input === loopbackInterface
+  )
     return undefined;
   const [ofAll, ofLink] = ['all', input].map((name) => routing.sysctl(sysctlOfLink(name, 'rp_filter')));
   const strictness = Math.max(Number(ofAll ?? 0), Number(ofLink ?? 0));
@@ -119,7 +126,8 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   const strictest = (key: string): number =>
     Math.max(...['all', link].map((name) => Number(routing.sysctl(sysctlOfLink(name, key)) ?? 0)));
   const unanswered = (why: ArpSilence) => ({ kind: 'no-arp', address, link, why }) as const;
-  if (lacksArp(routing, link)) return unanswered('NOARP');
+  const silence = silenceOf(routing, link, address);
+  if (silence) return unanswered(silence);
   if (strictest('arp_ignore') === 8) return unanswered('arp_ignore');
   if (strictest('arp_ignore') > 0 && routing.isLocalAt(address, link) === false) return unanswered('arp_ignore');
   const request = { ...first, source: asker, destination: address, mark: 0, input: link, output: '' };
@@ -128,7 +136,15 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   return checkReverse(request) === 'reverse-path' ? unanswered('rp_filter') : undefined;
 }
 
-/** Whether a link finds no neighbours, though its kind needs them: tunnels broadcast nothing. */
-export function lacksArp({ places, trait }: Flow['routing'], link: string): boolean {
-  return trait(link, 'NOARP') === true && trait(link, 'BROADCAST') === true && !places.isTunnel(link);
+/** Why a link does not find that neighbour, though its kind needs to: tunnels broadcast nothing. */
+export function silenceOf(
+  { places, trait, inputOf, isTentative }: Flow['routing'],
+  link: string,
+  address: Address,
+): Extract<ArpSilence, 'NOARP' | 'port' | 'tentative'> | undefined {
+  if (inputOf(link) !== link) return 'port';
+  if (isTentative(address)) return 'tentative';
+  return trait(link, 'NOARP') === true && trait(link, 'BROADCAST') === true && !places.isTunnel(link)
+    ? 'NOARP'
+    : undefined;
 }

@@ -98,7 +98,9 @@ test.each([
   const addresses = ['fd00:192::12', 'fd00:192::11'];
   const lines = addresses.map((each, at) => `    inet6 ${each}/64 scope global ${at === 0 ? `${flags} ` : ''}\n`);
   const infos = addresses.map((local, at) => ({
-    ...{ family: 'inet6', local, prefixlen: 64 },
+    family: 'inet6',
+    local,
+    prefixlen: 64,
     ...(at === 0 ? Object.fromEntries(flags.split(' ').map((flag) => [flag, true])) : {}),
   }));
   const to = readAddress('fd00:192::13');

@@ -65,6 +65,10 @@ export interface Routing {
   /** Undefined if it is not shown. */
   trait(link: string | undefined, trait: keyof LinkTraits): boolean | undefined;
   portsOf(link: string): readonly string[];
+  /** The link as IP sees what comes by it: a bridge or bond takes all that its ports receive (br_handle_frame, bond_handle_frame). */
+  inputOf(link: string | undefined): string | undefined;
+  /** Whether the node has the address, but not for itself: IPv6 takes no advertisement for it (ndisc_recv_na). */
+  isTentative(address: Address): boolean;
   /** What is shown of a tunnel, and the link that its outer packets use. */
   tunnelAt(link: string): { readonly tunnel: Tunnel; readonly below: string | undefined } | undefined;
   /** Whether packets with loopback addresses may pass an interface (IN_DEV_ROUTE_LOCALNET). */
@@ -93,6 +97,9 @@ export const loopbackInterface = 'lo';
 /** Links whose addresses never become the source of packets to other hosts. */
 const inward: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0', 'nodelocaldns']);
 
+/** Kinds of links that take what their ports receive. */
+const receivers: ReadonlySet<string | undefined> = new Set(['bridge', 'bond', 'team', 'openvswitch']);
+
 /** Whether rules see packets that cross a bridge. The sysctl exists only with the module br_netfilter. */
 const bridgeSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.bridge.bridge-nf-call-iptables',
@@ -106,7 +113,12 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0;
   const links = [...knowledge.links, ...state.links];
-  const { own, shown, localRoutes, hasAll, isRouted, isLocal } = ownAddressesOf(knowledge, links, listed, family);
+  const { own, shown, localRoutes, hasAll, isRouted, isLocal, isTentative } = ownAddressesOf(
+    knowledge,
+    links,
+    listed,
+    family,
+  );
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
   const find = finderOf({ family, listed, isLocal, isRouted, findLink });
@@ -121,6 +133,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     isListed,
     places,
     isLocal,
+    isTentative,
     isShown: ({ text }) => own.some(({ address }) => address.text === text),
     isLocalAt: (address, link) => {
       const isOn = own.some((each) => each.address.text === address.text && each.link === link);
@@ -183,7 +196,8 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
     const isEndpoint = knowledge.isRemote(address) !== undefined;
     return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
   };
-  return { own, shown, localRoutes, hasAll, isRouted, isLocal };
+  const isTentative = (address: Address): boolean => unassigned.some((each) => each.address.text === address.text);
+  return { own, shown, localRoutes, hasAll, isRouted, isLocal, isTentative };
 }
 
 function finderOf({
@@ -256,7 +270,7 @@ function bridgesOf({
   readonly sysctls: KernelState['sysctls'];
   readonly hasAllSysctls: boolean;
   readonly family: Family;
-}): Pick<Routing, 'showsBridged' | 'carries' | 'portsOf' | 'trait'> {
+}): Pick<Routing, 'showsBridged' | 'carries' | 'portsOf' | 'inputOf' | 'trait'> {
   const named = new Map(links.map((link) => [link.name, link]));
   const sysctl = bridgeSysctls[family];
   const own = family === 'ipv4' ? 'nf_call_iptables' : 'nf_call_ip6tables';
@@ -288,6 +302,10 @@ function bridgesOf({
     },
     trait: (link, trait) => named.get(link ?? '')?.traits?.[trait],
     portsOf: (link) => portsOf(link).map(({ name }) => name),
+    inputOf: (link) => {
+      const master = named.get(named.get(link ?? '')?.master ?? '');
+      return master && receivers.has(master.kind) ? master.name : link;
+    },
   };
 }
 

@@ -98,6 +98,15 @@ const accepting: Change = [':INPUT DROP', ':INPUT ACCEPT'];
 const remote = 'remote 192.168.50.12 local 192.168.50.11';
 const blackhole: Change = ['default via', 'blackhole 192.168.50.12\ndefault via'];
 const peer: Change = ['-A INPUT -i lo', '-A INPUT -s 192.168.50.12/32 -j ACCEPT\n-A INPUT -i lo'];
+const toNode = { from: '192.168.50.100', to: '192.168.50.11:22' };
+const toRemote = { from: '10.244.1.20', to: '192.168.50.12:8080' };
+const enslaved: readonly Change[] = [
+  ['qdisc noqueue state UP\n    veth\n', 'qdisc noqueue master br-ex state UP\n    veth\n'],
+  ['$ ip rule', '90: br-ex: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500\n    bridge vlan_filtering 0\n$ ip rule'],
+  ['$ sysctl -a', '$ sysctl -a\nnet.ipv4.conf.br-ex.rp_filter = 0'],
+];
+const ofVrf = enslaved.map(([old, by]): Change => [old, by.replace('bridge vlan_filtering 0', 'vrf table 10')]);
+const strict: Change = ['all.rp_filter = 0', 'all.rp_filter = 1'];
 const oneHop: readonly Change[] = [
   ['-A KUBE-SVC-LOLE4ISW44XBNF3G ! -s 10.244.0.0/16', '-A KUBE-SVC-LOLE4ISW44XBNF3G -s 10.9.0.0/16'],
   ['\tnexthop via 172.16.0.12 dev eth1 weight 1\n', ''],
@@ -206,12 +215,19 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
     [accepting, ['local 192.168.50.11 dev eth0 srcport', `${remote} dev eth0 srcport`]],
     ['delivered', 'works'],
   ],
+  ['a client behind a port that has the address', 'vxlan', toNode, enslaved, ['local', 'depends']],
+  ['a port with strict rp_filter on its bridge', 'vxlan', toNode, [...enslaved, strict], ['dropped', 'fails']],
+  ['an endpoint behind a port', 'rules-by-bridge', toRemote, enslaved, ['forwarded', 'depends']],
+  ['an endpoint behind a port of a VRF', 'rules-by-bridge', toRemote, ofVrf, ['forwarded', 'works']],
   ['rules that may be for the other end of a tunnel', 'vxlan', overVxlan, [peer], ['delivered', 'works']],
   [
     'rules that are for another host than the other end',
     'vxlan',
     overVxlan,
-    [['local 192.168.50.11 dev eth0 srcport', `${remote} dev eth0 srcport`], [peer[0], peer[1].replace('.12/', '.13/')]],
+    [
+      ['local 192.168.50.11 dev eth0 srcport', `${remote} dev eth0 srcport`],
+      [peer[0], peer[1].replace('.12/', '.13/')],
+    ],
     ['delivered', 'fails'],
   ],
   ['a pod behind a tunnel', 'vxlan', { from: '10.244.2.20', to: '10.244.1.10:8080' }, [], ['dropped', 'fails']],
