@@ -53,8 +53,14 @@ status: { addresses: [{ type: InternalIP, address: 192.168.50.11 }, { type: Inte
 const nftables = ['--proxy-mode', 'nftables', '--cluster-cidr', '10.244.0.0/16,fd00:244::/48'];
 const served = [...nftables, '--kubernetes-version', '1.38', '--nodeport-addresses', 'primary,localhost'];
 
-async function trace(policy: 'Cluster' | 'Local', flags: readonly string[], to: string, protocol = 'tcp') {
-  const packet = ['--from', 'node', '--to', to, '--proto', protocol, '--output', 'json'];
+async function trace(
+  policy: 'Cluster' | 'Local',
+  flags: readonly string[],
+  to: string,
+  protocol = 'tcp',
+  from = 'node',
+) {
+  const packet = ['--from', from, '--to', to, '--proto', protocol, '--output', 'json'];
   const run = await runKpc(['trace', manifests(policy), ...flags, ...packet]);
   expect(run.status, run.stderr).toBe(0);
   const { verdict, endpoints, sourceAfter } = resultOf(run.stdout).traces[0] as {
@@ -92,6 +98,11 @@ describe('a node port on localhost', () => {
     ],
   ] as const)('%s: %j to %s over %s is %s', async (_, flags, to, protocol, verdict) => {
     expect(await trace('Cluster', flags, to, protocol)).toMatchObject({ verdict, endpoints: [] });
+  });
+
+  test.each(['127.0.0.2', '::1'])('%s is the node itself', async (from) => {
+    const to = from === '::1' ? '[::1]:30053' : '127.0.0.1:30053';
+    expect(await trace('Cluster', served, to, 'udp', from)).toMatchObject({ verdict: 'refused' });
   });
 
   test('trace --all and kpc test say the same', async () => {

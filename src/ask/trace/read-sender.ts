@@ -8,6 +8,7 @@ import {
   addressAfter,
   addressBits,
   contains,
+  isLoopback,
   parseAddress,
   parseNetwork,
   type Address,
@@ -90,10 +91,12 @@ function whoIsClient({ text }: Address, { side: { endpoints } }: Scene): string 
 }
 
 /** Whether the node has the address, also for a Service. */
-function isHeldByNode({ text }: Address, { side, links }: Scene): boolean {
+function isHeldByNode(address: Address, { side, links }: Scene): boolean {
+  const { text } = address;
   return (
+    isLoopback(address) ||
     side.heldAddresses.has(text) ||
-    links.some(({ addresses }) => addresses.some(({ address }) => address.text === text))
+    links.some(({ addresses }) => addresses.some((each) => each.address.text === text))
   );
 }
 
