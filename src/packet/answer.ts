@@ -148,7 +148,7 @@ function sentAway(routing: Routing, destination: Address, hop: NextHop | undefin
   return { kind: 'own-network', destination, inside, gateway: hop.gateway, output: hop.link };
 }
 
-/** Finds neighbour messages of IPv6, needed before the packet, that the node's rules drop. */
+/** Finds neighbour messages of IPv6, needed before the packet, that the node's rules drop or refuse. */
 function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
   const { routing, visitors } = world;
   if (first.family !== 'ipv6' || !routing.isListed) return undefined;
@@ -173,7 +173,7 @@ function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
       };
       const ways = explore(walkIt);
       const [way] = ways;
-      if (way && ways.every(({ verdict }) => verdict === 'dropped'))
+      if (way && ways.every(({ verdict }) => verdict === 'dropped' || verdict === 'refused'))
         return { kind: 'no-neighbour', address, link, steps: way.steps };
     }
   }

@@ -165,7 +165,7 @@ export type Beyond =
   | { readonly kind: 'unbound'; readonly address: Address; readonly source: Address; readonly client: Address }
   /** The node does not answer ARP for the address on the link of the client's packets. */
   | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly why: ArpSilence }
-  /** IPv6 rules drop neighbour solicitations for the address on that link, and so all that follows. */
+  /** IPv6 rules drop or refuse neighbour solicitations for the address on that link, and so all that follows. */
   | {
       readonly kind: 'no-neighbour';
       readonly address: Address;

@@ -413,21 +413,21 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
     [['fd00:244:2::11', '[fd00:96::1]:80', 'delivered', 'works', '']],
   ],
-  [
-    'solicitations of the node dropped: it does not find its next hop',
+  ...['DROP', 'REJECT'].map((target): readonly [string, readonly Change[], readonly (readonly string[])[]] => [
+    `solicitations of the node meet ${target}: it does not find its next hop`,
     [
       ...stillIPv6,
       ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
       [
         ':OUTPUT ACCEPT [0:0]\nCOMMIT\n*mangle',
-        ':OUTPUT ACCEPT [0:0]\n-A OUTPUT -o eth0 -p ipv6-icmp -m icmp6 --icmpv6-type 135 -j DROP\nCOMMIT\n*mangle',
+        `:OUTPUT ACCEPT [0:0]\n-A OUTPUT -o eth0 -p ipv6-icmp -m icmp6 --icmpv6-type 135 -j ${target}\nCOMMIT\n*mangle`,
       ],
     ],
     [
       ['fd00:244:1::12', '[fd00:96::2]:80', 'delivered', 'depends', 'no-neighbour'],
       ['fd00:244:1::12', '[fd00:96::1]:80', 'delivered', 'works', ''],
     ],
-  ],
+  ]),
   [
     'a chain where packets come in by a port of the bridge',
     [
