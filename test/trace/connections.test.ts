@@ -489,6 +489,16 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'a dead route to pods of another node beside the one that packets take',
+    [
+      [
+        toRemote,
+        `10.244.2.0/24 via 172.16.20.1 dev eth1 metric 10 dead linkdown\n10.244.2.0/25 via 172.16.20.1 dev eth1 dead linkdown\n${toRemote}`,
+      ],
+    ],
+    [[pod, remote, 'delivered', 'works', '']],
+  ],
+  [
     'a routing rule that leads packets for pods of another node to a router, past a closer route',
     [
       after('0:\tfrom all lookup local', '700:\tfrom all iif cni0 lookup 103'),

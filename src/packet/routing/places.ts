@@ -113,9 +113,9 @@ export interface Places {
   isHere(hop: NextHop | undefined): boolean;
   /** The links by which other hosts may reach an address of the node: those of its network, its own link first. */
   linksAround(address: Address): readonly string[];
-  /** The link of the closest route to an address, in any table, if it leads to a host that is `here`. */
+  /** The link of the closest routes to an address, in any table, if one leads to a host that is `here`. */
   linkInside(address: Address): string | undefined;
-  /** The next hop of the closest route to a pod, in any table, if not `hop`. */
+  /** A next hop of the closest routes to a pod, in any table, if `hop` is none of them. */
   closerHop(address: Address, hop: NextHop): NextHop | undefined;
   /** Whether the address is in a network of that link. */
   isAround(address: Address, link: string): boolean;
@@ -179,7 +179,7 @@ export function placesOf({
       const near = around.filter(({ network }) => contains(network, address));
       return [...new Set([...exact, ...near].map(({ link }) => link))];
     },
-    linkInside: (address) => closestRoute(routes, address)?.hops.find(isHere)?.link,
+    linkInside: (address) => closestHops(routes, address).find(isHere)?.link,
     closerHop: (address, hop) => (isPod(address) ? closerHop(routes, address, hop) : undefined),
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
@@ -193,13 +193,16 @@ export function placesOf({
 }
 
 function closerHop(routes: readonly Route[], address: Address, { link, gateway }: NextHop): NextHop | undefined {
-  const hops = closestRoute(routes, address)?.hops ?? [];
+  const live = routes.map((route) => ({ ...route, hops: route.hops.filter(({ down }) => down !== 'dead') }));
+  const hops = closestHops(live, address);
   return hops.some((each) => each.link === link && each.gateway?.text === gateway?.text) ? undefined : hops[0];
 }
 
-/** The route with the longest prefix to an address, in any table. */
-function closestRoute(routes: readonly Route[], address: Address): Route | undefined {
-  const leading = routes.filter(({ type, destination }) => type === 'unicast' && contains(destination, address));
+/** The next hops of the routes with the longest prefix to an address, in any table. */
+function closestHops(routes: readonly Route[], address: Address): readonly NextHop[] {
+  const leading = routes.filter(
+    ({ type, destination, hops }) => type === 'unicast' && hops.length > 0 && contains(destination, address),
+  );
   const longest = Math.max(...leading.map(({ destination }) => destination.prefixLength));
-  return leading.find(({ destination }) => destination.prefixLength === longest);
+  return leading.flatMap(({ destination, hops }) => (destination.prefixLength === longest ? hops : []));
 }
