@@ -11,7 +11,7 @@ import {
   type Outcome,
   type Way,
 } from './packet.ts';
-import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
+import { lacks, type Answer, type Reason } from './reason.ts';
 import type { NextHop } from '../kernel/route/route.ts';
 import { acceptsMark } from '../kernel/sysctls-and-modules.ts';
 import { loopbackInterface, type Routing } from './routing/routing.ts';
@@ -114,14 +114,8 @@ function sharedSource(
   return { kind: isElsewhere ? 'fails' : 'depends', loss: { kind: 'shared-source', address: source } };
 }
 
-/** Why the sender of a refused packet may not hear of it; undefined if it surely does. */
-export function doubtOfRefusal(world: World, { verdict, end }: Way<Flow>): Reason | undefined {
-  const isLost = verdict === 'refused' && end?.refusal && lostBefore(world, end.refusal) !== undefined;
-  return isLost ? circumstance('refusal', 'it may not arrive') : undefined;
-}
-
 /** Why the first packet may not reach the node or its destination. */
-function lostBefore(world: World, end: Flow): Beyond | undefined {
+export function lostBefore(world: World, end: Flow): Beyond | undefined {
   const { routing } = world;
   const { hop, destination, isOwn, isNamed, output } = end;
   const away = sentAway(routing, destination, hop);
@@ -410,7 +404,7 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
 
 /** Why an answer that ended here does not reach the client as an answer; undefined if it does. */
 function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | undefined {
-  const { asked, sender, routing, entered } = first;
+  const { asked, sender, routing } = first;
   if (end !== 'local' && end !== 'forwarded') return { kind: 'stopped', turn: 'answer', steps: flow.steps };
   const { source, sourcePort: port } = flow;
   const isForClient = flow.destination.text === sender.address.text;
@@ -423,9 +417,13 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
     return { kind: routing.isLocal(address) === false ? 'not-held' : 'kept', address };
   const away = routing.isLocal(address) === true ? sentAway(routing, address, hop) : undefined;
   if (away) return away;
-  const silent = end === 'forwarded' ? findSilent(routing, hop?.link, hop?.gateway ?? address) : undefined;
-  if (silent) return silent;
-  if (end !== 'forwarded' || entered === undefined || entered === '' || first.isOwn || !hop) return undefined;
+  if (end !== 'forwarded') return undefined;
+  return findSilent(routing, hop?.link, hop?.gateway ?? address) ?? otherWay(first, flow);
+}
+
+/** An answer that leaves by a router behind another link than the client's packets came in by. */
+export function otherWay({ routing, entered, isOwn, sender }: Flow, { hop }: Flow): Loss | undefined {
+  if (entered === undefined || entered === '' || isOwn || !hop) return undefined;
   const { link: output, gateway } = hop;
   if (output === undefined || gateway === undefined) return undefined;
   // A router behind the link that the client's packets came in by, unless the client itself is there.

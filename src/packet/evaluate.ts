@@ -1,6 +1,6 @@
 import { compareAddresses, type Address } from '../kernel/address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { arrivalOf, doubtOfRefusal, followConnection, linksIn, reasonOfInput } from './answer.ts';
+import { arrivalOf, followConnection, linksIn, reasonOfInput } from './answer.ts';
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, transportOf, untouched, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
@@ -17,6 +17,7 @@ import {
   type Way,
 } from './packet.ts';
 import { reasonKey, type Reason } from './reason.ts';
+import { doubtOfRefusal } from './refusal.ts';
 import { loopbackInterface } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import { prepareFamily, type World } from './visitors.ts';

@@ -90,6 +90,7 @@ export type Circumstance =
   | 'bridge-port'
   | 'refusal'
   | 'peer'
+  | 'redirect'
   | 'content';
 
 /** Why a packet's fate is unknown. Each kind says what would settle it. */

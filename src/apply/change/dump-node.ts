@@ -155,7 +155,7 @@ const sysctlsOfNode: readonly string[] = [
   acceptsMark,
 ];
 const sysctlsOfLink = [
-  ...(['rp_filter', 'forwarding', 'route_localnet', 'accept_local', 'src_valid_mark'] as const),
+  ...(['rp_filter', 'forwarding', 'route_localnet', 'accept_local', 'src_valid_mark', 'send_redirects'] as const),
   ...(['arp_ignore', 'arp_filter'] as const),
 ];
 

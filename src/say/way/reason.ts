@@ -3,6 +3,7 @@ import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatNftRule } from '../../kernel/nftables/format.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
+import { sysctlOfLink } from '../../kernel/sysctls-and-modules.ts';
 import { isGap, type Circumstance, type LostByBridge, type Missing, type Reason } from '../../packet/reason.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
@@ -80,6 +81,10 @@ function unshown({
   readonly of: Circumstance;
   readonly text: string;
 }): Pick<ReasonInWords, 'settle' | 'command'> {
+  if (of === 'redirect') {
+    const names = ['all', text].map((link) => sysctlOfLink(link, 'send_redirects'));
+    return { settle: [`set ${joinWords(names, 'and')} to 0, so that it sends none`] };
+  }
   if (of !== 'bridge-port') return { settle: ['no listing shows it'] };
   const command = `bridge fdb show br ${shellWord(text)}`;
   return { settle: [`look for them on the node in ${command} and bridge vlan`], command };
@@ -108,6 +113,8 @@ const circumstances: { readonly [C in Circumstance]: string } = {
   'bridge-port':
     'a bridge does not carry frames between all of its ports, and nothing shows which ports the hosts are behind',
   refusal: 'the node refuses it, but that error may not reach the sender',
+  redirect:
+    'the node refuses it, but sends a redirect first, which may use up the limit of ICMP errors to this sender',
   memory: 'a rule depends on earlier packets',
   peer: 'a rule matches the address of the other end of a tunnel',
   content: 'a rule matches something that the question does not specify',
