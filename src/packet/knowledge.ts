@@ -46,6 +46,8 @@ export interface Knowledge {
   readonly supposedChains: readonly SupposedChain[];
   /** For each nftables table ("ipv4 kube-proxy"), its listing and place there: one listing is in order of creation. */
   readonly listed: ReadonlyMap<string, { readonly listing: string; readonly place: number }>;
+  /** Whether the tables of nftables are all shown, with those of iptables-nft. */
+  readonly listsRuleset: (family: Family) => boolean;
   /** Source addresses of the node's own packets; undefined if its links decide. */
   readonly sendsFrom: { readonly [F in Family]?: Address | undefined } | undefined;
   /** Whether rules show an address to be the node's, even without known links. */

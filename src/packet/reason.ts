@@ -111,8 +111,8 @@ export type Reason = {
   | { readonly kind: 'unread-rule'; readonly text: string }
   /** A constant in a rule or set that kpc does not understand. */
   | { readonly kind: 'unread-value'; readonly text: string }
-  /** Two chains of one hook and priority: the kernel enters the latest registered first. */
-  | { readonly kind: 'unknown-order'; readonly chains: readonly [string, string] }
+  /** Two chains of one hook and priority: the kernel enters the latest registered first. `isListable`: nft lists both in that order. */
+  | { readonly kind: 'unknown-order'; readonly chains: readonly [string, string]; readonly isListable: boolean }
   | { readonly kind: 'circumstance'; readonly of: Circumstance; readonly text: string }
   /** Rules that fork more ways than kpc walks, or never end. */
   | { readonly kind: 'too-many-ways' }

@@ -23,6 +23,8 @@ export interface Visitor extends Station {
   /** The listing with the order of registration: later visitors of one priority have a higher place. */
   readonly listing: string;
   readonly place: number;
+  /** Whether nft list ruleset, in one piece, may show its place. */
+  readonly isListable: boolean;
   /** Whether a changed mark makes the kernel route the node's own packets again. */
   readonly reroutes: boolean;
   /** 'sent-on': IPVS sends the packet out, or keeps it because the real server is the node. */
@@ -83,13 +85,15 @@ function* inAnyOrder(flow: Flow, blocks: readonly Ordered[]): Generator<Visitor>
 }
 
 function isFirst(flow: Flow, a: Ordered, b: Ordered): boolean {
-  const chains = [nameOfVisits(a), nameOfVisits(b)] as const;
-  return decide(flow, () => ({ kind: 'unknown-order', chains, fact: `order ${chains.join(', ')}` }));
+  const [one, other] = [firstOf(a), firstOf(b)];
+  const chains = [one?.name ?? '', other?.name ?? ''] as const;
+  const isListable = one?.isListable !== false && other?.isListable !== false;
+  return decide(flow, () => ({ kind: 'unknown-order', chains, isListable, fact: `order ${chains.join(', ')}` }));
 }
 
-function nameOfVisits(ordered: Ordered): string {
+function firstOf(ordered: Ordered): Visitor | undefined {
   const [first] = ordered;
-  return first === undefined ? '' : 'visit' in first ? first.name : nameOfVisits(first[0] ?? []);
+  return first === undefined || 'visit' in first ? first : firstOf(first[0] ?? []);
 }
 
 /** Where IPVS restores the address that the client asked for in answers (ip_vs_ops4 in ip_vs_core.c). */
@@ -134,7 +138,7 @@ function ipvsVisitors(state: KernelState): readonly Visitor[] {
     }
     return 'accept';
   };
-  const named = { name: 'IPVS', listing: 'IPVS', place: 0, reroutes: false };
+  const named = { name: 'IPVS', listing: 'IPVS', place: 0, isListable: false, reroutes: false };
   return [
     ...ipvsStations.map((station) => ({ ...station, ...named, visit })),
     ...answerStations.map((station) => ({ ...station, ...named, visit: answer })),
@@ -184,19 +188,20 @@ export interface World extends Knowledge {
 }
 
 export function prepareFamily(state: KernelState, knowledge: Knowledge, family: Family): World {
-  const { otherVariant, gaps, listed } = knowledge;
+  const { otherVariant, gaps, listed, listsRuleset } = knowledge;
   const seen = [
     ...iptablesOf(state.iptables, state.sets, family, knowledge).flatMap((table) => {
       // iptables-nft keeps its rules in tables that nft also lists.
-      const { listing, place } = listed.get(`${family} ${table.name}`) ?? { listing: 'iptables', place: 0 };
-      return tableVisitors(table, listing, place);
+      const own = listed.get(`${family} ${table.name}`);
+      const isListable = own !== undefined || !listsRuleset(family);
+      return tableVisitors(table, { listing: 'iptables', place: 0, ...own, isListable });
     }),
     ...iptablesOf(otherVariant, state.sets, family, { ...knowledge, supposed: [], supposedChains: [] }).flatMap(
-      (table) => tableVisitors(table, 'the other iptables', 0),
+      (table) => tableVisitors(table, { listing: 'the other iptables', place: 0, isListable: false }),
     ),
     ...nftTablesOf(state, family, knowledge).flatMap((table, at) => {
-      const { listing, place } = listed.get(`${family} ${table.name}`) ?? { listing: 'nftables', place: at };
-      return tableVisitors(table, listing, place);
+      const own = listed.get(`${family} ${table.name}`) ?? { listing: 'nftables', place: at };
+      return tableVisitors(table, { ...own, isListable: true });
     }),
     ...ipvsVisitors(state),
   ];
@@ -207,7 +212,8 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
       stations.map(({ hook, priority }): Visitor => {
         // Before what is known to be there.
         const visit = (flow: Flow): Decision => (!at || isAt(flow, at) ? unknown(reason) : 'accept');
-        return { hook, priority: priority - 0.5, name: '', listing: '', place: 0, reroutes: false, visit };
+        const own = { name: '', listing: '', place: 0, isListable: false, reroutes: false };
+        return { hook, priority: priority - 0.5, ...own, visit };
       }),
     );
   const ofLinks = gaps.flatMap(({ at, ...gap }) => (gap.family === family && at ? [{ ...gap, at }] : []));
@@ -229,7 +235,10 @@ function isAt(flow: Flow, { end, interfaces }: NonNullable<Gap['at']>): boolean 
   return decide(flow, () => someOf(interfaces, (name) => isInterface(flow, end, name)));
 }
 
-function tableVisitors(table: RuleTable, listing: string, place: number): readonly Visitor[] {
+function tableVisitors(
+  table: RuleTable,
+  { listing, place, isListable }: Pick<Visitor, 'listing' | 'place' | 'isListable'>,
+): readonly Visitor[] {
   return table.bases
     .filter(({ isIdle }) => !isIdle)
     .map((base, at) => ({
@@ -239,6 +248,7 @@ function tableVisitors(table: RuleTable, listing: string, place: number): readon
       natOrder: base.isNat ? base.priority : undefined,
       name: `${table.tool} ${table.name} ${base.chain}`,
       listing,
+      isListable,
       // A table's chains are listed in order of creation.
       place: place + at / (table.bases.length + 1),
       visit: (flow) => runBaseChain(flow, table, base),

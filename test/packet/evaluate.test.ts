@@ -378,10 +378,10 @@ describe('what decides between near rules', () => {
       ['ipv4 a', { listing: 'one', place: 0 }],
       ['ipv4 b', { listing: 'one', place: 1 }],
     ]);
-    const of = (known: Knowledge['listed']) =>
+    const of = (known: Knowledge['listed'], others: Partial<KernelState> = {}, isWhole = true) =>
       prepareEvaluator(
-        { ...emptyState, ...state },
-        { ...knowAll(eth0), listed: known },
+        { ...emptyState, ...state, ...others },
+        { ...knowAll(eth0), listed: known, listsRuleset: () => isWhole },
       )({
         source: readAddress('192.0.2.9'),
         destination: readAddress('10.0.0.1'),
@@ -391,7 +391,13 @@ describe('what decides between near rules', () => {
       });
     expect(of(listed).endpoints.map(({ address }) => address.text)).toEqual(['10.0.0.12']);
     const elsewhere = new Map([...listed, ['ipv4 b', { listing: 'other', place: 0 }] as const]);
-    expect(of(elsewhere)).toMatchObject({ verdict: 'unknown', reasons: [{ kind: 'unknown-order' }] });
+    expect(of(elsewhere)).toMatchObject({ verdict: 'unknown', reasons: [{ kind: 'unknown-order', isListable: true }] });
+    // Not in nft's list of all tables, so of iptables-legacy.
+    const rules = '*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j DNAT --to-destination 10.0.0.13\nCOMMIT\n';
+    for (const isWhole of [true, false])
+      expect(of(listed, iptables(rules), isWhole).reasons).toMatchObject([
+        { kind: 'unknown-order', isListable: !isWhole },
+      ]);
   });
 
   test('what is not shown stops a packet where it would see it, and not before', () => {

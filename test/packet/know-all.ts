@@ -23,6 +23,7 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     supposed: [],
     supposedChains: [],
     listed: new Map(),
+    listsRuleset: () => true,
     sendsFrom,
     isOwn: () => false,
     isElsewhere: () => false,

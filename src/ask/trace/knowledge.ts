@@ -97,7 +97,7 @@ export function knowledgeOf(
     gaps,
     supposed: mode ? [...findUnshownJumps(side, mode), ...masquerading.flatMap(({ jumps }) => jumps)] : [],
     supposedChains: masquerading.flatMap(({ chains }) => chains),
-    listed: coverage.listed ?? new Map(),
+    ...tablesShown(side),
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
     isOwn: ({ text }) => own.has(text),
     isElsewhere: findElsewhere(side, podTraffic, clusterIPs),
@@ -175,14 +175,19 @@ function unshownMasquerading({ state, coverage }: Snapshot, mode: ProxyMode, fam
   };
 }
 
+function tablesShown(side: Snapshot): Pick<Knowledge, 'listed' | 'listsRuleset'> {
+  return { listed: side.coverage.listed ?? new Map(), listsRuleset: (family) => showsRuleset(side, family) };
+}
+
+function showsRuleset({ coverage }: Snapshot, family: Family): boolean {
+  return coverage.nftables.includes(family) && coverage.lacksTables !== true;
+}
+
 /** The listings that the dump lacks, of all that a packet of a family may meet. */
-function gapsOfFamily(
-  { state, coverage, doubts }: Snapshot,
-  mode: ProxyMode | undefined,
-  family: Family,
-): readonly Gap[] {
+function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Family): readonly Gap[] {
+  const { state, coverage, doubts } = side;
   const shown = coverage.iptables[family];
-  const hasRuleset = coverage.nftables.includes(family) && coverage.lacksTables !== true;
+  const hasRuleset = showsRuleset(side, family);
   // Without a known mode, either tool may have all the rules.
   const kinds: ReadonlySet<string> | undefined = mode && modeFacts[mode].kinds;
   const asksIptables = kinds?.has('iptables') ?? !hasRuleset;

@@ -58,7 +58,9 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
     case 'unknown-order':
       return {
         text: `${joinWords(reason.chains, 'and')} have the same hook and priority, so the last one registered sees packets first`,
-        settle: ['add the output of nft list ruleset in one piece', 'look at nft list hooks on the node'],
+        settle: reason.isListable
+          ? ['add the output of nft list ruleset in one piece', 'look at nft list hooks on the node']
+          : ['look at nft list hooks on the node: the dump does not show it'],
         command: 'nft list hooks',
       };
     case 'circumstance': {
@@ -113,8 +115,7 @@ const circumstances: { readonly [C in Circumstance]: string } = {
   'bridge-port':
     'a bridge does not carry frames between all of its ports, and nothing shows which ports the hosts are behind',
   refusal: 'the node refuses it, but that error may not reach the sender',
-  redirect:
-    'the node refuses it, but sends a redirect first, which may use up the limit of ICMP errors to this sender',
+  redirect: 'the node refuses it, but sends a redirect first, which may use up the limit of ICMP errors to this sender',
   memory: 'a rule depends on earlier packets',
   peer: 'a rule matches the address of the other end of a tunnel',
   content: 'a rule matches something that the question does not specify',
