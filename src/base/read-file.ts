@@ -96,16 +96,16 @@ const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 const handedOverBytes = new Map<string, Buffer>();
 
 /** As readRegularFile, but also reads standard input, `<(command)` and /dev/null. */
-export function readNamedFile(path: string, most: number = largestFile): Buffer {
+export function readNamedFile(path: string): Buffer {
   if (path === '/dev/null') return Buffer.alloc(0);
-  if (!handedOver.test(path)) return readRegularFile(path, most);
+  if (!handedOver.test(path)) return readRegularFile(path, largestFile);
   const known = handedOverBytes.get(path);
   if (known) return known;
   const file = openSync(path, constants.O_RDONLY);
   try {
     const found = fstatSync(file);
     if (!found.isFIFO() && !found.isSocket() && !isatty(file)) checkKind(path, found);
-    const bytes = readAll(file, path, 0, most);
+    const bytes = readAll(file, path, 0, largestFile);
     if (!found.isFile()) handedOverBytes.set(path, bytes);
     return bytes;
   } finally {

@@ -71,12 +71,7 @@ function checkPortChanges({ object, source }: Sourced<Service>, ports: readonly 
   return distinct(changes.map((change) => diagnose('forwarding-changes-port', { method, ...change }, place)));
 }
 
-interface PortChange {
-  readonly wrong: string;
-  readonly help: string;
-}
-
-export function portChanges({ label, port, nodePort, endpoints }: ServicePort): readonly PortChange[] {
+export function portChanges({ label, port, nodePort, endpoints }: ServicePort) {
   const targets = [...new Set(endpoints.map((endpoint) => endpoint.port))].filter((target) => target !== port);
   const changes = targets.map((target) => {
     return { wrong: `${label} has port ${port} and its endpoints port ${target}`, help: 'make them equal' };

@@ -27,7 +27,7 @@ import {
   type ServiceRange,
 } from './model.ts';
 import type { Place } from '../kernel/place.ts';
-import type { EndpointSlice, Service, ServicePortSpec, ObjectSource, Sourced } from './objects.ts';
+import type { EndpointSlice, Service, ObjectSource, Sourced } from './objects.ts';
 
 /** Builds the cluster that all modes compile from, in any input order. Skips what cannot be parsed. */
 export function buildCluster(
@@ -195,13 +195,8 @@ function asksForZoneHints(annotations: Service['metadata']['annotations']): bool
   return !['', 'disabled', 'Disabled'].includes(annotation);
 }
 
-interface IndexedPort {
-  readonly index: number;
-  readonly port: ServicePortSpec;
-}
-
 /** If two ports have the same name and protocol, the later wins, as in kube-proxy's map. */
-function distinctPorts({ spec }: Service): readonly IndexedPort[] {
+function distinctPorts({ spec }: Service) {
   const ports = spec.ports.map((port, index) => ({ index, port }));
   if (ports.length < 2) return ports;
   return [...new Map(ports.map((indexed) => [`${indexed.port.name}/${indexed.port.protocol}`, indexed])).values()];

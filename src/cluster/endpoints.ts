@@ -1,9 +1,17 @@
-import type { EndpointStatus, EndpointSlice, Service, SliceEndpoint, Sourced } from './objects.ts';
+import {
+  type EndpointStatus,
+  type EndpointSlice,
+  type Service,
+  type SliceEndpoint,
+  type Sourced,
+  fullName,
+  type Endpoints,
+} from './objects.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
 import type { Location, Place } from '../kernel/place.ts';
 import { compareText } from '../kernel/compare.ts';
-import { ByName, type ReadonlyByName } from './grouping.ts';
+import { ByName } from './grouping.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 
@@ -47,15 +55,25 @@ export interface ServiceWithSlices extends Sourced<Service> {
   readonly isServed: boolean;
 }
 
+/** The Service of a slice, as "namespace/name". */
+export function serviceOfSlice({ metadata: { namespace, labels } }: EndpointSlice): string {
+  return fullName({ namespace, name: labels[serviceNameLabel] ?? '' });
+}
+
+/** Ready or not. */
+export function addressesOfEndpoints({ subsets }: Endpoints): readonly string[] {
+  return subsets.flatMap(({ addresses, notReadyAddresses }) =>
+    [...addresses, ...notReadyAddresses].map(({ ip }) => ip),
+  );
+}
+
 /** An empty selector counts as none. */
 export function hasSelector({ spec }: Service): boolean {
   return Object.keys(spec.selector ?? {}).length > 0;
 }
 
-type SlicesByService = ReadonlyByName<readonly Sourced<EndpointSlice>[]>;
-
 /** Sorts each Service's slices by name, against ties between equal endpoints. Skips slices without the label. */
-export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesByService {
+export function groupSlices(slices: readonly Sourced<EndpointSlice>[]) {
   const groups = new ByName<Sourced<EndpointSlice>[]>();
   const several = new Set<Sourced<EndpointSlice>[]>();
   for (const slice of slices) {

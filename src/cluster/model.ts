@@ -175,6 +175,10 @@ export function portAddresses(port: ShownPort): readonly PortAddress[] {
   return all;
 }
 
+export function hasAddress(port: ShownPort, { text }: Address): boolean {
+  return portAddresses(port).some(({ address }) => address.text === text);
+}
+
 /** "namespace/service", without the namespace if it is unknown; the port's label if the Service is unknown. */
 export function serviceName({
   namespace,

@@ -52,6 +52,21 @@ export function endpointSources({ spec: { selector, publishNotReadyAddresses, po
   return JSON.stringify([sortedSelectorWords(selector), publishNotReadyAddresses, targets.toSorted(compareText)]);
 }
 
+/** The objects that endpoints are made from. */
+export interface EndpointObjects {
+  readonly services: readonly Sourced<Service>[];
+  readonly slices: readonly Sourced<EndpointSlice>[];
+  readonly endpoints: readonly Sourced<Endpoints>[];
+  readonly pods: readonly Sourced<Pod>[];
+  readonly workloads: readonly Sourced<Workload>[];
+  readonly nodes: readonly Sourced<Node>[];
+  readonly namespaces: readonly Sourced<Namespace>[];
+}
+
+export function addressesOfPod({ status }: Pick<Pod, 'status'>): readonly string[] {
+  return (status?.addresses ?? []).map(({ text }) => text);
+}
+
 /** Annotations that ask for hints by CPU share; the first wins if both are set. */
 const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
 

@@ -93,11 +93,6 @@ interface SourceRange {
   readonly origin: Origin;
 }
 
-export interface AdmittedSource {
-  readonly source: Network | Address;
-  readonly origin: Origin;
-}
-
 export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan {
   const choice = chooseEndpoints(port, node);
   const loadBalancerIPs = port.loadBalancerIPs.map((address, index) =>
@@ -147,7 +142,7 @@ export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean
 }
 
 /** The source ranges, and the addresses themselves if the node may use them: they are its own packets' sources. */
-export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean): readonly AdmittedSource[] {
+export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean) {
   const ranges = firewall.sourceRanges.map(({ network, origin }) => ({ source: network, origin }));
   if (!nodeIsAdmitted) return ranges;
   return [...ranges, ...firewall.guarded.map(({ address, origin }) => ({ source: address, origin }))];

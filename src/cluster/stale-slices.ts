@@ -1,15 +1,13 @@
 // EndpointSlices that both sides give alike, although a Service changes in a field that the controller makes them from.
-import { hasSelector, serviceNameLabel, writtenAddresses } from './endpoints.ts';
+import { addressesOfEndpoints, hasSelector, serviceOfSlice, writtenAddresses } from './endpoints.ts';
 import { groupBy } from './grouping.ts';
 import {
+  addressesOfPod,
   endpointSources,
   fullName,
   topologyMode,
-  type Endpoints,
-  type EndpointSlice,
-  type Pod,
+  type EndpointObjects,
   type Service,
-  type Sourced,
 } from './objects.ts';
 
 /**
@@ -18,12 +16,7 @@ import {
  */
 export type StaleSlices = ReadonlyMap<string, 'made-again' | 'unknown'>;
 
-interface GivenObjects {
-  readonly services: readonly Sourced<Service>[];
-  readonly slices: readonly Sourced<EndpointSlice>[];
-  readonly endpoints: readonly Sourced<Endpoints>[];
-  readonly pods: readonly Sourced<Pod>[];
-}
+type GivenObjects = Pick<EndpointObjects, 'services' | 'slices' | 'endpoints' | 'pods'>;
 
 /** "namespace/name" of Services with such slices or Endpoints: they describe at most one of the sides. */
 function findStale(from: GivenObjects, to: GivenObjects): readonly string[] {
@@ -35,7 +28,13 @@ function findStale(from: GivenObjects, to: GivenObjects): readonly string[] {
   });
   if (changed.length === 0) return [];
   const [old, fresh] = [givenByService(from), givenByService(to)];
-  return changed.filter((name) => old.has(name) && textOf(old.get(name)) === textOf(fresh.get(name)));
+  const textIn = (given: typeof old, name: string) =>
+    given
+      .get(name)
+      ?.map(({ object }) => JSON.stringify(object))
+      .toSorted()
+      .join();
+  return changed.filter((name) => old.has(name) && textIn(old, name) === textIn(fresh, name));
 }
 
 /** Slices can be made again if the input has a Pod with a status for each of their addresses. Undefined if none is stale. */
@@ -43,38 +42,22 @@ export function staleSlicesOf(from: GivenObjects, to: GivenObjects): StaleSlices
   const stale = findStale(from, to);
   if (stale.length === 0) return undefined;
   const given = givenByService(from);
-  const known = [from, to].map(
-    ({ pods }) => new Set(pods.flatMap(({ object: { status } }) => (status?.addresses ?? []).map(({ text }) => text))),
-  );
+  const known = [from, to].map(({ pods }) => new Set(pods.flatMap(({ object }) => addressesOfPod(object))));
   const isKnown = (address: string) => known.every((own) => own.has(address));
   const hasPods = (name: string) => (given.get(name) ?? []).every(({ addresses }) => addresses.every(isKnown));
   return new Map(stale.map((name) => [name, hasPods(name) ? 'made-again' : 'unknown']));
 }
 
-interface Given {
-  readonly service: string;
-  readonly object: object;
-  readonly addresses: readonly string[];
-}
-
-function givenByService({ slices, endpoints }: GivenObjects): ReadonlyMap<string, readonly Given[]> {
-  const ofSlices = slices.map(({ object }): Given => {
-    const { namespace, labels } = object.metadata;
-    const addresses = object.endpoints.flatMap(writtenAddresses);
-    return { service: fullName({ namespace, name: labels[serviceNameLabel] ?? '' }), object, addresses };
-  });
-  const ofEndpoints = endpoints.map(({ object }): Given => {
-    const all = object.subsets.flatMap(({ addresses, notReadyAddresses }) => [...addresses, ...notReadyAddresses]);
-    return { service: fullName(object.metadata), object, addresses: all.map(({ ip }) => ip) };
-  });
-  return groupBy([...ofSlices, ...ofEndpoints], ({ service }) => service);
-}
-
-function textOf(given: readonly Given[] = []): string {
-  return given
-    .map(({ object }) => JSON.stringify(object))
-    .toSorted()
-    .join();
+function givenByService({ slices, endpoints }: GivenObjects) {
+  const all = [
+    ...slices.map(({ object }) => {
+      return { service: serviceOfSlice(object), object, addresses: object.endpoints.flatMap(writtenAddresses) };
+    }),
+    ...endpoints.map(({ object }) => {
+      return { service: fullName(object.metadata), object, addresses: addressesOfEndpoints(object) };
+    }),
+  ];
+  return groupBy(all, ({ service }) => service);
 }
 
 /** The fields that the EndpointSlice controller reads. */

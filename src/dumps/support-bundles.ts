@@ -43,14 +43,8 @@ const collectors: readonly Collector[] = [
   },
 ];
 
-interface BundleFile {
-  /** '' or the folder, with a slash. */
-  readonly folder: string;
-  readonly isManifest: boolean;
-}
-
 /** The bundle that a path belongs to; undefined if none. */
-export function bundleOfPath(path: string): BundleFile | undefined {
+export function bundleOfPath(path: string) {
   for (const folder of ['', path.slice(0, path.indexOf('/') + 1)]) {
     const inside = path.slice(folder.length);
     for (const { files, manifests } of collectors) {

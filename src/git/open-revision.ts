@@ -179,9 +179,9 @@ export class RevisionTree implements FileTree {
       }
       const target = this.#load([link.object])(link.object);
       if (target === 'too-large') return 'missing';
-      const text = target.toString('utf8');
-      if (text.startsWith('/')) return 'link-outside';
-      rest = normalizePath(`${link.path}/../${text}/${rest.slice(link.path.length + 1)}`);
+      const next = followLink(link.path, target, rest);
+      if (next === undefined) return 'link-outside';
+      rest = next;
     }
     return 'link-loop';
   }
@@ -206,9 +206,9 @@ export class RevisionTree implements FileTree {
       const bytes = this.#bytes.get(object.id);
       if (bytes === undefined) return object;
       if (!link || bytes === 'too-large') return undefined;
-      const text = bytes.toString('utf8');
-      if (text.startsWith('/')) return undefined;
-      rest = normalizePath(`${link.path}/../${text}/${rest.slice(link.path.length + 1)}`);
+      const next = followLink(link.path, bytes, rest);
+      if (next === undefined) return undefined;
+      rest = next;
     }
     return undefined;
   }
@@ -222,6 +222,12 @@ export class RevisionTree implements FileTree {
     }
     return ({ id }) => this.#bytes.get(id) ?? 'too-large';
   }
+}
+
+/** Where a path goes on after a link in it; undefined for one to an absolute path. */
+function followLink(link: string, target: Buffer, path: string): string | undefined {
+  const text = target.toString('utf8');
+  return text.startsWith('/') ? undefined : normalizePath(`${link}/../${text}/${path.slice(link.length + 1)}`);
 }
 
 type LinkFault = 'missing' | keyof typeof reasons;

@@ -26,12 +26,7 @@ export function repositoryPaths(): (file: string) => string | undefined {
   };
 }
 
-export interface OpenTrees {
-  readonly trees: ReadonlyMap<string, FileTree>;
-  readonly faults: ReadonlyMap<string, Finding>;
-}
-
-export async function openTrees(paths: readonly string[]): Promise<OpenTrees> {
+export async function openTrees(paths: readonly string[]) {
   const trees = new Map<string, FileTree>();
   const faults = new Map<string, Finding>();
   const revisions = new Map<string, FileTree>();

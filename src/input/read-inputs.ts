@@ -286,15 +286,14 @@ function createFileReader({
     const { diagnostics: faults, areApart } = takeDocuments(file, readYaml, take, asked);
     const isRead = faults.every(({ code }) => code === 'duplicate-key');
     const isNone = (isRead && others.length > 0) || (faults.length > 0 && isForeignText(file));
-    if (objects === 0 && isNone)
-      return { file, found, template, kustomizations, areApart: false, errors: [], isForeign: true };
+    const foreign = { file, found, template, kustomizations, areApart: false, errors: [], isForeign: true };
+    if (objects === 0 && isNone) return foreign;
     for (const document of others) collectDocument(document, checks, found, tally);
     const all = [...found.diagnostics, ...faults, ...tally.rest(file.name)];
     const { template: unfilled, others: rest, isWhole } = findTemplate(file, all);
     const isEmpty = objects === 0 && faults.length === 0 && !unfilled;
     // A folder may hold such files for other programs.
-    if (isEmpty && file.origin)
-      return { file, found, template, kustomizations, areApart: false, errors: [], isForeign: true };
+    if (isEmpty && file.origin) return foreign;
     const diagnostics = isEmpty ? [...rest, diagnose('empty-file', {}, placeAt(file, 0))] : [...rest];
     return {
       file,

@@ -9,7 +9,7 @@ import { diffModules, diffSysctls } from './sysctls-and-modules.ts';
 import { diffNftTables, splitNftDelta } from './nftables/nft-delta.ts';
 import { partition } from './compare.ts';
 import type { Family } from './family.ts';
-import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables/iptables.ts';
+import { isBuiltInChain, type Chain, type Rule, type TableName, type Tables, mapTables } from './iptables/iptables.ts';
 
 /**
  * The objects that kube-proxy programs: the one value that all commands exchange. A family without iptables state was
@@ -144,10 +144,7 @@ export function restrictState(state: KernelState, owns: Ownership): KernelState 
 }
 
 function restrictTables(tables: Tables, place: RulesPlace, owns: Ownership): Tables {
-  const restricted: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
-  for (const table of tableNames) {
-    const chains = tables[table];
-    if (!chains) continue;
+  return mapTables(tables, (chains, table) => {
     const kept = new Map<string, Chain>();
     for (const chain of chains.values()) {
       if (isBuiltInChain(table, chain.name)) {
@@ -156,9 +153,8 @@ function restrictTables(tables: Tables, place: RulesPlace, owns: Ownership): Tab
         if (whole.length > 0) kept.set(chain.name, { ...chain, rules, whole });
       } else if (owns.chain(chain.name, table, place)) kept.set(chain.name, chain);
     }
-    restricted[table] = kept;
-  }
-  return restricted;
+    return kept;
+  });
 }
 
 export function ownsJump(owns: Ownership, rule: Rule, chain: string, table: TableName, place: RulesPlace): boolean {

@@ -149,14 +149,7 @@ const jumpsOfMode: { readonly [M in ProxyMode]: readonly Jump[] } = {
   nftables: [],
 };
 
-export interface OwnJump {
-  readonly table: TableName;
-  readonly from: string;
-  readonly to: string;
-  readonly rule: Rule;
-}
-
-export function listJumps(mode: ProxyMode): readonly OwnJump[] {
+export function listJumps(mode: ProxyMode) {
   return jumpsOfMode[mode].map((jump) => {
     const [table, from, to] = jump;
     return { table, from, to, rule: jumpRule(jump) };

@@ -111,17 +111,11 @@ function holdsServers(state: KernelState): boolean {
   return mode !== undefined && programs(mode, 'virtualServers');
 }
 
-interface UnshownMasquerading {
-  readonly chains: readonly Chain[];
-  /** The jumps that lead to chains to which no shown rule leads. */
-  readonly jumps: ReturnType<typeof listJumps>;
-}
-
 /** The default mark bit (masqueradeBit). */
 const usualMark = 0x4000;
 
 /** The rules that a table nat lacks to masquerade packets sent to KUBE-MARK-MASQ. `isWhole`: it was fully printed. */
-export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhole: boolean): UnshownMasquerading {
+export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhole: boolean) {
   const isUnshown = (name: string): boolean => {
     const chain = nat?.get(name);
     return isWhole ? !chain : (chain?.rules ?? []).length === 0;

@@ -66,7 +66,10 @@ export function compile(options: CompileOptions): CompileResult {
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const request = pipelineOptions(options);
   const loaded = loadTexts(readInputTexts(options, options.hostAddresses), request);
-  const { snapshot, gaps, diagnostics } = compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []);
+  return resultOf(compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []));
+}
+
+export function resultOf({ snapshot, gaps, diagnostics }: ReturnType<typeof compileLoaded>): CompileResult {
   return {
     bundle: snapshot && bundleOf(snapshot),
     diagnostics: diagnosticsOf([...gaps(), ...diagnostics]),

@@ -12,11 +12,11 @@ import { openPaths } from '../snapshot/files/open.ts';
 import type { FileOptions } from '../snapshot/files/read-texts.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import {
-  bundleOf,
   written,
   type CompileOptions as CompileTexts,
   type CompileResult,
   type FleetOptions as FleetTexts,
+  resultOf,
 } from './compile.ts';
 import { shownOptions, checkOptionNames } from './inputs.ts';
 import { readCluster } from './node/cluster.ts';
@@ -102,8 +102,7 @@ export async function compile(paths: Paths, options: CompileOptions = {}): Promi
   const opened = await openToCompile(named);
   const mistake = await findEmptyInput(opened, named);
   if (mistake) return { bundle: undefined, diagnostics: diagnosticsOf([mistake]) };
-  const { snapshot, gaps, diagnostics } = compileOne(opened, named);
-  return { bundle: snapshot && bundleOf(snapshot), diagnostics: diagnosticsOf([...gaps(), ...diagnostics]) };
+  return resultOf(compileOne(opened, named));
 }
 
 function ofFiles<Options extends CompileOptions>(paths: Paths, options: Options) {

@@ -6,12 +6,6 @@ import { nameOfChart } from '../input/files/list-files.ts';
 import { disk } from '../input/files/file-tree.ts';
 import { callWords, runProgram, type ProgramCall } from './run-program.ts';
 
-export interface Rendered {
-  readonly files: readonly TextFile[];
-  readonly diagnostics: readonly Finding[];
-  readonly others: readonly string[];
-}
-
 /**
  * Renders inputs that are charts or kustomizations: `helm template` or `kubectl kustomize`. `into` reads manifests. `revision` is an input
  * in a git revision, which these programs cannot read.
@@ -20,7 +14,7 @@ export function renderInputs(
   sources: readonly string[],
   values: readonly string[],
   { into, revision }: { readonly into: Into; readonly revision: string | undefined },
-): Rendered {
+) {
   const files: TextFile[] = [];
   const diagnostics: Finding[] = [];
   const others: string[] = [];

@@ -89,6 +89,10 @@ function faultWords(fault: Unexpected, { trace, scene }: Pick<PacketResult, 'tra
 
 const hasFailed = ({ faults }: PacketResult): boolean => faults.length > 0;
 
+function assumedIn(results: readonly PacketResult[]): string | undefined {
+  return assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
+}
+
 function resultsToText(results: readonly PacketResult[], isColoured: boolean): string {
   const failed = results.filter(hasFailed);
   const role = failed.length === 0 ? 'good' : 'bad';
@@ -96,7 +100,7 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
     ...alike.map(({ place, title }) => descriptionLine('bad', 0, `${placeText(place)}: ${title}`)),
     ...alike.slice(0, 1).flatMap(explainResult),
   ]);
-  const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
+  const assumed = assumedIn(results);
   const beside = allBeside(results).map((each) => descriptionLine('plain', 0, each));
   const end = [
     descriptionLine(role, 0, summarizeTests(results)),
@@ -116,7 +120,7 @@ function summarizeTests(results: readonly PacketResult[]): string {
 /** The failures, each with its trace folded, and what was assumed. */
 function resultsToMarkdown(results: readonly PacketResult[]): string {
   const alike = [...groupBy(results.filter(hasFailed), failureKey).values()];
-  const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
+  const assumed = assumedIn(results);
   return [
     findingsMarkdown(summarizeTests(results), failuresOf(results)),
     ...alike.map(([first]) => foldCode(`Trace: ${first.title}`, '', explainLines(first))),

@@ -13,7 +13,7 @@ import {
   type ShownPort,
   unplacedOf,
 } from '../cluster/model.ts';
-import { fullName, type Node, type Pod, type ProxySettings, type Service } from '../cluster/objects.ts';
+import { addressesOfPod, fullName, type Node, type Pod, type ProxySettings, type Service } from '../cluster/objects.ts';
 import { coverAll, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { KnownRoutes } from '../dumps/read-ip.ts';
@@ -232,9 +232,7 @@ abstract class Known<Own extends Facts> {
   get addressesOfHosts(): ReadonlySet<string> {
     return (this.#ofHosts ??= new Set([
       ...this.objects.nodes.flatMap(({ object }) => object.addresses.map(({ address }) => address)),
-      ...[...this.pods.values()].flatMap(({ spec, status }) =>
-        spec.hostNetwork ? (status?.addresses ?? []).map(({ text }) => text) : [],
-      ),
+      ...[...this.pods.values()].flatMap(({ spec, status }) => (spec.hostNetwork ? addressesOfPod({ status }) : [])),
       ...this.ports.flatMap((port) =>
         serviceName(port) === 'default/kubernetes'
           ? (port.endpoints ?? []).flatMap(({ address }) => address?.text ?? [])
@@ -288,7 +286,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     const { assigned, assumedEndpoints = [], assumedPods, assumedClusterCIDRs: clusterCIDRs = [] } = facts;
     const { assumedNodes = [], assumedFamilies = [], isModeAssumed = false } = facts;
     const pods = assumedPods
-      ? assumedPods.flatMap(({ object }) => object.status?.addresses.map(({ text }) => text) ?? [])
+      ? assumedPods.flatMap(({ object }) => addressesOfPod(object))
       : assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses));
     this.kind = facts.kind;
     this.cluster = facts.cluster;

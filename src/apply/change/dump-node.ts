@@ -41,7 +41,7 @@ import { formatIpAddrJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { Failure } from '../state/failure.ts';
-import type { Host } from '../node/host.ts';
+import type { Host, ToolCommand } from '../node/host.ts';
 
 /** The objects that kpc-apply or kube-proxy made on the node, as a bundle without Services: see decideWritable. */
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
@@ -251,8 +251,7 @@ async function listOtherTables(host: Host, iptables: KernelState['iptables'], va
     if (word !== undefined && name !== undefined) isKept = !isListed(word, name);
     return isKept;
   };
-  const command = { tool: 'nft', args: listRuleset, room: new Room(mostListed), keeps };
-  const text = await readWith(host, command, (printed) => faultOfLines(printed.split('\n'), linesOfTable));
+  const text = await listWith(host, { tool: 'nft', args: listRuleset, keeps }, linesOfTable);
   return text.split('\n').map(withoutComments).join('\n');
 }
 
@@ -262,10 +261,14 @@ async function listOtherSets(host: Host, dumped: KernelState['sets']): Promise<s
   if ((await host.list('/sys/module/ip_set')).length === 0) return '';
   const own = new Set(dumped.map(({ name }) => name));
   const keeps = (line: string): boolean => !own.has(splitSetWords(line)?.[1] ?? '');
-  const command = { tool: 'ipset', args: ['save'], room: new Room(mostListed), keeps };
-  const text = await readWith(host, command, (printed) => faultOfLines(printed.split('\n'), /^(?:create|add) \S+ \S/));
+  const text = await listWith(host, { tool: 'ipset', args: ['save'], keeps }, /^(?:create|add) \S+ \S/);
   const sets = parseIpsetSave(text).sets.map((set) => ({ ...set, entries: set.entries.map(withoutComment) }));
   return formatSets(sets);
+}
+
+function listWith(host: Host, command: Omit<ToolCommand, 'room'>, expected: RegExp): Promise<string> {
+  const findFault = (printed: string) => faultOfLines(printed.split('\n'), expected);
+  return readWith(host, { ...command, room: new Room(mostListed) }, findFault);
 }
 
 function withoutComment({ options, ...entry }: SetEntry): SetEntry {

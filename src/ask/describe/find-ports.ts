@@ -1,7 +1,7 @@
 // The Service ports that use an address or port number, with their roles, and why none answers there.
 import type { AddressOwner, NoSubject } from '../../base/findings/command-line.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
+import { portAddresses, serviceName, type PortAddress, type ShownPort, hasAddress } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
 import { fullName } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
@@ -163,26 +163,22 @@ export function explainUnanswered(
     (own): readonly AddressOwner[] => {
       const [first] = own;
       const sockets = own.flatMap((port) => {
-        const numbers = hasFront(port, address) ? [port] : endpointsAt(port, address, undefined);
+        const numbers = hasAddress(port, address) ? [port] : endpointsAt(port, address, undefined);
         return numbers.map((each) => (each.port === undefined ? undefined : `${each.port}/${port.protocol}`));
       });
       if (sockets.length === 0) return [];
       const has = sockets.filter((each) => each !== undefined);
       const service = first.service === undefined ? undefined : serviceName(first);
-      return [{ role: hasFront(first, address) ? 'owner' : 'endpoint', service, ports: [...new Set(has)] }];
+      return [{ role: hasAddress(first, address) ? 'owner' : 'endpoint', service, ports: [...new Set(has)] }];
     },
   );
   const port = `${number}${protocol === undefined ? '' : `/${protocol}`}`;
   return owners.length === 0 ? undefined : { kind: 'other-ports', address: address.text, port, owners };
 }
 
-function hasFront(port: ShownPort, { text }: Address): boolean {
-  return portAddresses(port).some(({ address }) => address.text === text);
-}
-
 /** Equal for the ports of one Service that has the address, or whose endpoint has it; unnamed ports count as one. */
 function keyOfOwner(port: ShownPort, address: Address): string {
-  return port.service === undefined ? '' : `${serviceName(port)} ${hasFront(port, address)}`;
+  return port.service === undefined ? '' : `${serviceName(port)} ${hasAddress(port, address)}`;
 }
 
 /** The Service port whose node port or health check nodes have at an address. */

@@ -2,7 +2,7 @@ import { mostSuggestions, nearest } from '../../base/names.ts';
 import type { NoSubject, SubjectHint } from '../../base/findings/command-line.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, servicePortLabel, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
-import { fullName, type Pod, type Sourced } from '../../cluster/objects.ts';
+import { addressesOfPod, fullName, type Pod, type Sourced } from '../../cluster/objects.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
@@ -86,7 +86,10 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   };
   const { asked, subjects, unanswered, ...found } = findAsked(text, view, known);
   const pods = findPods(asked, view.objects.pods);
-  const addresses = [...pods.flatMap(addressesOfPod), ...addressesInDns(asked.text, cluster.services)];
+  const addresses = [
+    ...pods.flatMap(({ object }) => addressesOfPod(object)),
+    ...addressesInDns(asked.text, cluster.services),
+  ];
   const matches =
     found.matches.length > 0 ? found.matches : addresses.flatMap((each) => findAsked(each, view, known).matches);
   if (matches.length > 0) {
@@ -113,7 +116,7 @@ function findPods({ text, address }: Asked, pods: readonly Sourced<Pod>[]): read
   const name = readPodName(text);
   return pods.filter((pod) => {
     const { metadata } = pod.object;
-    if (address) return addressesOfPod(pod).includes(address.address.text);
+    if (address) return addressesOfPod(pod.object).includes(address.address.text);
     return name !== undefined && (metadata.name === name || fullName(metadata) === name);
   });
 }
@@ -127,14 +130,10 @@ function addressesInDns(text: string, services: readonly ServiceInfo[]): readonl
   );
 }
 
-function addressesOfPod({ object: { status } }: Sourced<Pod>): readonly string[] {
-  return status?.addresses.map(({ text }) => text) ?? [];
-}
-
 /** Why no Service selects these Pods; undefined without any. */
 function explainIdle(pods: readonly Sourced<Pod>[]): NoSubject | undefined {
   if (pods.length === 0) return undefined;
-  const idle = pods.map((pod) => ({ name: fullName(pod.object.metadata), address: addressesOfPod(pod)[0] }));
+  const idle = pods.map((pod) => ({ name: fullName(pod.object.metadata), address: addressesOfPod(pod.object)[0] }));
   return { kind: 'idle-pods', pods: idle };
 }
 

@@ -44,11 +44,6 @@ interface ClassCounts {
   readonly reasons: ReadonlySet<string>;
 }
 
-/** The counts of the scenes; or a mark that no packet was sent, because there are too many destinations. */
-interface ScenesCompared extends ClassCounts {
-  readonly isTooMuch: boolean;
-}
-
 /** A destination, and its turn if each destination is asked separately. */
 interface TurnTarget extends Destination {
   readonly turn: number;
@@ -82,7 +77,7 @@ export function compareScenes(
   to: Scene,
   found: OnDifference,
   { only, isSingle = false, most = Infinity }: ComparisonOptions = {},
-): ScenesCompared {
+) {
   const asked = new Questions([wholeState(from.side), wholeState(to.side)]);
   const nodes = knownOwnAddresses([from, to]);
   const clients = new Clients([from, to], asked, nodes);

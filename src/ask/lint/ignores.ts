@@ -23,13 +23,6 @@ interface Scoped extends Ignore {
   readonly covers: (finding: Finding) => boolean;
 }
 
-export interface Kept {
-  readonly kept: readonly Finding[];
-  readonly ignored: readonly Finding[];
-  /** Ignores that match nothing or an error, or name no code. */
-  readonly idle: readonly Finding[];
-}
-
 /**
  * Leaves out what flags, kpc.yaml and the annotations of objects accept. Errors cannot be ignored: an input with an
  * error is not compiled, so the rest stays unchecked.
@@ -39,7 +32,7 @@ export function applyIgnores(
   ignores: readonly Ignore[],
   inputs: Inputs,
   { servicesOf }: Pick<Subjects, 'servicesOf'>,
-): Kept {
+) {
   const all = [...ignores.map((ignore) => scope(ignore, servicesOf)), ...annotatedIgnores(inputs, servicesOf)];
   const used = new Set<Scoped>();
   const refused = new Set<Scoped>();

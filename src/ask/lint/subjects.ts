@@ -1,5 +1,5 @@
 // Lists the objects of the input, and finds the object or Service that a finding is about.
-import { fullName, type ObjectMeta, type ObjectSource } from '../../cluster/objects.ts';
+import { fullName } from '../../cluster/objects.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Finding } from '../../base/findings/finding.ts';
@@ -7,11 +7,7 @@ import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import { serviceName } from '../../cluster/model.ts';
 
 /** An object of the input, right or not. */
-export interface ListedObject {
-  readonly kind: string;
-  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'annotations'>;
-  readonly source: ObjectSource;
-}
+export type ListedObject = Inputs['faulty'][number];
 
 /** The objects that may have annotations for kpc lint. */
 export function listObjects({

@@ -11,7 +11,7 @@ import {
 import { namelessMode } from '../describe/read-dumped.ts';
 import { isLeftToOther } from '../../cluster/build-cluster.ts';
 import { fullName } from '../../cluster/objects.ts';
-import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
+import { portAddresses, serviceName, type PortAddress, type ShownPort, hasAddress } from '../../cluster/model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { mostSuggestions, nearest } from '../../base/names.ts';
 import { shellWord } from '../../base/printable.ts';
@@ -156,10 +156,6 @@ function ownAddress(family: Family, { links }: Scene): Address | undefined {
   return links
     .flatMap((link) => link.addresses)
     .find(({ address, scope }) => address.family === family && !isLoopback(address) && scope !== 'link')?.address;
-}
-
-export function hasAddress(port: ShownPort, { text }: Address): boolean {
-  return portAddresses(port).some(({ address }) => address.text === text);
 }
 
 export function isOf(port: ShownPort, protocol: PacketProtocol): boolean {

@@ -13,6 +13,8 @@ import {
   type Sourced,
   type Workload,
   type Labels,
+  addressesOfPod,
+  type EndpointObjects,
 } from '../objects.ts';
 import { hash } from '../pick-by-hash.ts';
 import type { Place } from '../../kernel/place.ts';
@@ -30,11 +32,7 @@ import {
 } from './place-pods.ts';
 import { areEndpointsGiven, selectPods } from './select-pods.ts';
 
-interface Assumption {
-  readonly workloads: readonly Sourced<Workload>[];
-  readonly pods: readonly Sourced<Pod>[];
-  readonly nodes: readonly Sourced<Node>[];
-  readonly services: readonly Sourced<Service>[];
+interface Assumption extends Pick<EndpointObjects, 'workloads' | 'pods' | 'nodes' | 'services'> {
   /** From --assume-endpoints, at most one of each family. They override Node networks outside them. */
   readonly networks: readonly Network[];
   /** kube-proxy's --cluster-cidr. */
@@ -109,7 +107,7 @@ export function assumePods(assumption: Assumption): AssumedPods {
   const podSets = withoutKinds(keyed.filter((each) => !pending.includes(each)));
   const taken = new Set([
     ...assumption.taken,
-    ...real.flatMap(({ object }) => object.status?.addresses.map(({ text }) => text) ?? []),
+    ...real.flatMap(({ object }) => addressesOfPod(object)),
     ...nodes.flatMap((node) => nodeAddresses(node).map(({ text }) => text)),
   ]);
   const claims = (least: number) => podSets.flatMap((podSet) => claimsOf(podSet, least, assumption));
@@ -290,13 +288,8 @@ function isSubnet(inner: Network, outer: Network): boolean {
   return inner.prefixLength >= outer.prefixLength && contains(outer, inner.address);
 }
 
-/** A Pod's place and networks, with the workload and number that claim its address. */
-interface Seat extends PodSlot, Pick<AddressClaim, 'workload' | 'index'> {
-  readonly networks: readonly Network[];
-}
-
 /** Makes `count` seats for a workload's Pods. A DaemonSet's are named by Node, to be independent of other Nodes. */
-function seatsOf({ key, scales, place }: PodSet, count: number, assumption: Assumption): readonly Seat[] {
+function seatsOf({ key, scales, place }: PodSet, count: number, assumption: Assumption) {
   return Array.from({ length: count }, (_, index) => {
     const where = place(index);
     const claimant = scales ? { workload: key, index } : { workload: `${key}/${where.seat}`, index: 0 };

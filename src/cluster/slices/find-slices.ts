@@ -1,17 +1,20 @@
 import { eitherOf, namesOf, groupBy, type Names } from '../grouping.ts';
-import { groupSlices, serviceNameLabel, writtenAddresses, type ServiceWithSlices } from '../endpoints.ts';
+import {
+  addressesOfEndpoints,
+  groupSlices,
+  serviceOfSlice,
+  writtenAddresses,
+  type ServiceWithSlices,
+} from '../endpoints.ts';
 import type { StaleSlices } from '../stale-slices.ts';
 import { mirrorEndpoints } from './mirror-endpoints.ts';
 import {
+  addressesOfPod,
   fullName,
-  type Endpoints,
+  type EndpointObjects,
   type EndpointSlice,
-  type Namespace,
-  type Node,
   type Pod,
-  type Service,
   type Sourced,
-  type Workload,
   type ObjectMeta,
 } from '../objects.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
@@ -24,14 +27,7 @@ import { compareNaturally, areEndpointsGiven, selectPods, type Selecting } from 
 import { causeFinder, findPrinted, type MakerSources } from './selector-causes.ts';
 import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type IdleWorkloads } from './slice-warnings.ts';
 
-interface SliceSources extends MakerSources {
-  readonly services: readonly Sourced<Service>[];
-  readonly slices: readonly Sourced<EndpointSlice>[];
-  readonly endpoints: readonly Sourced<Endpoints>[];
-  readonly pods: readonly Sourced<Pod>[];
-  readonly workloads: readonly Sourced<Workload>[];
-  readonly nodes: readonly Sourced<Node>[];
-  readonly namespaces: readonly Sourced<Namespace>[];
+interface SliceSources extends MakerSources, EndpointObjects {
   readonly stale?: StaleSlices | undefined;
 }
 
@@ -56,8 +52,7 @@ export function findSlices(
   written = sources.services,
 ): FoundSlices {
   const { services, stale = new Map() } = sources;
-  const nameOf = ({ namespace, labels }: ObjectMeta) => fullName({ namespace, name: labels[serviceNameLabel] ?? '' });
-  const slices = sources.slices.filter(({ object }) => !stale.has(nameOf(object.metadata)));
+  const slices = sources.slices.filter(({ object }) => !stale.has(serviceOfSlice(object)));
   const endpoints = sources.endpoints.filter(({ object }) => !stale.has(fullName(object.metadata)));
   const unknown: Names = { has: (namespace, name) => stale.get(fullName({ namespace, name })) === 'unknown' };
   const mirrored = mirrorEndpoints({ ...sources, slices, endpoints });
@@ -109,17 +104,11 @@ function likelyCauses(sources: SliceSources, written: SliceSources['services']):
 function addressesInSlices({ slices, endpoints }: SliceSources): ReadonlySet<string> {
   return new Set([
     ...slices.flatMap(({ object }) => object.endpoints.flatMap(writtenAddresses)),
-    ...endpoints.flatMap(({ object }) =>
-      object.subsets.flatMap((subset) => [...subset.addresses, ...subset.notReadyAddresses].map(({ ip }) => ip)),
-    ),
+    ...endpoints.flatMap(({ object }) => addressesOfEndpoints(object)),
   ]);
 }
 
-interface PodInputs extends IdleWorkloads {
-  readonly services: readonly Sourced<Service>[];
-  readonly pods: readonly Sourced<Pod>[];
-  readonly nodes: readonly Sourced<Node>[];
-  readonly namespaces: readonly Sourced<Namespace>[];
+interface PodInputs extends IdleWorkloads, Pick<EndpointObjects, 'services' | 'pods' | 'nodes' | 'namespaces'> {
   readonly hasIdle: boolean;
   readonly unplaced: readonly string[];
 }
@@ -215,7 +204,7 @@ function listAssumed(made: readonly Selecting[], unplaced: ReadonlySet<string>):
         .map(({ metadata, spec, status }) => ({
           name: metadata.name,
           node: spec.nodeName || undefined,
-          addresses: (status?.addresses ?? []).map(({ text }) => text),
+          addresses: addressesOfPod({ status }),
         })),
       unplaced: unplaced.has(workload) || undefined,
     }));

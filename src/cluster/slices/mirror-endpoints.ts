@@ -10,10 +10,10 @@ import type {
   Endpoints,
   EndpointSlice,
   FieldPath,
-  Service,
   SliceEndpoint,
   ObjectSource,
   Sourced,
+  EndpointObjects,
 } from '../objects.ts';
 
 const skipMirrorLabel = 'endpointslice.kubernetes.io/skip-mirror';
@@ -23,17 +23,6 @@ const mirroringController = 'endpointslicemirroring-controller.k8s.io';
 
 /** kube-controller-manager's --mirroring-max-endpoints-per-subset: kube-proxy never sees more addresses. */
 const maxAddresses = 1000;
-
-interface MirrorSources {
-  readonly services: readonly Sourced<Service>[];
-  readonly endpoints: readonly Sourced<Endpoints>[];
-  readonly slices: readonly Sourced<EndpointSlice>[];
-}
-
-interface MirroredSlices {
-  readonly slices: readonly Sourced<EndpointSlice>[];
-  readonly diagnostics: readonly Finding[];
-}
 
 interface Mention {
   readonly address: EndpointAddress;
@@ -55,7 +44,11 @@ interface MirroredPort {
  * objects whose labels or annotations say so, and Endpoints whose copies are in the input: the mirroring controller's slices or, for a
  * Service with a selector, any slice.
  */
-export function mirrorEndpoints({ services, endpoints, slices }: MirrorSources): MirroredSlices {
+export function mirrorEndpoints({
+  services,
+  endpoints,
+  slices,
+}: Pick<EndpointObjects, 'services' | 'endpoints' | 'slices'>) {
   if (endpoints.length === 0) return { slices: [], diagnostics: [] };
   const selecting = namesOf(services.filter(({ object }) => hasSelector(object)).map(({ object }) => object.metadata));
   const copied = namesOf(

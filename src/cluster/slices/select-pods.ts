@@ -1,6 +1,6 @@
 import type { Names } from '../grouping.ts';
 import { compareText } from '../../kernel/compare.ts';
-import { fullName, type Pod, type Service, type Sourced } from '../objects.ts';
+import { fullName, type Pod, type Service, type Sourced, addressesOfPod } from '../objects.ts';
 
 type Pods = readonly Sourced<Pod>[];
 
@@ -66,13 +66,9 @@ function comparePods({ object: a }: Sourced<Pod>, { object: b }: Sourced<Pod>): 
   return (
     compareText(a.metadata.namespace, b.metadata.namespace) ||
     compareNaturally(a.metadata.name, b.metadata.name) ||
-    compareText(joinPodAddresses(a), joinPodAddresses(b))
+    // Distinguishes two Pods whose names the API server will generate.
+    compareText(addressesOfPod(a).join(), addressesOfPod(b).join())
   );
-}
-
-/** Distinguishes two Pods whose names the API server will generate. */
-function joinPodAddresses({ status }: Pod): string {
-  return status?.addresses.map(({ text }) => text).join() ?? '';
 }
 
 /** Orders names naturally: web-2 before web-10. */

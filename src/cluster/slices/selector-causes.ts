@@ -3,12 +3,12 @@ import type { Likely } from '../../base/findings/services.ts';
 import { groupBy } from '../grouping.ts';
 import {
   fullName,
+  type EndpointObjects,
   type Gateway,
   type Pod,
   type PodMaker,
   type Service,
   type Sourced,
-  type Workload,
   type Labels,
 } from '../objects.ts';
 import { asPods, ordinalLabels } from './assume-pods.ts';
@@ -23,10 +23,7 @@ interface Labelled {
   readonly ownLabels?: Labels | undefined;
 }
 
-interface CauseSources extends MakerSources {
-  readonly pods: readonly Sourced<Pod>[];
-  readonly workloads: readonly Sourced<Workload>[];
-}
+type CauseSources = MakerSources & Pick<EndpointObjects, 'pods' | 'workloads'>;
 
 interface SelectorCause {
   /** The objects that the selector may be meant for. */

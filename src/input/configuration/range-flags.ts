@@ -1,4 +1,3 @@
-import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
@@ -9,12 +8,6 @@ export interface RangeFlags {
   readonly serviceClusterIpRange?: string | undefined;
   readonly serviceNodePortRange?: string | undefined;
   readonly loadBalancerIpRange?: string | undefined;
-}
-
-/** Not to be used if a diagnostic is an error. */
-export interface ParsedRanges {
-  readonly ranges: AssignmentRanges;
-  readonly diagnostics: readonly Finding[];
 }
 
 const rangeForms = {
@@ -28,7 +21,7 @@ function refuseRange(flag: keyof typeof rangeForms, value: string): Finding {
   return diagnose('bad-value', { field: flag, found: foundOf(value), expected: rangeForms[flag] });
 }
 
-export function parseAssignmentRanges(flags: RangeFlags): ParsedRanges {
+export function parseAssignmentRanges(flags: RangeFlags) {
   const diagnostics: Finding[] = [];
   const read = <T>(
     flag: keyof typeof rangeForms,
@@ -67,13 +60,7 @@ function parseNodePortRange(text: string): PortRange | undefined {
 /** --assume-endpoints without a value: use the networks of the Nodes or of the cluster. */
 export const knownNetworks = 'auto';
 
-export interface PodNetworks {
-  /** Undefined without --assume-endpoints. */
-  readonly networks: readonly Network[] | undefined;
-  readonly diagnostics: readonly Finding[];
-}
-
-export function parsePodNetworks(text: string | true | undefined): PodNetworks {
+export function parsePodNetworks(text: string | true | undefined) {
   if (text === undefined) return { networks: undefined, diagnostics: [] };
   if (text === true || text === knownNetworks) return { networks: [], diagnostics: [] };
   const networks = parseOneOfEachFamily(text);

@@ -46,13 +46,8 @@ export function findRepeatedJsonKeys(text: string, { start, end }: Span): Syntax
   }));
 }
 
-export interface FileDocuments {
-  readonly documents: readonly InputDocument[];
-  readonly diagnostics: readonly Finding[];
-}
-
 /** Reads the YAML and JSON documents of a file; reports broken ones and goes on. */
-export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocuments {
+export function readDocuments(file: TextFile, readYaml?: YamlReader) {
   const excess = findExcess([file]);
   if (excess) return { documents: [], diagnostics: [diagnoseFault(tooLong(excess.of, excess.most), placeAt(file, 0))] };
   const documents: InputDocument[] = [];

@@ -169,18 +169,28 @@ export function formatRule(rule: Rule): string {
 
 /** Drops rules that no restore file can hold: other programs', which can only be deleted. */
 export function withoutUnwritable(tables: Tables): Tables {
-  const kept: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
+  return mapTables(
+    tables,
+    (chains) =>
+      new Map(
+        [...chains].map(([name, chain]) => {
+          const rules = chain.rules.filter((rule) => isWritable(formatArgs(rule)));
+          return [name, rules.length === chain.rules.length ? chain : { ...chain, rules }];
+        }),
+      ),
+  );
+}
+
+export function mapTables(
+  tables: Tables,
+  change: (chains: ReadonlyMap<string, Chain>, table: TableName) => ReadonlyMap<string, Chain>,
+): Tables {
+  const changed: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
   for (const table of tableNames) {
     const chains = tables[table];
-    if (!chains) continue;
-    kept[table] = new Map(
-      [...chains].map(([name, chain]) => {
-        const rules = chain.rules.filter((rule) => isWritable(formatArgs(rule)));
-        return [name, rules.length === chain.rules.length ? chain : { ...chain, rules }];
-      }),
-    );
+    if (chains) changed[table] = change(chains, table);
   }
-  return kept;
+  return changed;
 }
 
 function formatArgs(rule: Rule): string {

@@ -20,13 +20,8 @@ type Condition =
 
 export type RuleTerm = Condition | RuleAction;
 
-interface RuleTerms {
-  readonly expressions: readonly RuleTerm[];
-  readonly action: RuleAction;
-}
-
 /** The conditions and action of a rule; undefined if it does not change packets. Chance is drawn once the rest is known to match. */
-export function readTerms({ args }: Rule, family: Family): RuleTerms | undefined {
+export function readTerms({ args }: Rule, family: Family) {
   const jump = args.find((arg) => arg.kind === 'jump');
   const action = jump && actionOf(jump);
   if (!action) return undefined;

@@ -68,9 +68,12 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
 
 /** Refuses a file that the configuration's mode lacks. */
 function expectPrinted(print: string | undefined, { modeNote, settings: { mode }, diagnostics }: LoadedInputs): void {
-  if (print === undefined || modeNote?.code === 'default-mode' || diagnostics.some(isError)) return;
-  if (modeOfPrint(print, mode) === undefined) return;
-  refuse({ problem: 'no-such-file', file: printNames.get(print) ?? '', mode });
+  if (modeNote?.code !== 'default-mode' && !diagnostics.some(isError)) expectInMode(print, mode);
+}
+
+function expectInMode(print: string | undefined, mode: ProxyMode): void {
+  if (print !== undefined && modeOfPrint(print, mode) !== undefined)
+    refuse({ problem: 'no-such-file', file: printNames.get(print) ?? '', mode });
 }
 
 /** If nothing else names a mode. */
@@ -146,8 +149,7 @@ export function expectTarget(options: CompileRequest): void {
   const { print, out, golden, check } = options;
   if (isFleet(options) && (print ?? out ?? golden ?? check) === print) refuse({ problem: 'no-folder' });
   const mode = proxyModes.find((each) => each === options.proxyMode);
-  if (print === undefined || !mode || modeOfPrint(print, mode) === undefined) return;
-  refuse({ problem: 'no-such-file', file: printNames.get(print) ?? '', mode });
+  if (mode) expectInMode(print, mode);
 }
 
 /** `name`: as for --print. */

@@ -135,24 +135,22 @@ const notBridged: RuleArg = { kind: 'physdev-is-in', negated: true };
 
 /** openOnePortal: from Pods and other hosts, in PREROUTING. */
 function containerRules(portal: Portal): readonly Rule[] {
-  const { clusterIP, externalIPs, loadBalancerIPs } = portal.traffic;
-  const rule = (at: ServiceAddress, ...also: readonly RuleArg[]) =>
-    capture(portal, at.port, at.origin, [toAddress(at), ...also], containerTarget(portal));
-  return onlyOnce([
-    rule(clusterIP),
-    ...externalIPs.flatMap((at) => [rule(at, notBridged), rule(at, toNode)]),
-    ...loadBalancerIPs.map((at) => rule(at)),
-  ]);
+  return portalRules(portal, containerTarget(portal), [notBridged, toNode]);
 }
 
 /** openOnePortal: from the node itself, in OUTPUT. Covers only external IPs that are the node's own. */
 function hostRules(portal: Portal): readonly Rule[] {
+  return portalRules(portal, hostTarget(portal), [toNode]);
+}
+
+/** `ofExternal`: a rule for each, at external IPs. */
+function portalRules(portal: Portal, target: RuleArg, ofExternal: readonly RuleArg[]): readonly Rule[] {
   const { clusterIP, externalIPs, loadBalancerIPs } = portal.traffic;
   const rule = (at: ServiceAddress, ...also: readonly RuleArg[]) =>
-    capture(portal, at.port, at.origin, [toAddress(at), ...also], hostTarget(portal));
+    capture(portal, at.port, at.origin, [toAddress(at), ...also], target);
   return onlyOnce([
     rule(clusterIP),
-    ...externalIPs.map((at) => rule(at, toNode)),
+    ...externalIPs.flatMap((at) => ofExternal.map((also) => rule(at, also))),
     ...loadBalancerIPs.map((at) => rule(at)),
   ]);
 }

@@ -35,8 +35,8 @@ export function formatFindings(findings: readonly SaidFinding[], lineOf: LineOf,
 }
 
 /** An error without a code, in the form of a diagnostic. */
-export function formatError(wrong: string, help?: string): string {
-  return `error: ${printable(wrong)}\n${formatHelp(help)}`;
+export function formatError(wrong: string): string {
+  return `error: ${printable(wrong)}\n`;
 }
 
 export function formatHelp(help: string | undefined): string {

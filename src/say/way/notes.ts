@@ -1,5 +1,5 @@
 import { count, joinWords, formatCount } from '../../base/printable.ts';
-import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
+import { serviceName, type ServiceHealthCheck, type ShownPort, hasAddress } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
@@ -13,7 +13,6 @@ import type { Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision } from '../../packet/step.ts';
 import { verdictWords, causeNote, undetectedNote, lostWayWords, unreachedWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
-import { hasAddress } from '../../ask/trace/read-destination.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { noSubjectWords } from './no-subject.ts';

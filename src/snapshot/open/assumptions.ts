@@ -115,8 +115,7 @@ function assumeFamilies(
   const told = { dualStack: undefined, choosesFamilies: false };
   const declared = familiesAmong([...clusterIPs, ...serviceCidrs.flatMap(({ object }) => object.cidrs)]);
   if (declared.length > 0) return { families: declared, ...told };
-  const ofNodes = nodes.flatMap(({ object }) => object.podCIDRs.flatMap((text) => parseNetwork(text) ?? []));
-  const shown = familiesAmong([...podNetworks, ...ofNodes]);
+  const shown = familiesAmong([...podNetworks, ...networksOf(nodes)]);
   if (ipFamily !== 'auto') return { families: chooseFamilies(ipFamily, () => shown), ...told };
   const own = shown.length > 0 ? shown : (['ipv4'] as const);
   const lacking = bothFamilies.find((family) => !own.includes(family));
@@ -269,7 +268,6 @@ export function describeAssumptions(
   const pods = assumedEndpoints.flatMap((workload) => workload.pods);
   const clusterIPs = assigned.flatMap((service) => service.clusterIPs);
   const balancers = assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs);
-  const ofNodes = inputs.nodes.flatMap(({ object }) => object.podCIDRs.flatMap((text) => parseNetwork(text) ?? []));
   const podAddresses = pods.flatMap(({ addresses }) => addresses);
   const all: readonly AssumedValues[] = [
     drawn('cluster IP', clusterIPs, ranges.clusterIPs),
@@ -280,7 +278,7 @@ export function describeAssumptions(
       [],
     ),
     drawn('load balancer address', balancers, ranges.loadBalancerIPs ?? []),
-    { ...drawn('ready Pod', podAddresses, [...ofNodes, ...podNetworks]), count: pods.length },
+    { ...drawn('ready Pod', podAddresses, [...networksOf(inputs.nodes), ...podNetworks]), count: pods.length },
     { what: 'clusterCIDR', count: clusterCIDRs.length, from: clusterCIDRs },
     { what: 'Node', count: nodes.length, from: [] },
   ];
@@ -295,6 +293,11 @@ export function describeAssumptions(
       isDefault,
     }),
   ];
+}
+
+/** The networks of Nodes for their Pods. */
+function networksOf(nodes: Inputs['nodes']): readonly Network[] {
+  return nodes.flatMap(({ object }) => object.podCIDRs.flatMap((text) => parseNetwork(text) ?? []));
 }
 
 /** The number of assumed values, and the networks they come from: of several that hold an address, the first. */

@@ -1,6 +1,6 @@
 import { causeFinder } from '../../../../cluster/slices/selector-causes.ts';
 import { writtenAddresses } from '../../../../cluster/endpoints.ts';
-import { selectorWords, type EndpointSlice } from '../../../../cluster/objects.ts';
+import { addressesOfPod, selectorWords, type EndpointSlice } from '../../../../cluster/objects.ts';
 import { claimRefused, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /**
@@ -11,7 +11,7 @@ export const selectsNothing: LintRule<'selects-nothing'> = {
   check: (input) => {
     const { pods, workloads } = input.loaded.inputs;
     const hasManifests = workloads.length > 0 || pods.some(({ object }) => object.status === undefined);
-    const known = new Set(pods.flatMap(({ object }) => (object.status?.addresses ?? []).map(({ text }) => text)));
+    const known = new Set(pods.flatMap(({ object }) => addressesOfPod(object)));
     const findCause = causeFinder(input.loaded.inputs);
     return input.services.flatMap((service): readonly RuleFinding<'selects-nothing'>[] => {
       const { object, name, source, selected, slices, ports, isOfCluster, knowsEndpoints } = service;
