@@ -67,7 +67,7 @@ export const folders = {
     node: ['crypto', 'fs', 'fs/promises', 'path'],
   },
   'ask/diff': {
-    folders: ['kernel', 'kube-proxy', 'cluster', 'ask/changes', 'dumps', 'snapshot'],
+    folders: ['kernel', 'kube-proxy', 'base/findings', 'cluster', 'ask/changes', 'dumps', 'snapshot'],
     packages: [],
     node: [],
   },

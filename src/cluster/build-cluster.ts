@@ -1,3 +1,4 @@
+import { uniqueBy } from './grouping.ts';
 import { parseAddress, parseNetwork, type Address } from '../kernel/address.ts';
 import { families, familyNames, type Family } from '../kernel/family.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
@@ -130,9 +131,7 @@ function headlessEndpoints(slices: readonly Sourced<EndpointSlice>[]): ServiceIn
       })),
     ),
   );
-  return [...new Map(found.map((endpoint) => [endpoint.address, endpoint])).values()].sort((a, b) =>
-    compareText(a.address, b.address),
-  );
+  return uniqueBy(found, ({ address }) => address).sort((a, b) => compareText(a.address, b.address));
 }
 
 function addServicePorts(
@@ -199,7 +198,7 @@ function asksForZoneHints(annotations: Service['metadata']['annotations']): bool
 function distinctPorts({ spec }: Service) {
   const ports = spec.ports.map((port, index) => ({ index, port }));
   if (ports.length < 2) return ports;
-  return [...new Map(ports.map((indexed) => [`${indexed.port.name}/${indexed.port.protocol}`, indexed])).values()];
+  return uniqueBy(ports, ({ port }) => `${port.name}/${port.protocol}`);
 }
 
 function readPolicies(service: Service, behaviours: Behaviours) {
@@ -344,7 +343,7 @@ function addHealthChecks(
 /** For an endpoint and its rivals: the endpoint that each node would use, which is the last one on that node. */
 function asOwnNodesSee(endpoint: Endpoint): readonly Endpoint[] {
   if (!endpoint.rivals) return [endpoint];
-  return [...new Map([endpoint, ...endpoint.rivals].map((each) => [each.status.nodeName, each])).values()];
+  return uniqueBy([endpoint, ...endpoint.rivals], ({ status }) => status.nodeName);
 }
 
 function readyEndpoints(

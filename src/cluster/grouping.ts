@@ -10,6 +10,11 @@ export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map
   return groups;
 }
 
+/** Of items with the same key the last, in the place of the first. */
+export function uniqueBy<T>(items: readonly T[], keyOf: (item: T) => unknown): T[] {
+  return [...new Map(items.map((item) => [keyOf(item), item])).values()];
+}
+
 export interface Names {
   has(namespace: string, name: string): boolean;
 }

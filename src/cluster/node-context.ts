@@ -1,3 +1,4 @@
+import { uniqueBy } from './grouping.ts';
 import {
   compareAddresses,
   contains,
@@ -69,7 +70,7 @@ export function nodeAddresses(node: Node | undefined): readonly Address[] {
 }
 
 function uniqueAddresses(addresses: readonly Address[]): readonly Address[] {
-  return [...new Map(addresses.map((address) => [address.text, address])).values()].toSorted(compareAddresses);
+  return uniqueBy(addresses, ({ text }) => text).sort(compareAddresses);
 }
 
 /** The networks of one family in which node ports listen; a single network of length zero means all addresses. */

@@ -52,6 +52,17 @@ export function endpointSources({ spec: { selector, publishNotReadyAddresses, po
   return JSON.stringify([sortedSelectorWords(selector), publishNotReadyAddresses, targets.toSorted(compareText)]);
 }
 
+/** "HTTPRoute shop/web". */
+export function titleOfObject({
+  kind,
+  metadata,
+}: {
+  readonly kind: string;
+  readonly metadata: Pick<ObjectMeta, 'namespace' | 'name'>;
+}): string {
+  return `${kind} ${fullName(metadata)}`;
+}
+
 /** The objects that endpoints are made from. */
 export interface EndpointObjects {
   readonly services: readonly Sourced<Service>[];

@@ -19,12 +19,12 @@ export type StaleSlices = ReadonlyMap<string, 'made-again' | 'unknown'>;
 type GivenObjects = Pick<EndpointObjects, 'services' | 'slices' | 'endpoints' | 'pods'>;
 
 /** "namespace/name" of Services with such slices or Endpoints: they describe at most one of the sides. */
-function findStale(from: GivenObjects, to: GivenObjects): readonly string[] {
+function findStaleServices(from: GivenObjects, to: GivenObjects): readonly string[] {
   const before = new Map(from.services.map(({ object }) => [fullName(object.metadata), object]));
   const changed = to.services.flatMap(({ object }) => {
     const name = fullName(object.metadata);
     const old = before.get(name);
-    return old && hasSelector(old) && hasSelector(object) && sourceText(old) !== sourceText(object) ? name : [];
+    return old && hasSelector(old) && hasSelector(object) && fieldsOfSlices(old) !== fieldsOfSlices(object) ? name : [];
   });
   if (changed.length === 0) return [];
   const [old, fresh] = [givenByService(from), givenByService(to)];
@@ -39,7 +39,7 @@ function findStale(from: GivenObjects, to: GivenObjects): readonly string[] {
 
 /** Slices can be made again if the input has a Pod with a status for each of their addresses. Undefined if none is stale. */
 export function staleSlicesOf(from: GivenObjects, to: GivenObjects): StaleSlices | undefined {
-  const stale = findStale(from, to);
+  const stale = findStaleServices(from, to);
   if (stale.length === 0) return undefined;
   const given = givenByService(from);
   const known = [from, to].map(({ pods }) => new Set(pods.flatMap(({ object }) => addressesOfPod(object))));
@@ -61,6 +61,6 @@ function givenByService({ slices, endpoints }: GivenObjects) {
 }
 
 /** The fields that the EndpointSlice controller reads. */
-function sourceText(service: Service): string {
+function fieldsOfSlices(service: Service): string {
   return [endpointSources(service), service.spec.trafficDistribution, topologyMode(service)].join();
 }

@@ -179,7 +179,7 @@ export class RevisionTree implements FileTree {
       }
       const target = this.#load([link.object])(link.object);
       if (target === 'too-large') return 'missing';
-      const next = followLink(link.path, target, rest);
+      const next = pastLink(link.path, target, rest);
       if (next === undefined) return 'link-outside';
       rest = next;
     }
@@ -206,7 +206,7 @@ export class RevisionTree implements FileTree {
       const bytes = this.#bytes.get(object.id);
       if (bytes === undefined) return object;
       if (!link || bytes === 'too-large') return undefined;
-      const next = followLink(link.path, bytes, rest);
+      const next = pastLink(link.path, bytes, rest);
       if (next === undefined) return undefined;
       rest = next;
     }
@@ -225,7 +225,7 @@ export class RevisionTree implements FileTree {
 }
 
 /** Where a path goes on after a link in it; undefined for one to an absolute path. */
-function followLink(link: string, target: Buffer, path: string): string | undefined {
+function pastLink(link: string, target: Buffer, path: string): string | undefined {
   const text = target.toString('utf8');
   return text.startsWith('/') ? undefined : normalizePath(`${link}/../${text}/${path.slice(link.length + 1)}`);
 }

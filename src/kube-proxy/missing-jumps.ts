@@ -7,6 +7,7 @@ import {
   type NftChain,
   type NftRule,
   type NftTable,
+  expressionsIn,
 } from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
@@ -100,15 +101,15 @@ export interface Unreached {
   readonly to: string;
 }
 
-type Way = readonly [facts: Unreached['facts'], table: TableName, from: string, to: string];
+type LeadingRule = readonly [facts: Unreached['facts'], table: TableName, from: string, to: string];
 
 const builtIn = 'INPUT or FORWARD';
 const dropped = 'DROP';
 const noChains: ReadonlyMap<string, Chain> = new Map();
-const toFirewall: Way = ['sourceRanges', 'filter', builtIn, baseChains.proxyFirewall];
+const toFirewall: LeadingRule = ['sourceRanges', 'filter', builtIn, baseChains.proxyFirewall];
 
 /** The rules that lead to such chains, in each mode that has some. */
-const waysOfMode: { readonly [M in ProxyMode]?: readonly Way[] } = {
+const waysOfMode: { readonly [M in ProxyMode]?: readonly LeadingRule[] } = {
   iptables: [['nodePorts', 'nat', baseChains.services, baseChains.nodePorts], toFirewall],
   ipvs: [
     toFirewall,
@@ -135,14 +136,14 @@ export function findUnreached(
       // Without chains of the kernel, only some rules were pasted.
       const isWhole = [...chains.keys()].some((name) => isBuiltInChain(table, name));
       const isThere = isWhole && hasRulesIn(chains, to === dropped ? from : to);
-      const isMade = !isThere || rulesFrom(chains, from).some((rule) => leadsTo(rule, to));
+      const isMade = !isThere || rulesFrom(chains, from).some((rule) => isJumpTo(rule, to));
       return isMade ? [] : [{ family, facts, from, to }];
     }),
   );
   const own = state.nftables.filter(({ family, name }) => isKubeProxyTable(name) && shown.nftables.includes(family));
-  const ofTables = own.flatMap(({ family, chains }) => {
-    const expressions = [...chains.values()].flatMap(({ rules }) => rules.flatMap((rule) => rule.expressions));
-    const led = new Set(expressions.flatMap((each) => [setOf(each), ...chainsOf(each)]));
+  const ofTables = own.flatMap((table) => {
+    const { family } = table;
+    const led = new Set(expressionsIn(table).flatMap((each) => [setOf(each), ...chainsOf(each)]));
     return waysOfTable.flatMap(([facts, from, to]) => (led.has(to) ? [] : [{ family, facts, from, to }]));
   });
   return [...ofChains, ...ofTables];
@@ -153,7 +154,7 @@ function rulesFrom(chains: ReadonlyMap<string, Chain>, from: string): readonly R
   return chains.get(from)?.rules ?? [...chains.values()].flatMap(({ rules }) => rules);
 }
 
-function leadsTo(rule: Rule, to: string): boolean {
+function isJumpTo(rule: Rule, to: string): boolean {
   const isDrop = rule.args.some((arg) => arg.kind === 'jump' && arg.target.kind === 'drop');
   return jumpChain(rule) === to || (to === dropped && isDrop);
 }

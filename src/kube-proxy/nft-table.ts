@@ -7,6 +7,7 @@ import {
   type Expression,
   type NftTable,
   type NftChain,
+  expressionsIn,
 } from '../kernel/nftables/table.ts';
 
 /** One per family (pkg/proxy/nftables/proxier.go). */
@@ -158,9 +159,10 @@ export const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, p
 const fixedChains: readonly string[] = [...hookedChains.map(({ name }) => name), nftChains.services];
 
 /** Whether all of kube-proxy's table is shown: fixed chains, and whatever rules and maps name. */
-export function isWholeNftTable({ chains, sets }: NftTable): boolean {
+export function isWholeNftTable(table: NftTable): boolean {
+  const { chains, sets } = table;
   if (!fixedChains.every((name) => chains.has(name)) || !sets.has(nftSets.serviceIPs)) return false;
-  const expressions = [...chains.values()].flatMap(({ rules }) => rules.flatMap((rule) => rule.expressions));
+  const expressions = expressionsIn(table);
   const elements = [...sets.values()].flatMap((set) => set.elements);
   return (
     ![...sets.values()].some(({ isPart }) => isPart) &&

@@ -66,10 +66,10 @@ export function compile(options: CompileOptions): CompileResult {
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const request = pipelineOptions(options);
   const loaded = loadTexts(readInputTexts(options, options.hostAddresses), request);
-  return resultOf(compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []));
+  return compileResult(compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []));
 }
 
-export function resultOf({ snapshot, gaps, diagnostics }: ReturnType<typeof compileLoaded>): CompileResult {
+export function compileResult({ snapshot, gaps, diagnostics }: ReturnType<typeof compileLoaded>): CompileResult {
   return {
     bundle: snapshot && bundleOf(snapshot),
     diagnostics: diagnosticsOf([...gaps(), ...diagnostics]),

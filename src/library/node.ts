@@ -16,7 +16,7 @@ import {
   type CompileOptions as CompileTexts,
   type CompileResult,
   type FleetOptions as FleetTexts,
-  resultOf,
+  compileResult,
 } from './compile.ts';
 import { shownOptions, checkOptionNames } from './inputs.ts';
 import { readCluster } from './node/cluster.ts';
@@ -102,7 +102,7 @@ export async function compile(paths: Paths, options: CompileOptions = {}): Promi
   const opened = await openToCompile(named);
   const mistake = await findEmptyInput(opened, named);
   if (mistake) return { bundle: undefined, diagnostics: diagnosticsOf([mistake]) };
-  return resultOf(compileOne(opened, named));
+  return compileResult(compileOne(opened, named));
 }
 
 function ofFiles<Options extends CompileOptions>(paths: Paths, options: Options) {

@@ -5,7 +5,7 @@ import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../snapshot/open/opened.ts';
 import { recogniseTexts } from '../snapshot/open/recognise-texts.ts';
-import { alone, namesOf, withHostAddresses, withNames } from '../snapshot/open/stored-side.ts';
+import { alone, namesInManifests, withHostAddresses, withNames } from '../snapshot/open/stored-side.ts';
 import { sceneOf, type Scene } from '../ask/trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
 import {
@@ -93,7 +93,7 @@ function nameDump(
 ): Reading {
   const { side } = read;
   if (!side || own.length === 0) return read;
-  return withNames({ ...read, side }, namesOf(openTexts({ ...options, manifests: own }, true).loaded));
+  return withNames({ ...read, side }, namesInManifests(openTexts({ ...options, manifests: own }, true).loaded));
 }
 
 /** Returns the opened nodes with all diagnostics. */

@@ -146,11 +146,11 @@ function timeoutsSubject({ fields: { from, to } }: ChangeOf<'ipvs-timeouts'>): s
     .join(', ');
 }
 
-function chainSubject({ change, fields, rules }: ChangeOf<'chain'>, plus: string): string {
+function chainSubject({ change, fields, isOtherVariant }: ChangeOf<'chain'>, plus: string): string {
   const number = rulesIn(fields, change);
   const holding = number === 0 ? '' : ` with ${count(number, 'rule')}`;
   const what = change === 'changed' ? `: ${ruleEditWords(fields, fields.shared, plus).join(', ')}` : holding;
-  const where = rules?.isOtherVariant ? ', other variant of iptables' : '';
+  const where = isOtherVariant ? ', other variant of iptables' : '';
   return `${fields.chain} (${tableWords(fields.family, fields.table)})${where}${what}`;
 }
 

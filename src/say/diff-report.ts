@@ -1,5 +1,6 @@
+import { otherParts } from '../base/findings/answers.ts';
 import { count, formatCount, cutLines, printable } from '../base/printable.ts';
-import { areSidesSame, otherParts, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
+import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeKernelChange } from './changes.ts';
 import type { ChangeKind, KernelChange } from '../ask/changes/kernel-change.ts';
 import { describeGaps } from './gaps.ts';

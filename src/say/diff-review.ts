@@ -1,6 +1,6 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { count, formatCount, percent, cutLines, joinWords, nameSome } from '../base/printable.ts';
-import { groupBy } from '../cluster/grouping.ts';
+import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
 import {
@@ -90,7 +90,7 @@ function reviewService(
   const said = ports
     .flatMap((port) => servicePortWords(port, ports.length > 1, write))
     .map(({ rank, text }) => ({ rank, text: rank === 'endpoints' && hasAssumedPods ? `${text}*` : text }));
-  const distinct = [...new Map(said.map((each) => [each.text, each])).values()];
+  const distinct = uniqueBy(said, ({ text }) => text);
   const sorted = distinct.toSorted((a, b) => ranks.indexOf(a.rank) - ranks.indexOf(b.rank));
   return { change, name, texts: sorted.map(({ text }) => text) };
 }

@@ -1,6 +1,7 @@
 // Makes the review of a change, and puts it into JSON, Markdown and findings.
+import { otherParts } from '../base/findings/answers.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { areSidesSame, otherParts, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
+import { areSidesSame, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
 import type { ServiceEffect, ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { EffectSeverity } from '../ask/equivalence/effects.ts';
 import { assumedNote, listEffects, listServices, lacksOf, type Review, type PacketReview } from './diff-review.ts';

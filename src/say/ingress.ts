@@ -1,6 +1,6 @@
 // Requests through an Ingress or a Gateway, in words.
 import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
-import type { AttachmentDoubt, Entrance, Refusal } from '../ask/trace/gateways.ts';
+import type { AttachmentDoubt, Entrance, AttachmentRefusal } from '../ask/trace/gateways.ts';
 import type { FollowedObject, IngressWay, RoutedRequests, RouteEnd } from '../ask/trace/ingress.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { joinWords, nameSome } from '../base/printable.ts';
@@ -94,7 +94,7 @@ function problemsOfRoute({ name, refusals, ungranted }: FollowedObject): readonl
   ];
 }
 
-function attachmentWords(refusal: Refusal): string {
+function attachmentWords(refusal: AttachmentRefusal): string {
   switch (refusal.kind) {
     case 'no-listener-sets':
       return `${refusal.owner} takes no ListenerSets of namespace ${refusal.namespace}`;

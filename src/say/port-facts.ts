@@ -1,3 +1,4 @@
+import { uniqueBy } from '../cluster/grouping.ts';
 import { count } from '../base/printable.ts';
 import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
@@ -93,7 +94,7 @@ export function listFacts(
     const what = `${families.length === 1 ? '' : `${familyNames[family]} `}endpoint`;
     return [{ kind: 'endpoints', text: number === 0 ? `no ${what}s` : count(number, what) }];
   });
-  return [...new Map(facts.map((fact) => [fact.text, fact])).values(), ...counts];
+  return [...uniqueBy(facts, ({ text }) => text), ...counts];
 }
 
 /** Writes a Service's value into a sentence, for example with a mark if kpc chose it. */

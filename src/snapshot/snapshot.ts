@@ -2,7 +2,7 @@ import type { Finding } from '../base/findings/finding.ts';
 import { findOwners, type Owners } from '../kube-proxy/owners.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import { indexPorts } from '../cluster/address-index.ts';
-import { groupBy } from '../cluster/grouping.ts';
+import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import {
   serviceName,
   type AddressIndex,
@@ -350,7 +350,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     const { hostAddresses, nodeIPs } = this.node;
     const own = hostAddresses.length > 0 ? hostAddresses : bothFamilies.map((family) => nodeIPs[family]);
     const all = [...own, ...bothFamilies.map((family) => loopbackAddresses[family])];
-    const addresses = [...new Map(all.map((address) => [address.text, address])).values()];
+    const addresses = uniqueBy(all, ({ text }) => text);
     return [
       {
         name: 'node',

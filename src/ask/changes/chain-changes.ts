@@ -90,8 +90,7 @@ function iptablesChainChange(
 ): KernelChange {
   const family = familyOfPlace(at);
   const fields = { family, ...place, ...edits };
-  const rules = { ...place, ...edits, edited, isOtherVariant: at !== family };
-  return { ...changeOf('chain', 'chain', change, fields), family, rules };
+  return { ...changeOf('chain', 'chain', change, fields), family, edited, isOtherVariant: at !== family };
 }
 
 /** The changes of a shared chain: one for each Service port that gains or loses rules, and one for rules that no Service port owns. */

@@ -47,6 +47,7 @@ interface ChangeFields {
     readonly family: Family;
     readonly table: TableName;
     readonly chain: string;
+    /** Whether Service ports share the chain. If so, the edits are those of one owner. */
     readonly shared: boolean;
   };
   /** A whole table, or one that is made anew for its unknown parts. */
@@ -131,8 +132,10 @@ interface ChangeOfAny {
   readonly family?: Family | undefined;
   /** The manifest field that caused it. */
   readonly place?: Place | undefined;
-  /** For an iptables chain. */
-  readonly rules?: ChainRules;
+  /** For an iptables chain: the rules whose texts are in `added` and `removed`. */
+  readonly edited?: readonly Rule[];
+  /** Whether it is in the variant of iptables (legacy or nft) that kube-proxy does not use. */
+  readonly isOtherVariant?: boolean;
   /** Content that is added or removed with it and not listed separately. */
   readonly holds?: readonly CountedChange[];
 }
@@ -163,18 +166,6 @@ export interface RuleEdits {
   readonly removed: readonly string[];
   /** Whether the same rules are in another order. */
   readonly reordered: boolean;
-}
-
-/** An iptables chain with the differences of its rules. */
-interface ChainRules extends RuleEdits {
-  /** Whether it is in the variant of iptables (legacy or nft) that kube-proxy does not use. */
-  readonly isOtherVariant: boolean;
-  readonly table: TableName;
-  readonly chain: string;
-  /** Whether Service ports share the chain. If so, the edits are those of one owner. */
-  readonly shared: boolean;
-  /** The rules whose texts are in `added` and `removed`. */
-  readonly edited: readonly Rule[];
 }
 
 /** A number of objects of one kind that change in the same way. */

@@ -7,7 +7,7 @@ import {
   usesLocalEndpoints,
   type EndpointUse,
 } from '../../cluster/endpoint-choice.ts';
-import { groupBy } from '../../cluster/grouping.ts';
+import { groupBy, uniqueBy } from '../../cluster/grouping.ts';
 import {
   serviceName,
   type Endpoint,
@@ -121,9 +121,7 @@ function identitiesOf({ endpoints }: ServicePort, { node, anyOf }: CompiledSnaps
   if (!anyOf) return [node];
   const named = new Set(endpoints.flatMap(({ status: { nodeName, nodeHints } }) => [nodeName, ...nodeHints]));
   const all = [...anyOf].map(([name, object]): NodeIdentity => ({ name, zone: zoneOf(object) }));
-  return [
-    ...new Map(all.map((each) => [named.has(each.name) ? `node ${each.name}` : `zone ${each.zone}`, each])).values(),
-  ];
+  return uniqueBy(all, ({ name, zone }) => (named.has(name) ? `node ${name}` : `zone ${zone}`));
 }
 
 function seePort(port: ServicePort, node: NodeIdentity, service: ServiceInfo, view: CompiledSnapshot) {

@@ -1,6 +1,6 @@
 // Differences between two sides that affect packets, but appear neither in the kernel nor in single traced packets.
 import { groupBy } from '../../cluster/grouping.ts';
-import { fullName, type Ingress } from '../../cluster/objects.ts';
+import { fullName, type Ingress, titleOfObject } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { CompiledSnapshot, Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
 import { staleSlicesOf } from '../../cluster/stale-slices.ts';
@@ -122,10 +122,10 @@ function beyondServices(
   });
   const changed = new Set(changes.map(({ service }) => service));
   const leading = to.ingresses.flatMap(({ object }) => {
-    const name = keyOf(object.kind, object);
+    const name = titleOfObject(object);
     return before.get(name)?.text === after.get(name)?.text && leadsTo(changed, object) ? [object.kind] : [];
   });
-  const kustomized = Math.max(countOthers(from.kustomized, to.kustomized), countOthers(to.kustomized, from.kustomized));
+  const kustomized = Math.max(countUnknown(from.kustomized, to.kustomized), countUnknown(to.kustomized, from.kustomized));
   const ofKustomize = Array.from({ length: kustomized }, () => 'Kustomization');
   return [
     ...countKinds([...differing, ...ofKustomize]).map((each) => ({ kind: 'objects', ...each }) as const),
@@ -133,7 +133,7 @@ function beyondServices(
   ];
 }
 
-function countOthers(texts: readonly string[], known: readonly string[]): number {
+function countUnknown(texts: readonly string[], known: readonly string[]): number {
   return texts.filter((text) => !known.includes(text)).length;
 }
 
@@ -147,13 +147,12 @@ function unreadObjects({ policies, ingresses, gateways, referenceGrants }: Snaps
   ];
   const named = all.map(({ kind, object }) => {
     const { metadata: _, ...fields } = object;
-    return [keyOf(kind, object), { kind, text: JSON.stringify({ ...fields, created: undefined }) }] as const;
+    return [
+      titleOfObject({ kind, metadata: object.metadata }),
+      { kind, text: JSON.stringify({ ...fields, created: undefined }) },
+    ] as const;
   });
   return new Map(named);
-}
-
-function keyOf(kind: string, { metadata }: Pick<Ingress, 'metadata'>): string {
-  return `${kind} ${fullName(metadata)}`;
 }
 
 function leadsTo(services: ReadonlySet<string>, { routes }: Ingress): boolean {

@@ -1,3 +1,4 @@
+import { otherParts, type OtherPart } from '../../base/findings/answers.ts';
 import { fullName } from '../../cluster/objects.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
@@ -16,14 +17,6 @@ import { diffServices, type ServicePortChange } from './service-changes.ts';
 import { findNodePortReasons } from './service-reasons.ts';
 import { nameServers } from '../../snapshot/server-owners.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-
-/**
- * Differences not known to belong to a Service, in report order. `dead` and `live` are chains of a mode that the dump's node no
- * longer runs; `foreign`, what is not kube-proxy's, is empty unless asked for; `unaccounted` may be either's.
- */
-export const otherParts = ['base', 'foreign', 'dead', 'live', 'unaccounted'] as const;
-
-export type OtherPart = (typeof otherParts)[number];
 
 /** How two sides differ, as data. */
 export interface SideDiff extends Readonly<Record<OtherPart, readonly KernelChange[]>> {
@@ -132,7 +125,8 @@ function findLeftovers(from: Snapshot, to: Snapshot): (change: KernelChange) => 
         reachedFrom.length > 0 ? ('live' as const) : ('dead' as const),
       ]),
   );
-  return ({ family, rules }) => rules && left.get(`${family} ${rules.table} ${rules.chain}`);
+  return ({ kind, fields }) =>
+    kind === 'chain' ? left.get(`${fields.family} ${fields.table} ${fields.chain}`) : undefined;
 }
 
 /** Lists the changes by Service port, each with its reasons. */
@@ -203,8 +197,8 @@ function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere
 }
 
 /** A Service port only has rules in a shared chain: the chain's own change says nothing about the port. */
-function effectOf({ change, rules }: KernelChange): ChangeKind {
-  if (!rules || change !== 'changed' || rules.rulesFrom + rules.rulesTo === 0) return change;
-  if (rules.rulesFrom === 0) return 'added';
-  return rules.rulesTo === 0 ? 'removed' : 'changed';
+function effectOf({ kind, change, fields }: KernelChange): ChangeKind {
+  if (kind !== 'chain' || change !== 'changed' || fields.rulesFrom + fields.rulesTo === 0) return change;
+  if (fields.rulesFrom === 0) return 'added';
+  return fields.rulesTo === 0 ? 'removed' : 'changed';
 }

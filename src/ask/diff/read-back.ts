@@ -79,16 +79,16 @@ function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, oth
  * Whether these reasons fully explain a kernel change: it adds or removes an endpoint's chain, or changes the rules that choose
  * among endpoints.
  */
-function follows({ change, rules }: KernelChange, reasons: readonly ServiceReason[]): boolean {
-  if (!rules || rules.shared || rules.reordered) return false;
+function follows(edit: KernelChange, reasons: readonly ServiceReason[]): boolean {
+  if (edit.kind !== 'chain' || edit.fields.shared || edit.fields.reordered) return false;
+  const { change, fields, edited = [] } = edit;
   const endpoints = new Set(
     reasons.flatMap((each) =>
       each.kind === 'endpoint-added' || each.kind === 'endpoint-removed' ? [each.endpoint] : [],
     ),
   );
   if (endpoints.size === 0) return false;
-  const { edited } = rules;
-  const kind = parseServiceChain(rules.chain)?.kind;
+  const kind = parseServiceChain(fields.chain)?.kind;
   if (kind === 'cluster' || kind === 'local') {
     const leadsTo = (rule: Rule) => parseServiceChain(jumpChain(rule) ?? '')?.kind;
     return change === 'changed' && edited.every((rule) => leadsTo(rule) === 'endpoint');

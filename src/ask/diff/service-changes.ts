@@ -1,5 +1,5 @@
 import { explainEndpoints, isUsedFor } from '../../cluster/endpoint-choice.ts';
-import { groupBy } from '../../cluster/grouping.ts';
+import { groupBy, uniqueBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type Endpoint, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
 import { fullName, sortedSelectorWords, topologyMode, type Service } from '../../cluster/objects.ts';
 import { parseAddress } from '../../kernel/address.ts';
@@ -85,7 +85,7 @@ function newFaults(
 ): readonly ServiceReason[] {
   const known = new Set(before.flatMap((port) => faultsOfPort(port, from).map(keyOfPortFault)));
   const fresh = after.flatMap((port) => faultsOfPort(port, to)).filter((fault) => !known.has(keyOfPortFault(fault)));
-  return [...new Map(fresh.map((fault) => [keyOfPortFault(fault), { kind: 'fault', fault } as const])).values()];
+  return uniqueBy(fresh, keyOfPortFault).map((fault) => ({ kind: 'fault', fault }));
 }
 
 /** The same for a fault that other Services share, or whose Pods nearly match in another way. */

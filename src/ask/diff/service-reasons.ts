@@ -1,3 +1,4 @@
+import { uniqueBy } from '../../cluster/grouping.ts';
 import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { findDumpListeners } from '../../dumps/coverage.ts';
@@ -170,7 +171,7 @@ function nodePortListeners({ kind, state, coverage }: Snapshot) {
 
 /** Drops repeated reasons: both families of a Service port may have the same. */
 export function uniqueReasons(reasons: readonly ServiceReason[]): readonly ServiceReason[] {
-  return reasons.length < 2 ? reasons : [...new Map(reasons.map((each) => [JSON.stringify(each), each])).values()];
+  return reasons.length < 2 ? reasons : uniqueBy(reasons, (each) => JSON.stringify(each));
 }
 
 /** Fields to compare besides addresses, session affinity, source ranges and endpoints; undefined if unknown. */

@@ -34,7 +34,7 @@ export interface Difference {
   readonly isOfConnection: boolean;
 }
 
-interface ClassCounts {
+export interface ClassCounts {
   /** One packet was sent for each class. */
   readonly classes: number;
   /** Classes without an answer on either side, and those with one on one side only. */

@@ -3,7 +3,7 @@ import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { Scene } from '../trace/scene.ts';
 import { causeIds, type CauseId, type CauseReason, type Situation } from './causes.ts';
-import { compareScenes, type ComparisonOptions, type Difference, type Like } from './compare.ts';
+import { compareScenes, type ClassCounts, type ComparisonOptions, type Difference, type Like } from './compare.ts';
 import { severities, type EffectSeverity, type EffectSender, type Effect, type Divergence } from './effects.ts';
 import { explainer } from './explain.ts';
 import { textOfDestination } from './destinations.ts';
@@ -143,14 +143,11 @@ interface AskedThere {
   readonly example: Effect['example'];
 }
 
-export interface ServiceEffects {
+export interface ServiceEffects extends Pick<ClassCounts, 'unknown' | 'unknownOnOne'> {
   /** The worst first. */
   readonly effects: readonly ServiceEffect[];
   /** Whether Pods that reach themselves through a Service are treated differently. Effects do not say that. */
   readonly touchesHairpins: boolean;
-  /** How many classes of packets are unknown on both sides, and on one only. */
-  readonly unknown: number;
-  readonly unknownOnOne: number;
 }
 
 /** Sends one packet of each class to both sides, and returns the differences by Service; undefined if there are too many destinations. */
@@ -224,11 +221,7 @@ function effectsByAddress(gathered: readonly Gathering[]) {
 const none: readonly never[] = [];
 
 /** The result of comparing many nodes. */
-export interface Compared {
-  /** Packet classes that were compared, those without an answer on either side, and those with one on one side only. */
-  readonly classes: number;
-  readonly unknown: number;
-  readonly unknownOnOne: number;
+export interface Compared extends Omit<ClassCounts, 'reasons'> {
   /** Why some classes are unknown, and what would settle it. */
   readonly reasons: readonly string[];
   readonly findings: readonly Divergence[];

@@ -1,3 +1,4 @@
+import { uniqueBy } from '../../cluster/grouping.ts';
 import {
   addressAt,
   addressBits,
@@ -86,7 +87,7 @@ export class Clients {
     const usualOf = (family: Family): readonly PlacedSender[] =>
       senderKinds.flatMap((from) => {
         const found = [undefined, ...interfaces].flatMap((name) => this.#read(from, family, name));
-        return [...new Map(found.map((sender) => [sender.enters?.interface, sender])).values()];
+        return uniqueBy(found, ({ enters }) => enters?.interface);
       });
     this.usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
   }

@@ -1,10 +1,10 @@
 import { findNearest } from '../../base/names.ts';
-import { fullName } from '../../cluster/objects.ts';
+import { fullName, titleOfObject } from '../../cluster/objects.ts';
 import { ownAnnotations } from '../../cluster/annotations.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import { listObjects, titleOfObject, type Subjects } from './subjects.ts';
+import { listObjects, type Subjects } from './subjects.ts';
 
 const { ignore: ignoreAnnotation } = ownAnnotations;
 

@@ -37,10 +37,13 @@ export interface LintRule<Code extends FindingCode> {
   show?(details: ArgumentsOf<Code>, input: LintInput, service: LintedService | undefined): PacketClaim | undefined;
 }
 
+type CheckService<Code extends FindingCode> = (
+  service: LintedService,
+  input: LintInput,
+) => RuleFinding<Code> | readonly RuleFinding<Code>[] | undefined;
+
 /** A rule that looks at one Service at a time. */
-export function ofServices<Code extends FindingCode>(
-  check: (service: LintedService, input: LintInput) => RuleFinding<Code> | readonly RuleFinding<Code>[] | undefined,
-): LintRule<Code> {
+export function ofServices<Code extends FindingCode>(check: CheckService<Code>): LintRule<Code> {
   return { check: (input) => input.services.flatMap((service) => check(service, input) ?? []) };
 }
 
@@ -122,9 +125,7 @@ export function isRefusedForLack({ refusal }: ReturnType<typeof planTraffic>['in
 }
 
 /** A rule of load balancers with source ranges. */
-export function ofRestricted<Code extends FindingCode>(
-  check: (service: LintedService, input: LintInput) => RuleFinding<Code> | readonly RuleFinding<Code>[] | undefined,
-): LintRule<Code> {
+export function ofRestricted<Code extends FindingCode>(check: CheckService<Code>): LintRule<Code> {
   return ofServices((service, input) => {
     const { object, ports } = service;
     const { type, loadBalancerSourceRanges: ranges } = object.spec;

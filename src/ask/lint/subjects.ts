@@ -1,5 +1,5 @@
 // Lists the objects of the input, and finds the object or Service that a finding is about.
-import { fullName } from '../../cluster/objects.ts';
+import { fullName, titleOfObject } from '../../cluster/objects.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Finding } from '../../base/findings/finding.ts';
@@ -55,11 +55,6 @@ function objectFinder(inputs: Inputs): (place: Place | undefined) => ListedObjec
     objects ??= new Map(listObjects(inputs).map((each) => [keyOfObject(each.source.place([])), each]));
     return objects.get(key);
   };
-}
-
-/** "Service default/web". */
-export function titleOfObject({ kind, metadata }: Pick<ListedObject, 'kind' | 'metadata'>): string {
-  return `${kind} ${fullName(metadata)}`;
 }
 
 export interface Subjects {

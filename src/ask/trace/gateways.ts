@@ -8,6 +8,7 @@ import {
   type GatewayListener,
   type RouteParent,
   type Sourced,
+  titleOfObject,
 } from '../../cluster/objects.ts';
 import type { Maybe } from '../../packet/reason.ts';
 import { labelsOfNamespace, selectsLabels, type Scene } from './scene.ts';
@@ -29,11 +30,11 @@ type EntrancePlace = Omit<Entrance, 'routes'>;
 
 /** Why something is refused, and what is assumed if it is accepted; undefined for nothing. */
 interface Attachment {
-  readonly refusal?: Refusal | undefined;
+  readonly refusal?: AttachmentRefusal | undefined;
   readonly doubt?: AttachmentDoubt | undefined;
 }
 
-export type Refusal =
+export type AttachmentRefusal =
   | { readonly kind: 'no-listener-sets'; readonly owner: string; readonly namespace: string }
   /** Nothing distinguishes it from this listener. */
   | { readonly kind: 'conflict'; readonly listener: string }
@@ -147,7 +148,7 @@ function attachAll(
       if (attachment.refusal !== undefined) return [route, attachment];
       const rival = taken.find((other) => areExclusive(other, route.object, place));
       if (!rival) taken.push(route.object);
-      return [route, rival ? { refusal: { kind: 'rival', route: routeName(rival) } } : attachment];
+      return [route, rival ? { refusal: { kind: 'rival', route: titleOfObject(rival) } } : attachment];
     }),
   );
 }
@@ -193,11 +194,6 @@ function attach(route: Ingress, place: EntrancePlace, scene: Scene): Attachment 
 
 function unlabelled(taker: TakerName, namespace: string): AttachmentDoubt {
   return { kind: 'no-labels', taker, namespace };
-}
-
-/** "HTTPRoute shop/web". */
-export function routeName({ kind, metadata }: Pick<Ingress, 'kind' | 'metadata'>): string {
-  return `${kind} ${fullName(metadata)}`;
 }
 
 /** Undefined if it depends on labels that the input lacks. */

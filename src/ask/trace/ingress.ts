@@ -1,16 +1,15 @@
 import type { Finding } from '../../base/findings/finding.ts';
-import { groupBy } from '../../cluster/grouping.ts';
+import { groupBy, uniqueBy } from '../../cluster/grouping.ts';
 import type { Location } from '../../kernel/place.ts';
-import { fullName, routeKinds, type Ingress, type IngressBackend, type IngressRoute } from '../../cluster/objects.ts';
 import {
-  isGranted,
-  listEntrances,
-  routeName,
-  takenHosts,
-  type AttachmentDoubt,
-  type Entrance,
-  type Refusal,
-} from './gateways.ts';
+  fullName,
+  routeKinds,
+  type Ingress,
+  type IngressBackend,
+  type IngressRoute,
+  titleOfObject,
+} from '../../cluster/objects.ts';
+import { isGranted, listEntrances, takenHosts, type AttachmentDoubt, type Entrance, type AttachmentRefusal } from './gateways.ts';
 import { absent, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import { ask } from './ask.ts';
 import type { Scene } from './scene.ts';
@@ -47,7 +46,7 @@ export interface FollowedObject {
   /** The entrances that take it. For an Ingress, its controller. */
   readonly entrances: readonly Entrance[];
   /** Set if no entrance takes it. */
-  readonly refusals: readonly { readonly entrance: Entrance; readonly refusal: Refusal }[] | undefined;
+  readonly refusals: readonly { readonly entrance: Entrance; readonly refusal: AttachmentRefusal }[] | undefined;
   readonly doubts: readonly AttachmentDoubt[];
   readonly requests: readonly RoutedRequests[];
   /** The Services that no ReferenceGrant lets it use: "shop/web:80". */
@@ -211,7 +210,7 @@ function followObject({ from, routes, entrances }: Followed, scene: Scene) {
   }) as [string[], string[]];
   const followed: FollowedObject = {
     kind: object.kind,
-    name: routeName(object),
+    name: titleOfObject(object),
     place: source.place([]).locate(),
     entrances: taken.map(({ entrance }) => entrance),
     refusals: isTaken
@@ -240,7 +239,7 @@ function requestsOf(routes: readonly IngressRoute[]): readonly RoutedRequests[] 
     const [{ hosts, path, pathType }] = own;
     const [ends, copies] = [false, true].map((isCopy) => {
       const all = own.flatMap(({ backends }) => endsOf(backends, isCopy));
-      return [...new Map(all.map((end) => [JSON.stringify(end), end])).values()];
+      return uniqueBy(all, (end) => JSON.stringify(end));
     }) as [RouteEnd[], RouteEnd[]];
     // An unconditional route takes everything that conditional ones leave.
     return { hosts, path, pathType, isConditional: own.every(({ isConditional }) => isConditional), ends, copies };

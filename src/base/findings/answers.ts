@@ -6,8 +6,13 @@ type Golden = Strings<'folder'> & { readonly node?: string | undefined; readonly
 /** The differences as lines, and the number of further lines. */
 type Differing = Lists<'what'> & Numbers<'more'>;
 
-/** A part of a difference that is not known to belong to a Service. */
-export type DifferingPart = 'base' | 'foreign' | 'dead' | 'live' | 'unaccounted';
+/**
+ * Differences not known to belong to a Service, in report order. `dead` and `live` are chains of a mode that the dump's node no
+ * longer runs; `foreign`, what is not kube-proxy's, is empty unless asked for; `unaccounted` may be either's.
+ */
+export const otherParts = ['base', 'foreign', 'dead', 'live', 'unaccounted'] as const;
+
+export type OtherPart = (typeof otherParts)[number];
 
 const byGolden: Weighing<{ readonly golden: Golden | undefined }> = {
   among: ['error', 'note'],
@@ -29,7 +34,7 @@ export const answerFindings = {
     byGolden,
   ),
   /** Differences not known to belong to a Service; without `part`, a whole folder. */
-  'state-differs': row<Differing & { readonly part?: DifferingPart | undefined; readonly golden: Golden | undefined }>(
+  'state-differs': row<Differing & { readonly part?: OtherPart | undefined; readonly golden: Golden | undefined }>(
     byGolden,
   ),
   'unexpected-packet': row<Strings<'packet'> & Lists<'faults'>>('error'),

@@ -50,7 +50,12 @@ export type NoSubject = By<
     'other-ports': Strings<'address' | 'port'> & { readonly owners: readonly AddressOwner[] };
     /** The load balancer takes these packets (ipMode Proxy). */
     'proxied-address': Strings<'address' | 'service'>;
-    'other-node': OtherNode;
+    /** `here`: the node that was asked, or ''. `answers`: what has the port on the other node. */
+    'other-node': Strings<'address' | 'node' | 'here'> & {
+      readonly answers:
+        | { readonly kind: 'node-port' | 'health-check-node-port'; readonly port: number; readonly label: string }
+        | undefined;
+    };
     /** No Service selects these Pods. */
     'idle-pods': { readonly pods: readonly { readonly name: string; readonly address: string | undefined }[] };
     'no-match': Strings<'text'> & { readonly of: 'input' | 'dump'; readonly hint: SubjectHint | undefined };
@@ -62,13 +67,6 @@ export interface AddressOwner {
   readonly role: 'owner' | 'endpoint';
   readonly service: string | undefined;
   readonly ports: readonly string[];
-}
-
-/** `here`: the node that was asked, or ''. `answers`: what has the port on the other node. */
-interface OtherNode extends Strings<'address' | 'node' | 'here'> {
-  readonly answers:
-    | { readonly kind: 'node-port' | 'health-check-node-port'; readonly port: number; readonly label: string }
-    | undefined;
 }
 
 export type SubjectHint =

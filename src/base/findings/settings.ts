@@ -4,8 +4,6 @@ import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Release } from '../../kube-proxy/releases.ts';
 import { row, ofCompiling, byProblem, severityBy, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 
-export type WrittenSetting = Strings<'name' | 'value'>;
-
 /** `name` is undefined if the compiled mode is meant, not a flag or field. */
 export interface ModeOfRelease {
   readonly name?: string | undefined;
@@ -55,7 +53,7 @@ export const settingFindings = {
   'kubernetes-version': ofCompiling<Strings<'node' | 'version'> & { readonly release: Release }>('note'),
   'kubernetes-preview': ofCompiling<{ readonly release: Release }>('note'),
   'no-config': row<None>('error'),
-  'not-applicable': row<WrittenSetting & Strings<'must'>>('warning'),
+  'not-applicable': row<Strings<'name' | 'value' | 'must'>>('warning'),
   'bad-host-addresses': byProblem<{
     content: Strings<'reason'>;
     'no-folder': Strings<'path'>;

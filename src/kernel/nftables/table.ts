@@ -113,6 +113,10 @@ export function setOf(expression: Expression): string | undefined {
   return 'set' in named ? named.set : undefined;
 }
 
+export function expressionsIn({ chains }: NftTable): readonly Expression[] {
+  return [...chains.values()].flatMap(({ rules }) => rules.flatMap((rule) => rule.expressions));
+}
+
 export function chainsOf(expression: Expression): readonly string[] {
   switch (expression.kind) {
     case 'jump':

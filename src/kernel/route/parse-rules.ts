@@ -55,14 +55,14 @@ export function parseRoutingRulesJson(text: string, asked: Family | undefined): 
     const set = new Set(Object.keys(item).filter((name) => alone.has(name)));
     if (action !== undefined && alone.has(action)) set.add(action);
     const values = new Map<string, string>();
-    const put = (name: string, value: string | undefined): void => {
-      if (value !== undefined) values.set(name, value);
+    const put = (name: string, value: string | undefined, size?: string): void => {
+      if (value !== undefined) values.set(name, size === undefined ? value : `${value}/${size}`);
     };
-    put('from', src !== undefined && srclen !== undefined ? `${src}/${srclen}` : src);
-    put('to', dst !== undefined && dstlen !== undefined ? `${dst}/${dstlen}` : dst);
+    put('from', src, srclen);
+    put('to', dst, dstlen);
     put('lookup', table);
     put('goto', goto);
-    put('fwmark', fwmark !== undefined && fwmask !== undefined ? `${fwmark}/${fwmask}` : fwmark);
+    put('fwmark', fwmark, fwmask);
     for (const name of ['dport', 'sport', 'uid']) {
       const [first, last] = [others[`${name}_start`], others[`${name}_end`]];
       if (first !== undefined && last !== undefined) put(name === 'uid' ? 'uidrange' : name, `${first}-${last}`);

@@ -16,7 +16,7 @@ import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side
 import { loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
 import type { LoadedInputs, VersionChoice } from '../../snapshot/open/load-texts.ts';
 import { failedReading, openManifests, openReading, type Opened, type Recognised } from '../../snapshot/open/opened.ts';
-import { manifests, namesOf } from '../../snapshot/open/stored-side.ts';
+import { manifests, namesInManifests } from '../../snapshot/open/stored-side.ts';
 import { factsBeside } from '../../snapshot/open/beside.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -221,7 +221,7 @@ function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) =>
 
 /** Gives the contents of dumps the names of Services in manifests. */
 export async function nameSides(sides: FromTo<Snapshot>, options: SideOptions) {
-  const { cluster, release, ...read } = namesOf(await loadInputs(options));
+  const { cluster, release, ...read } = namesInManifests(await loadInputs(options));
   const name = (side: Snapshot): Snapshot => (side.kind === 'dump' && cluster ? side.namedBy(cluster, release) : side);
   return { ...read, sides: [name(sides[0]), name(sides[1])] as const };
 }

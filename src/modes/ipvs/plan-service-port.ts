@@ -1,3 +1,4 @@
+import { uniqueBy } from '../../cluster/grouping.ts';
 import type { Endpoint, ServicePort } from '../../cluster/model.ts';
 import {
   admitsNode,
@@ -199,5 +200,5 @@ export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]
 
 function latestServers(virtualServers: readonly VirtualServer[]): Iterable<VirtualServer> {
   if (virtualServers.length < 2) return virtualServers;
-  return new Map(virtualServers.map((server) => [virtualServerKey(server), server])).values();
+  return uniqueBy(virtualServers, virtualServerKey);
 }

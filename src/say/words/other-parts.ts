@@ -1,4 +1,4 @@
-import type { OtherPart } from '../../ask/diff/diff-sides.ts';
+import type { OtherPart } from '../../base/findings/answers.ts';
 import { leftChainTitles } from '../describe/leftovers.ts';
 
 /** The titles of differences not known to belong to a Service, and their names in sentences. */

@@ -4,7 +4,7 @@ import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
 import type { Beside } from '../open/beside.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
-import { namesOf, withHostAddresses, withNames } from '../open/stored-side.ts';
+import { namesInManifests, withHostAddresses, withNames } from '../open/stored-side.ts';
 import { recogniseInputs, type SideOptions } from './read-side.ts';
 import { loadInputs, readHostText } from './read-texts.ts';
 
@@ -55,7 +55,7 @@ async function openDump(
   const read = withHostAddresses(input, hostAddresses === undefined ? undefined : readHostText(hostAddresses));
   const { side } = read;
   if (!side || beside.length + texts.length === 0) return { reading: read, leftOut: undefined };
-  const names = namesOf(await loadInputs({ ...options, file: beside, texts }));
+  const names = namesInManifests(await loadInputs({ ...options, file: beside, texts }));
   const [wrong] = names.diagnostics;
   return wrong && beside.length === 0
     ? { reading: read, leftOut: wrong }

@@ -150,7 +150,7 @@ export function withHostAddresses<Read extends Reading & { readonly side: Dumped
 }
 
 /** The Services in manifests, which name a dump's contents, and other objects. `cluster` is undefined after an error. */
-export function namesOf({ diagnostics: all, files, inputs: objects, settings, cluster: found }: LoadedInputs) {
+export function namesInManifests({ diagnostics: all, files, inputs: objects, settings, cluster: found }: LoadedInputs) {
   const diagnostics = all.filter(isError);
   const cluster = diagnostics.length > 0 ? undefined : found;
   return { cluster, release: settings.release, objects, diagnostics, files };
@@ -159,7 +159,7 @@ export function namesOf({ diagnostics: all, files, inputs: objects, settings, cl
 /** A dump with the names and objects of manifests beside it. */
 export function withNames(
   read: Reading & { readonly side: DumpedSnapshot },
-  { cluster, release, objects, diagnostics, files }: ReturnType<typeof namesOf>,
+  { cluster, release, objects, diagnostics, files }: ReturnType<typeof namesInManifests>,
 ): Reading {
   const shown = read.side.with({ objects });
   const side = cluster ? shown.namedBy(cluster, release) : shown;

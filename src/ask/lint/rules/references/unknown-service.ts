@@ -1,3 +1,4 @@
+import { uniqueBy } from '../../../../cluster/grouping.ts';
 import { findNearest } from '../../../../base/names.ts';
 import {
   fullName,
@@ -65,7 +66,7 @@ function listBackends({
     .flatMap(({ backends }) => backends)
     .flatMap((backend) => (backend.service === undefined ? [] : [{ ...backend, service: backend.service }]))
     .filter(({ service }) => !annotations.some((key) => key.endsWith(`.${service}`)));
-  return [...new Map(named.map((each) => [`${each.namespace}/${each.service}:${each.port}`, each])).values()];
+  return uniqueBy(named, ({ namespace, service, port }) => `${namespace}/${service}:${port}`);
 }
 
 function hasPort({ spec }: Service, port: string): boolean {
