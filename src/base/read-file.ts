@@ -45,10 +45,7 @@ export function readRegularFile(path: string, most: number = largestFile, check?
 }
 
 /** The descriptor of a regular file, exactly the one checked. The caller closes it. Throws as readRegularFile. */
-export function openRegularFile(
-  path: string,
-  check?: (found: HeldPath) => void,
-): { readonly file: number; readonly size: number } {
+export function openRegularFile(path: string, check?: (found: HeldPath) => void) {
   const held = holdPath(path);
   try {
     checkKind(path, held.stats);

@@ -86,7 +86,7 @@ export class BundleMemo implements BundleTexts {
 }
 
 /** Counts programmed Services and ports, a port of both families once. Relies on the order of the ports. */
-export function countServices(cluster: Cluster): { readonly services: number; readonly servicePorts: number } {
+export function countServices(cluster: Cluster) {
   let services = 0;
   let servicePorts = 0;
   let last: ServicePort | undefined;

@@ -152,10 +152,7 @@ function checkFiles(manifest: Manifest, files: BundleFiles): readonly string[] {
   });
 }
 
-function readKernelState(
-  manifest: Manifest,
-  files: BundleFiles,
-): { readonly state: KernelState; readonly problems: readonly string[] } {
+function readKernelState(manifest: Manifest, files: BundleFiles) {
   const problems: string[] = [];
   let state: KernelState = { ...emptyState, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
   for (const file of stateFileNames) {

@@ -111,11 +111,7 @@ export const filesToRead: readonly StateFileName[] = [
   ...(['iptables.restore', 'ip6tables.restore', 'sysctl.conf', 'modules.conf'] as const),
 ];
 
-export function readStateFile(
-  name: StateFileName,
-  text: string,
-  into: KernelState,
-): { readonly state: KernelState; readonly unread: readonly UnreadLine[] } {
+export function readStateFile(name: StateFileName, text: string, into: KernelState) {
   const { unread, ...part } = stateFiles[name].read(text, into);
   return { state: { ...into, ...part }, unread };
 }

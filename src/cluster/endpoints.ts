@@ -11,7 +11,7 @@ import { joinHostPort, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
 import type { Location, Place } from '../kernel/place.ts';
 import { compareText } from '../kernel/compare.ts';
-import { ByName } from './grouping.ts';
+import { ByName, type ReadonlyByName } from './grouping.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 
@@ -73,7 +73,9 @@ export function hasSelector({ spec }: Service): boolean {
 }
 
 /** Sorts each Service's slices by name, against ties between equal endpoints. Skips slices without the label. */
-export function groupSlices(slices: readonly Sourced<EndpointSlice>[]) {
+export function groupSlices(
+  slices: readonly Sourced<EndpointSlice>[],
+): ReadonlyByName<readonly Sourced<EndpointSlice>[]> {
   const groups = new ByName<Sourced<EndpointSlice>[]>();
   const several = new Set<Sourced<EndpointSlice>[]>();
   for (const slice of slices) {

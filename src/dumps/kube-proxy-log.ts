@@ -37,7 +37,7 @@ const wrapper =
   /^(?:\[pod\/([^/\s]{1,253})\/[^\]\s]{1,253}\] )?(?:(?:(?:[A-Z][a-z]{2} [ \d]\d )?[\d:]{8}|\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z?) ([\w.-]{1,253}) [\w.-]{1,64}(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z? (?:std(?:out|err) [FP] )?)?/;
 
 /** A line without such a prefix, and the pod or node that the prefix names. */
-function unwrap(line: string): { readonly text: string; readonly from: string | undefined } {
+function unwrap(line: string) {
   const inside = line.startsWith('{"log":"') ? readJsonFields(line)?.['log'] : undefined;
   const text = typeof inside === 'string' ? inside.trimEnd() : line;
   const [whole = '', pod, host] = wrapper.exec(text) ?? [];

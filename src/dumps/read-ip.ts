@@ -1,12 +1,5 @@
 import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
-import {
-  addressFlags,
-  makeLinkAddress,
-  traitsOfLine,
-  type Link,
-  type LinkAddress,
-  type LinkTraits,
-} from '../kernel/link/link.ts';
+import { addressFlags, makeLinkAddress, traitsOfLine, type LinkAddress, type LinkTraits } from '../kernel/link/link.ts';
 import { readTunnelLine, type Tunnel } from '../kernel/link/tunnel.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../kernel/lines.ts';
 import { families, type Family } from '../kernel/family.ts';
@@ -36,10 +29,7 @@ interface PrintedLink {
  * Reads `ip addr` text: a block per link, a line per address (-o), or columns (-br); also the lines of blocks that grep
  * selected, if a line names its link. Takes any text; addresses it cannot read are in `unread`.
  */
-export function parseIpAddrText(text: string): {
-  readonly links: readonly Link[];
-  readonly unread: readonly UnreadLine[];
-} {
+export function parseIpAddrText(text: string) {
   const links = new Map<string, PrintedLink>();
   const unread = new UnreadLines();
   let number = 0;

@@ -2,7 +2,7 @@ import { families, type Family } from '../kernel/family.ts';
 import { isLearned, type Value, type NftTable } from '../kernel/nftables/table.ts';
 import { formatChain, nftFamily, formatElement } from '../kernel/nftables/format.ts';
 import { notOfNft, openBrace, openQuote, parseNftText, unreadElement } from '../kernel/nftables/parse-text.ts';
-import { linesOf, type UnreadLine } from '../kernel/lines.ts';
+import { linesOf } from '../kernel/lines.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-table.ts';
 import { sorted, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
@@ -145,10 +145,7 @@ function familiesOfTable(family: string): readonly Family[] {
  * Another program's table, such as "inet firewalld", for each family that it applies to: both for inet. Unreadable
  * parts of rules become unknown expressions; if more is unreadable, there are no tables, only those lines.
  */
-function readOtherTable(
-  family: string,
-  text: string,
-): { readonly tables: readonly NftTable[] | undefined; readonly unread: readonly UnreadLine[] } {
+function readOtherTable(family: string, text: string) {
   if (dormantFlag.test(text)) return { tables: [], unread: [] };
   const whole = isOfIptables.test(text) ? text.replaceAll(lostTarget, '$1 xt target "lost"') : text;
   const seen = family === 'netdev' ? families : familiesOfTable(family);

@@ -143,7 +143,7 @@ export class RevisionTree implements FileTree {
     return normalizePath(/^\.\.?(?:\/|$)/.test(written) ? `${this.#prefix}/${written}` : written);
   }
 
-  #get(path: string): { readonly path: string; readonly object: GitObject } {
+  #get(path: string) {
     const found = this.#find(path);
     if (typeof found === 'object') return found;
     if (found !== 'missing') throw new UnreadableFile(path, reasons[found]);

@@ -55,11 +55,7 @@ export function isSameList<T>(a: readonly T[], b: readonly T[], meaningOf: (item
 }
 
 /** Items that only one of the lists has, by key. */
-export function diffByKey<T>(
-  from: readonly T[],
-  to: readonly T[],
-  keyOf: (item: T) => string,
-): { readonly added: readonly T[]; readonly removed: readonly T[] } {
+export function diffByKey<T>(from: readonly T[], to: readonly T[], keyOf: (item: T) => string) {
   if (from === to) return { added: [], removed: [] };
   const left = new Map(from.map((item) => [keyOf(item), item]));
   const added = to.filter((item) => !left.delete(keyOf(item)));

@@ -1,7 +1,7 @@
 import { parseAddress, type Address } from './address.ts';
 import type { Family } from './family.ts';
 import { parsePort, type SocketAddress } from './ports-and-marks.ts';
-import { readLines, type UnreadLine } from './lines.ts';
+import { readLines } from './lines.ts';
 
 /** Its packets keep going where the first one went, whatever the rules say now. */
 export interface TrackedFlow {
@@ -21,10 +21,7 @@ const endWords: ReadonlySet<string> = new Set(['src', 'dst', 'sport', 'dport']);
 const others = /^(?:cpu=\d|conntrack v|entries +\d)/;
 
 /** Reads `conntrack -L` in any form but XML, and /proc/net/nf_conntrack. Skips flows without ports. */
-export function parseConntrack(text: string): {
-  readonly flows: readonly TrackedFlow[];
-  readonly unread: readonly UnreadLine[];
-} {
+export function parseConntrack(text: string) {
   const flows: TrackedFlow[] = [];
   const addresses: Addresses = new Map();
   const unread = readLines(text, [], (line) => {

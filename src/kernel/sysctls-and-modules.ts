@@ -1,6 +1,6 @@
 import type { Family } from './family.ts';
 import { itemOf, pairUp, diffByKey } from './compare.ts';
-import { readLines, type UnreadLine } from './lines.ts';
+import { readLines } from './lines.ts';
 import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
 
 /** The sysctl for forwarding packets. The facts of a mode say whether kube-proxy sets it. */
@@ -45,10 +45,7 @@ export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
 }
 
 /** Reads a sysctl.conf(5), or `sysctl -a`: name with dots → value; the last wins. Takes any text. */
-export function parseSysctls(text: string): {
-  readonly sysctls: ReadonlyMap<string, string>;
-  readonly unread: readonly UnreadLine[];
-} {
+export function parseSysctls(text: string) {
   const sysctls = new Map<string, string>();
   const unread = readLines(text, ['#', ';'], (line) => {
     // A leading minus: failing to set it is no error.
@@ -96,10 +93,7 @@ export function formatModules(modules: readonly string[]): string {
 }
 
 /** Reads a modules-load.d(5) file. Takes any text: lines that are not one name are in `unread`. */
-export function parseModules(text: string): {
-  readonly modules: readonly string[];
-  readonly unread: readonly UnreadLine[];
-} {
+export function parseModules(text: string) {
   const modules: string[] = [];
   const unread = readLines(text, ['#', ';'], (line) => {
     if (!/^[\w-]+$/.test(line)) return 'not the name of a module';

@@ -56,7 +56,7 @@ export const nftSets = {
 } as const;
 
 /** The chain and counter that reject node ports of a protocol on localhost (localhostNodePortRejectChainName). */
-export function localhostRejection(protocol: Protocol): { readonly chain: string; readonly counter: string } {
+export function localhostRejection(protocol: Protocol) {
   const name = protocol.toLowerCase();
   return { chain: `localhost-nodeport-reject-${name}`, counter: `localhost-nodeport-rejected-${name}` };
 }

@@ -51,7 +51,7 @@ export function formatCompiled(
   { manifest, folder, files }: CompiledFiles,
   format: 'text' | 'json',
   { said: beside, modeFrom }: { readonly said: SaidByCommand; readonly modeFrom: string },
-): { readonly printed: string; readonly said: string } {
+) {
   const summary = summarize(side, manifest.counts, modeFrom);
   const written = folder === undefined ? '' : `${summary}\nWritten to ${folder}.\n`;
   if (format === 'json') {

@@ -206,7 +206,7 @@ function effectItem({ severity, text }: PacketReview): string {
 const mostLines = 20;
 
 /** The first lines, and the number of the others. */
-export function firstLines(lines: readonly string[]): { readonly what: readonly string[]; readonly more: number } {
+export function firstLines(lines: readonly string[]) {
   return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
 }
 

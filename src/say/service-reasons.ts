@@ -54,7 +54,14 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
   }
 }
 
-export function reasonJson(reason: ServiceReason) {
+/** A reason for programs; its kind decides the other fields. */
+export interface ReasonJson {
+  readonly kind: Exclude<ServiceReason['kind'], 'node-port'>;
+  readonly text: string;
+  readonly [field: string]: unknown;
+}
+
+export function reasonJson(reason: ServiceReason): ReasonJson {
   const text = serviceReasonWords(reason);
   switch (reason.kind) {
     case 'node-port': {

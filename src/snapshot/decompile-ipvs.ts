@@ -137,10 +137,7 @@ class ServersReader {
     else if (isLocal && onNode && taking.every((endpoint) => !onNode.has(endpoint))) draft.goesToAll = true;
   }
 
-  readListener(
-    listener: Frontend,
-    label: string | undefined,
-  ): { readonly draft: PortDraft; readonly isLocal: boolean | undefined; readonly place: string } {
+  readListener(listener: Frontend, label: string | undefined) {
     const { family, protocol, address, port, isNodePort } = listener;
     const place = isNodePort || !address ? `node port ${port}` : joinHostPort(address.text, port);
     const name = label ?? `${place}/${protocol}`;

@@ -341,10 +341,7 @@ async function examineZeros(host: Host, asked: readonly ZeroSysctl[]): Promise<r
 }
 
 /** Checks the state folder. Returns the objects that the record lists as owned; empty if it cannot be read. */
-export async function examineState(
-  host: Host,
-  base: string,
-): Promise<{ readonly owned: OwnedNames; readonly checks: readonly NodeCheck[] }> {
+export async function examineState(host: Host, base: string) {
   let owned = nothingOwned;
   try {
     await assertTrustedState(host, base);

@@ -88,10 +88,7 @@ export async function assertNoOrphans(host: Host, changer: Changer | undefined, 
 /** Bytes. A tool's environment from kpc-apply is shorter. */
 const longestEnvironment = 2 ** 18;
 
-async function findMarked(
-  host: Host,
-  { toolMark, started }: Changer,
-): Promise<{ readonly pids: readonly number[]; readonly unseen: Unseen | undefined }> {
+async function findMarked(host: Host, { toolMark, started }: Changer) {
   const pids = (await host.list('/proc')).filter((name) => /^[1-9]\d*$/.test(name)).map(Number);
   let unseen = await findUnseen(host);
   const marked: number[] = [];

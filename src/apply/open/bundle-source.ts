@@ -146,7 +146,7 @@ async function readPackAt(
   return readPack(path, check);
 }
 
-async function readBundleFiles(path: string): Promise<{ readonly files: BundleFiles; readonly isPack: boolean }> {
+async function readBundleFiles(path: string) {
   const packed = await readPackAt(path);
   return packed
     ? { files: packed, isPack: true }

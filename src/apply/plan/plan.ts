@@ -11,7 +11,7 @@ import { diffVirtualServers } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { OpenTraffic } from '../node/open-traffic.ts';
 import { planDrain, type DrainPolicy } from '../change/drain-servers.ts';
-import { addGuard, closeAddresses, guardOf, type AccessGuard } from './access-guard.ts';
+import { addGuard, closeAddresses, guardOf } from './access-guard.ts';
 import type { Variants } from '../node/tools.ts';
 import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
 import { isMet, type RequiredSysctl } from './node-decisions.ts';
@@ -114,12 +114,7 @@ export function makePlan(node: NodeState, target: WantedNode, claims: Claims, te
 }
 
 /** The guard for addresses left from IPVS mode, if there are any. Wanted for a while, so changed, but not owned in the end. */
-function planGuard(
-  { state, variants }: NodeState,
-  target: WantedNode,
-  claims: Claims,
-  bare: OwnershipDecision,
-): { readonly ownership: OwnershipDecision; readonly guard: AccessGuard | undefined } {
+function planGuard({ state, variants }: NodeState, target: WantedNode, claims: Claims, bare: OwnershipDecision) {
   if (!servesByRulesAlone(target.state)) return { ownership: bare, guard: undefined };
   const owns = ownershipOf(bare.owned, variants);
   const { links, virtualServers } = restrictState({ ...state, iptables: {} }, owns);

@@ -103,11 +103,7 @@ async function claimPlaces(host: Host, folder: string) {
 }
 
 /** The other holder of the lock, if any, and the ownerless claims before its own. */
-async function lookAtClaims(
-  host: Host,
-  claims: string,
-  own?: string,
-): Promise<{ readonly holder?: LockClaim | undefined; readonly abandoned: readonly string[] }> {
+async function lookAtClaims(host: Host, claims: string, own?: string) {
   const abandoned: string[] = [];
   const network = await namespaceLink(host, 'net');
   for (const name of await host.list(claims)) {

@@ -125,7 +125,10 @@ function beyondServices(
     const name = titleOfObject(object);
     return before.get(name)?.text === after.get(name)?.text && leadsTo(changed, object) ? [object.kind] : [];
   });
-  const kustomized = Math.max(countUnknown(from.kustomized, to.kustomized), countUnknown(to.kustomized, from.kustomized));
+  const kustomized = Math.max(
+    countUnknown(from.kustomized, to.kustomized),
+    countUnknown(to.kustomized, from.kustomized),
+  );
   const ofKustomize = Array.from({ length: kustomized }, () => 'Kustomization');
   return [
     ...countKinds([...differing, ...ofKustomize]).map((each) => ({ kind: 'objects', ...each }) as const),

@@ -53,7 +53,7 @@ export function chooseStandIns(
   /** The cluster as each side reads it: releases follow different hints. */
   clusters: readonly Pick<Cluster, 'servicePorts' | 'addresses'>[],
   names: readonly string[],
-): { readonly standIns: readonly StandIn[]; readonly represented: readonly Represented[] } {
+) {
   const servicePorts = [...new Set(clusters.flatMap((each) => each.servicePorts))];
   const external = new Set(
     servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),

@@ -15,7 +15,6 @@ import { compileNode, NodeMemo } from '../../snapshot/open/compile-node.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import { prepareChecked, type NodeOptions } from '../../snapshot/open/compile.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import type { Finding } from '../../base/findings/finding.ts';
 
 /** The input of the rules. */
 export interface LintInput {
@@ -52,10 +51,7 @@ export interface LintedService extends Sourced<Service> {
 }
 
 /** Reads the input of lint. After an error it returns only the diagnostics, because there is no cluster to check. */
-export function readLintInput(
-  loaded: LoadedInputs,
-  { node: only, ipFamily }: NodeOptions,
-): { readonly input: LintInput | undefined; readonly diagnostics: readonly Finding[] } {
+export function readLintInput(loaded: LoadedInputs, { node: only, ipFamily }: NodeOptions) {
   const all = loaded.inputs.nodes.map(({ object }) => object.metadata.name).toSorted();
   const names = only === undefined ? all : [only];
   const flag = only === undefined ? undefined : names;

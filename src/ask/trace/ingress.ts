@@ -9,7 +9,14 @@ import {
   type IngressRoute,
   titleOfObject,
 } from '../../cluster/objects.ts';
-import { isGranted, listEntrances, takenHosts, type AttachmentDoubt, type Entrance, type AttachmentRefusal } from './gateways.ts';
+import {
+  isGranted,
+  listEntrances,
+  takenHosts,
+  type AttachmentDoubt,
+  type Entrance,
+  type AttachmentRefusal,
+} from './gateways.ts';
 import { absent, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import { ask } from './ask.ts';
 import type { Scene } from './scene.ts';

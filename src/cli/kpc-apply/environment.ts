@@ -125,9 +125,7 @@ export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: 
  * Runs work that an uncaught error aborts, such as one in an event handler: by default Node would exit, and nothing could be put back.
  * Returns the work's result, and that error. Test: apply/handlers.test.ts.
  */
-export async function catchUncaught<T>(
-  work: (fault: AbortSignal) => Promise<T>,
-): Promise<{ readonly result: T; readonly fault: Failure | undefined }> {
+export async function catchUncaught<T>(work: (fault: AbortSignal) => Promise<T>) {
   const controller = new AbortController();
   const onError = (error: unknown): void => controller.abort(explainError(error));
   process.on('uncaughtException', onError);

@@ -4,7 +4,6 @@ import {
   requirementWords,
   type LabelRequirement,
   type Node,
-  type NodeRequirement,
   type PodSpec,
   type Taint,
   type Toleration,
@@ -36,10 +35,7 @@ function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelReq
  * The first requirement of nodeSelector or node affinity that no Node meets ("pool=web"). A term whose requirements
  * only fail together is returned as a whole.
  */
-export function describeUnmet(
-  nodes: readonly Node[],
-  { nodeTerms = [] }: Pick<PodSpec, 'nodeTerms'>,
-): { readonly words: string; readonly first: NodeRequirement | undefined } {
+export function describeUnmet(nodes: readonly Node[], { nodeTerms = [] }: Pick<PodSpec, 'nodeTerms'>) {
   const terms = nodeTerms.map((term) => {
     const unmet = term.filter((requirement) => !nodes.some((node) => hasRequired(node, requirement)));
     return unmet.length === 0 ? term : unmet;

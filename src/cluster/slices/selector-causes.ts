@@ -144,10 +144,7 @@ interface LackedLabel extends LabelOf {
 }
 
 /** Among Pods with all but one of a selector's labels: a label that differs by a letter or two, or the missing one. */
-function findClosest(
-  selector: Labels,
-  all: readonly Labelled[],
-): { readonly near?: LabelOf; readonly lacking?: LackedLabel } {
+function findClosest(selector: Labels, all: readonly Labelled[]) {
   const wanted = Object.entries(selector);
   let lacking: LackedLabel | undefined;
   for (const { labels, owner, ownLabels } of all) {

@@ -116,10 +116,7 @@ function countByZone(zones: readonly string[]): ReadonlyMap<string, number> {
 type ZoneCounts = Map<string, number>;
 
 /** How many endpoints each zone gives away or receives (getGivingAndReceivingZones). */
-function findMoves(
-  desired: ReadonlyMap<string, number>,
-  allocated: ReadonlyMap<string, number>,
-): { readonly giving: ZoneCounts; readonly receiving: ZoneCounts } {
+function findMoves(desired: ReadonlyMap<string, number>, allocated: ReadonlyMap<string, number>) {
   const toGive: ZoneCounts = new Map();
   const toReceive: ZoneCounts = new Map();
   for (const [zone, target] of desired) {

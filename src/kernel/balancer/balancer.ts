@@ -2,7 +2,7 @@ import { compareAddresses, type Address } from '../address.ts';
 import { itemOf, pairUp, type Pair } from '../compare.ts';
 import type { Origin } from '../place.ts';
 import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../ports-and-marks.ts';
-import { readLines, type UnreadLine } from '../lines.ts';
+import { readLines } from '../lines.ts';
 
 export interface ProxyPort {
   readonly protocol: 'TCP' | 'UDP';
@@ -96,10 +96,7 @@ const fixedLines: ReadonlySet<string> = new Set(
 );
 
 /** Reads output of formatBalancer. Takes any text: other lines are in `unread`. */
-export function parseBalancer(text: string): {
-  readonly proxyPorts: readonly ProxyPort[];
-  readonly unread: readonly UnreadLine[];
-} {
+export function parseBalancer(text: string) {
   const upstreams = new Map<string, Upstream>();
   const ports: { -readonly [K in keyof ProxyPort]: ProxyPort[K] }[] = [];
   let upstream: Upstream | undefined;

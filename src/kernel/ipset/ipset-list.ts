@@ -1,5 +1,5 @@
-import { readLines, type UnreadLine } from '../lines.ts';
-import { openQuote, SetDrafts, splitSetWords, type IpSet } from './ipset.ts';
+import { readLines } from '../lines.ts';
+import { openQuote, SetDrafts, splitSetWords } from './ipset.ts';
 import { isEntryOf } from './set-entry.ts';
 
 interface ListedSet {
@@ -12,11 +12,7 @@ interface ListedSet {
 }
 
 /** Reads `ipset list`, like parseIpsetSave. `lacks`: 'members' for `ipset list -t`; 'end' if a set is cut off. */
-export function parseIpsetList(text: string): {
-  readonly sets: readonly IpSet[];
-  readonly unread: readonly UnreadLine[];
-  readonly lacks: 'members' | 'end' | undefined;
-} {
+export function parseIpsetList(text: string) {
   const sets = new SetDrafts();
   const listed: ListedSet[] = [];
   const unread = readLines(text, [], (line) => {

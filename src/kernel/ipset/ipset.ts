@@ -1,4 +1,4 @@
-import { LongText, readLines, type UnreadLine } from '../lines.ts';
+import { LongText, readLines } from '../lines.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from './set-entry.ts';
 import { diffByKey, pairUp, partition, type Pair, type Split } from '../compare.ts';
 
@@ -83,10 +83,7 @@ export const openQuote = 'a quote that is not closed';
  * Sorts entries. Leaves out the kernel's own choices (initval, default bucket size); keeps foreign options as words. Takes any text: lines
  * it cannot read are in `unread`.
  */
-export function parseIpsetSave(text: string): {
-  readonly sets: readonly IpSet[];
-  readonly unread: readonly UnreadLine[];
-} {
+export function parseIpsetSave(text: string) {
   const sets = new SetDrafts();
   const unread = readLines(text, ['#'], (line) => (line === 'COMMIT' ? undefined : readSetLine(sets, line)));
   return { sets: sets.finish(), unread };

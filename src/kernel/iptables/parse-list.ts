@@ -1,6 +1,6 @@
 import { parseAddressRange } from '../address-range.ts';
 import { portNumber } from '../ports-and-marks.ts';
-import { readLines, type UnreadLine } from '../lines.ts';
+import { readLines } from '../lines.ts';
 import type { Rule, Chain } from './iptables.ts';
 import { parseRuleWords } from './parse-rule.ts';
 import { nameProtocol } from './rule-args.ts';
@@ -19,12 +19,7 @@ interface ListedChain extends Chain {
  * Reads `iptables -L`, with -v, -n, -x or --line-numbers. Takes any text. A list has no end mark: its table is `whole` only if it
  * shows interfaces and every jump that chain titles count. Unknown text after the columns stays with its rule as words.
  */
-export function parseIptablesList(text: string): {
-  readonly chains: ReadonlyMap<string, Chain>;
-  readonly unread: readonly UnreadLine[];
-  readonly whole: boolean;
-  readonly showsInterfaces: boolean;
-} {
+export function parseIptablesList(text: string) {
   const chains = new Map<string, ListedChain>();
   let current: ListedChain | undefined;
   let columns: Columns | undefined;

@@ -2,7 +2,7 @@ import { compareAddresses, joinHostPort, type Address } from '../address.ts';
 import { protocols, type Family, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { parseNamedSocket } from '../ports-and-marks.ts';
-import { readLines, type UnreadLine } from '../lines.ts';
+import { readLines } from '../lines.ts';
 
 /** How a packet reaches a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';
@@ -206,10 +206,7 @@ function readPrintedName({ flag, name }: PrintedName) {
 }
 
 /** Reads `ipvsadm -Sn` and formatVirtualServer's text, sorted. Unreadable lines, such as those of firewall marks, are in `unread`. */
-export function parseIpvsadm(text: string): {
-  readonly virtualServers: readonly VirtualServer[];
-  readonly unread: readonly UnreadLine[];
-} {
+export function parseIpvsadm(text: string) {
   const servers = new ServerDrafts();
   const unread = readLines(text, [], (line) => readServerLine(servers, line));
   return { virtualServers: servers.finish(), unread };

@@ -1,5 +1,5 @@
 import { parseNamedSocket, portNumber, formatSocketAddress, parseSocketAddress } from '../ports-and-marks.ts';
-import { readLines, type UnreadLine } from '../lines.ts';
+import { readLines } from '../lines.ts';
 import {
   readOptions,
   ServerDrafts,
@@ -7,7 +7,6 @@ import {
   withoutServer,
   type ForwardingMethod,
   type PrintedName,
-  type VirtualServer,
 } from './ipvs.ts';
 
 const serverFlags: ReadonlyMap<string, string> = new Map(Object.entries({ ...serviceFlags, FWM: '-f' }));
@@ -21,10 +20,7 @@ const forwardingMethods: ReadonlyMap<string, ForwardingMethod> = new Map([
 ]);
 
 /** Reads the output of `ipvsadm -Ln`, with the same result as parseIpvsadm. Takes any text. */
-export function parseIpvsadmList(text: string): {
-  readonly virtualServers: readonly VirtualServer[];
-  readonly unread: readonly UnreadLine[];
-} {
+export function parseIpvsadmList(text: string) {
   const servers = new ServerDrafts();
   /** The virtual server of the following real servers; undefined for a duplicate. */
   let current: PrintedName | undefined;

@@ -1,6 +1,6 @@
 import { type Family, families } from '../family.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
-import { lineOf, UnreadLines } from '../lines.ts';
+import { lineOf, UnreadLines, type UnreadLine } from '../lines.ts';
 import type {
   Element,
   ElementValue,
@@ -18,6 +18,12 @@ import { readValue, valueTypeOf } from './fields.ts';
 import { readVerdict } from './parse-match.ts';
 import { readRule } from './parse-rule-text.ts';
 import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
+
+interface ParsedTables {
+  /** In text order. */
+  readonly tables: readonly NftTable[];
+  readonly unread: readonly UnreadLine[];
+}
 
 type WantsTable = (family: Family, name: string) => boolean;
 
@@ -40,7 +46,7 @@ interface DraftTable extends NftTable {
 }
 
 /** Reads `nft list ruleset` and `nft list table` (1.0.1 to 1.1), families ip and ip6. Unreadable lines are in `unread`. */
-export function parseNftText(text: string, wants: WantsTable = () => true) {
+export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
   const tables = new Map<string, DraftTable>();
   const unread = new UnreadLines();
   const note: Note = (line, reason) => unread.add(line, () => lineOf(text, line), reason);

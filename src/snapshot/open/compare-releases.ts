@@ -32,7 +32,7 @@ export function compareReleases(
   name: string,
   pair: { readonly nodeName: string; readonly from: Release; readonly to: Release },
   options: { readonly ipFamily: IpFamilyChoice; readonly foreign?: boolean | undefined },
-): { readonly from: Snapshot; readonly to: Snapshot; readonly diff: SideDiff; readonly notes: readonly string[] } {
+) {
   const { nodeName } = pair;
   const compileWith = (release: Release, does: Behaviours, ipFamily: IpFamilyChoice): ReleaseSide => {
     const asked = { ipFamily, name: `${name} by Kubernetes ${release}` };

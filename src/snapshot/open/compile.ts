@@ -73,11 +73,7 @@ export function compileLoaded(
 }
 
 /** `preparedFor` is undefined after an error. */
-export function prepareChecked(
-  loaded: LoadedInputs,
-  nodes: CheckedNodes,
-  refusals: readonly Finding[],
-): { readonly preparedFor: ((node: string) => Prepared) | undefined; readonly diagnostics: readonly Finding[] } {
+export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusals: readonly Finding[]) {
   const { modeNote } = loaded;
   // An invalid object counts as missing.
   const isRead = !loaded.diagnostics.some(isError);
@@ -91,10 +87,7 @@ export function prepareChecked(
 }
 
 /** With --kubernetes-version auto, each node compiles for its own release; the diagnostics are that release's, and name it for one node. */
-function prepareForNodes(
-  loaded: LoadedInputs,
-  nodes: readonly string[],
-): { readonly preparedFor: (node: string) => Prepared; readonly diagnostics: readonly Finding[] } {
+function prepareForNodes(loaded: LoadedInputs, nodes: readonly string[]) {
   if (loaded.version !== 'auto') return { preparedFor: () => loaded, diagnostics: [] };
   const ofRelease = new Map<Release, Prepared>();
   const diagnostics: Finding[] = [];

@@ -3,15 +3,7 @@ import { planTraffic } from '../../../../cluster/plan-traffic.ts';
 import { admitsPods } from '../../../../cluster/slices/place-pods.ts';
 import { isLoopback } from '../../../../kernel/address.ts';
 import { modeFacts, programs } from '../../../../kube-proxy/modes.ts';
-import {
-  claimedSocket,
-  unanswered,
-  findLacks,
-  isRefusedForLack,
-  type RuleFinding,
-  type PacketClaim,
-  type LintRule,
-} from '../../rule.ts';
+import { claimedSocket, unanswered, findLacks, isRefusedForLack, type RuleFinding, type LintRule } from '../../rule.ts';
 import type { CompiledSnapshot } from '../../../../snapshot/snapshot.ts';
 import type { LintedService, LintInput } from '../../lint-input.ts';
 
@@ -109,7 +101,7 @@ function wayFromOutside(
   port: ServicePort,
   { node: { name, nodeIPs } }: CompiledSnapshot,
   { isNodePort, isBalanced }: { readonly isNodePort: boolean; readonly isBalanced: boolean },
-): { readonly words: string; readonly packet: PacketClaim | undefined } {
+) {
   const own = nodeIPs[port.family];
   const claim = { ...claimedSocket(port), from: 'external', node: name, ends: unanswered } as const;
   if (isNodePort) {

@@ -21,10 +21,7 @@ export const unknownService: LintRule<'unknown-service'> = {
     const isMissing = (namespace: string, name: string): boolean =>
       namespaces.has(namespace) && !known.has(fullName({ namespace, name }));
     const makers = makersByNamespace(inputs);
-    const guess = (
-      namespace: string,
-      name: string,
-    ): { readonly near?: string | undefined; readonly maker?: string } => {
+    const guess = (namespace: string, name: string) => {
       const maker = makers.get(namespace)?.find((each) => each.isCustom && hasWord(name, each.name));
       return { near: near(fullName({ namespace, name })), ...(maker ? { maker: nameOfMaker(maker) } : {}) };
     };
