@@ -46,12 +46,6 @@ export function sortedSelectorWords(selector: Labels = {}): string {
   return selectorWords(Object.fromEntries(Object.entries(selector).toSorted(([a], [b]) => compareText(a, b))));
 }
 
-/** A key that is equal for Services whose endpoints are made from equal fields. */
-export function endpointSources({ spec: { selector, publishNotReadyAddresses, ports } }: Service): string {
-  const targets = ports.map(({ name, protocol, targetPort }) => JSON.stringify([name, protocol, targetPort]));
-  return JSON.stringify([sortedSelectorWords(selector), publishNotReadyAddresses, targets.toSorted(compareText)]);
-}
-
 /** "HTTPRoute shop/web". */
 export function titleOfObject({
   kind,
@@ -85,6 +79,19 @@ const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.
 export function topologyMode({ metadata: { annotations } }: Pick<Service, 'metadata'>): string {
   const name = modeAnnotations.find((each) => Object.hasOwn(annotations, each));
   return (name && annotations[name]) ?? '';
+}
+
+/** The fields from which a Service's endpoints and their hints are made, as text; equal for Services that are made from equal ones. */
+export function endpointSources(service: Service): Readonly<Record<string, string>> {
+  const { selector, publishNotReadyAddresses, trafficDistribution, ports } = service.spec;
+  const targets = ports.map(({ name, protocol, targetPort }) => JSON.stringify([name, protocol, targetPort]));
+  return {
+    selector: sortedSelectorWords(selector),
+    publishNotReadyAddresses: String(publishNotReadyAddresses),
+    trafficDistribution,
+    'topology-mode': topologyMode(service),
+    ports: targets.toSorted(compareText).join(),
+  };
 }
 
 /** A Service with the API server's defaults. Addresses are checked text, as written. */

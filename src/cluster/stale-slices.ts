@@ -1,66 +1,150 @@
-// EndpointSlices that both sides give alike, although a Service changes in a field that the controller makes them from.
+// EndpointSlices that fit only one of two sides, as a Service changes in a field that the controller makes them from.
 import { addressesOfEndpoints, hasSelector, serviceOfSlice, writtenAddresses } from './endpoints.ts';
 import { groupBy } from './grouping.ts';
+import { servicePortLabel, type ServiceInfo } from './model.ts';
 import {
   addressesOfPod,
   endpointSources,
   fullName,
-  topologyMode,
   type EndpointObjects,
+  type EndpointPort,
   type Service,
+  type ServicePortSpec,
 } from './objects.ts';
-
-/**
- * Services ("namespace/name") whose given slices were made for other fields of the Service: they are made again from Pods, or the endpoints
- * are unknown.
- */
-export type StaleSlices = ReadonlyMap<string, 'made-again' | 'unknown'>;
 
 type GivenObjects = Pick<EndpointObjects, 'services' | 'slices' | 'endpoints' | 'pods'>;
 
-/** "namespace/name" of Services with such slices or Endpoints: they describe at most one of the sides. */
-function findStaleServices(from: GivenObjects, to: GivenObjects): readonly string[] {
+/** A bundle has Services without objects. */
+interface ServiceSide {
+  readonly objects: GivenObjects;
+  readonly cluster?: { readonly services: readonly ServiceInfo[] } | undefined;
+}
+
+/** Service ports of a side ("namespace/name:port") whose slices may be the other side's, with the fields that changed. */
+export type StalePorts = ReadonlyMap<string, { readonly service: string; readonly fields: readonly string[] }>;
+
+/**
+ * Services ("namespace/name") whose slices both sides give although their fields differ, if the inputs have a Pod with a status for each
+ * address: the slices can be made again. Undefined if there are none.
+ */
+export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<string> | undefined {
   const before = new Map(from.services.map(({ object }) => [fullName(object.metadata), object]));
   const changed = to.services.flatMap(({ object }) => {
     const name = fullName(object.metadata);
     const old = before.get(name);
-    return old && hasSelector(old) && hasSelector(object) && fieldsOfSlices(old) !== fieldsOfSlices(object) ? name : [];
+    return old && [old, object].every(hasSelector) && changedSources(old, object).length > 0 ? name : [];
   });
-  if (changed.length === 0) return [];
+  if (changed.length === 0) return undefined;
   const [old, fresh] = [givenByService(from), givenByService(to)];
-  const textIn = (given: typeof old, name: string) =>
-    given
-      .get(name)
-      ?.map(({ object }) => JSON.stringify(object))
-      .toSorted()
-      .join();
-  return changed.filter((name) => old.has(name) && textIn(old, name) === textIn(fresh, name));
-}
-
-/** Slices can be made again if the input has a Pod with a status for each of their addresses. Undefined if none is stale. */
-export function staleSlicesOf(from: GivenObjects, to: GivenObjects): StaleSlices | undefined {
-  const stale = findStaleServices(from, to);
-  if (stale.length === 0) return undefined;
-  const given = givenByService(from);
   const known = [from, to].map(({ pods }) => new Set(pods.flatMap(({ object }) => addressesOfPod(object))));
   const isKnown = (address: string) => known.every((own) => own.has(address));
-  const hasPods = (name: string) => (given.get(name) ?? []).every(({ addresses }) => addresses.every(isKnown));
-  return new Map(stale.map((name) => [name, hasPods(name) ? 'made-again' : 'unknown']));
+  const remade = changed.filter((name) => {
+    const given = old.get(name);
+    return given?.every(({ addresses }) => addresses.every(isKnown)) && textOf(given) === textOf(fresh.get(name));
+  });
+  return remade.length > 0 ? new Set(remade) : undefined;
 }
 
-function givenByService({ slices, endpoints }: GivenObjects) {
-  const all = [
+/** A port is not stale on the side that its slices fit, nor if only another port of the Service changed. */
+export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts {
+  const [own, others] = [side.objects, other.objects];
+  if (own.slices.length + own.endpoints.length === 0 || own.services === others.services) return new Map();
+  const written = new Map(own.services.map(({ object }) => [fullName(object.metadata), object]));
+  const writtenThere = new Map(others.services.map(({ object }) => [fullName(object.metadata), object]));
+  const there = new Map(other.cluster?.services.map((info) => [fullName(info), info]));
+  const changed = (side.cluster?.services ?? []).flatMap((info) => {
+    const name = fullName(info);
+    const [service, otherService, otherInfo] = [written.get(name), writtenThere.get(name), there.get(name)];
+    if (!otherInfo || !service || ![service, otherService ?? service].every(hasSelector)) return [];
+    const shared = otherService ? changedSources(service, otherService).filter((field) => field !== 'ports') : [];
+    const isSame =
+      shared.length === 0 && info.ports.every((port) => otherInfo.ports.some((each) => isAlike(port, each)));
+    return isSame ? [] : [{ info, otherInfo, shared, isWritten: otherService !== undefined }];
+  });
+  if (changed.length === 0) return new Map();
+  const [given, givenThere] = [givenByService(own), givenByService(others)];
+  const remade = remadeSlices(own, others);
+  return new Map(
+    changed.flatMap(({ info, otherInfo, shared, isWritten }) => {
+      const service = fullName(info);
+      const slices = given.get(service) ?? [];
+      const isGiven = slices.some(({ addresses }) => addresses.length > 0) && !remade?.has(service);
+      if (!isGiven || (isWritten && textOf(slices) !== textOf(givenThere.get(service)))) return [];
+      return info.ports.flatMap((port) => {
+        const fields =
+          shared.length > 0
+            ? shared
+            : changedOf(
+                port,
+                otherInfo.ports,
+                slices.flatMap(({ ports }) => ports),
+              );
+        const label = servicePortLabel(info.namespace, info.name, port.name);
+        return fields.length > 0 ? [[label, { service, fields }] as const] : [];
+      });
+    }),
+  );
+}
+
+function isAlike(one: ServicePortSpec, other: ServicePortSpec): boolean {
+  return isMatch(one, other) && one.targetPort === other.targetPort;
+}
+
+/** kube-proxy matches slices to ports by these. */
+function isMatch(
+  one: Pick<EndpointPort, 'name' | 'protocol'>,
+  other: Pick<EndpointPort, 'name' | 'protocol'>,
+): boolean {
+  return one.name === other.name && one.protocol === other.protocol;
+}
+
+/** The fields of a port that changed; empty if the slices fit it. */
+function changedOf(
+  port: ServicePortSpec,
+  others: readonly ServicePortSpec[],
+  slicePorts: readonly EndpointPort[],
+): readonly string[] {
+  const mayFit = (one: ServicePortSpec) =>
+    slicePorts.some(
+      (each) => isMatch(one, each) && (typeof one.targetPort === 'string' || each.port === one.targetPort),
+    );
+  // Only Pods know the number of a named port: it is this side's if the slices fit no port of the other.
+  const isOfOther = typeof port.targetPort === 'string' && others.some((each) => isMatch(port, each) && mayFit(each));
+  if (others.some((each) => isAlike(port, each)) || (mayFit(port) && !isOfOther)) return [];
+  const old = others.find(({ name }) => name === port.name);
+  return old ? (['protocol', 'targetPort'] as const).filter((field) => old[field] !== port[field]) : ['ports'];
+}
+
+interface Given {
+  readonly service: string;
+  readonly object: object;
+  readonly ports: readonly EndpointPort[];
+  readonly addresses: readonly string[];
+}
+
+function givenByService({ slices, endpoints }: GivenObjects): ReadonlyMap<string, readonly Given[]> {
+  const all: readonly Given[] = [
     ...slices.map(({ object }) => {
-      return { service: serviceOfSlice(object), object, addresses: object.endpoints.flatMap(writtenAddresses) };
+      const addresses = object.endpoints.flatMap(writtenAddresses);
+      return { service: serviceOfSlice(object), object, ports: object.ports, addresses };
     }),
     ...endpoints.map(({ object }) => {
-      return { service: fullName(object.metadata), object, addresses: addressesOfEndpoints(object) };
+      const ports = object.subsets.flatMap((subset) => subset.ports);
+      return { service: fullName(object.metadata), object, ports, addresses: addressesOfEndpoints(object) };
     }),
   ];
   return groupBy(all, ({ service }) => service);
 }
 
-/** The fields that the EndpointSlice controller reads. */
-function fieldsOfSlices(service: Service): string {
-  return [endpointSources(service), service.spec.trafficDistribution, topologyMode(service)].join();
+function textOf(given: readonly Given[] = []): string {
+  return given
+    .map(({ object }) => JSON.stringify(object))
+    .toSorted()
+    .join();
+}
+
+/** The fields that differ of those that the EndpointSlice controller reads. */
+export function changedSources(old: Service, fresh: Service): readonly string[] {
+  const [before, after] = [endpointSources(old), endpointSources(fresh)];
+  return Object.keys(before).filter((field) => before[field] !== after[field]);
 }

@@ -55,6 +55,8 @@ export type Missing =
   /** `tool`: the tool of the rule that uses the set. */
   | { readonly kind: 'set'; readonly set: string; readonly tool: RuleStep['tool'] }
   | { readonly kind: 'endpoint-slices'; readonly service: string }
+  /** EndpointSlices that fit only one of two sides, as these fields of the Service changed. */
+  | { readonly kind: 'fitting-slices'; readonly service: string; readonly fields: readonly string[] }
   /** The networks of cluster IPs: kube-proxy drops packets to addresses there that no Service has. */
   | { readonly kind: 'service-cidrs' }
   | { readonly kind: 'own-address'; readonly address: Address }

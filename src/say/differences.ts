@@ -47,11 +47,11 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   );
   const isWhole = base.length > 0 || [from, to].every(({ ports }) => ports.length <= mostWhole);
   const options = { only: isWhole ? undefined : packetsTo(changed), most: mostAsked };
-  const packets = effectsByService(...onOneNode(bareScene(from), bareScene(to)), options);
+  const packets = effectsByService(...onOneNode(bareScene(from), bareScene(to), [from, to]), options);
   if (!packets) return { from, to, diff, packets, trace };
   const only = packetsToPlaced(changed);
   const others = (only ? [...pairsElsewhere(from, to), ...pairsOnAny(from, to, changed)] : []).flatMap(
-    ([old, fresh]) => effectsByService(...onOneNode(bareScene(old), bareScene(fresh)), { only }) ?? [],
+    ([old, fresh]) => effectsByService(...onOneNode(bareScene(old), bareScene(fresh), [from, to]), { only }) ?? [],
   );
   return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
 }

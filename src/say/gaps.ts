@@ -70,7 +70,7 @@ export function beyondWords(beyond: BeyondKernel): string {
     case 'endpoints':
       return `endpoints of ${nameSome(beyond.names)}, which neither side gives`;
     case 'kept-slices':
-      return `endpoints of ${nameSome(beyond.names)}, as both sides give EndpointSlices made for one of them`;
+      return `endpoints of ${nameSome(beyond.names)}, whose EndpointSlices fit only one side (give each its own, or both the Pods)`;
     case 'later-connections':
       return `later connections of a client, as session affinity of ${nameSome(beyond.names)} differs`;
     case 'zones':

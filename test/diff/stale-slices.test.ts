@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { staleSlicesOf } from '../../src/cluster/stale-slices.ts';
+import { remadeSlices, stalePortsOf } from '../../src/cluster/stale-slices.ts';
 import { collectInputs } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
+import { sceneOfManifests } from '../support/manifest-scene.ts';
 import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
@@ -20,25 +21,62 @@ const pod = (ip: string) =>
 
 const changes = [{ app: 'wob' }, { target: 9090 }, { port: 'web' }];
 
-describe('slices are stale', () => {
-  const read = (text: string) =>
-    collectInputs({ files: [new TextFile('a.yaml', text)], diagnostics: [], unreadable: [] });
-  const stale = (before: string, after: string) => [...(staleSlicesOf(read(before), read(after)) ?? [])];
+const read = (text: string) =>
+  collectInputs({ files: [new TextFile('a.yaml', text)], diagnostics: [], unreadable: [] });
 
-  test.each(changes)('if the Service differs in %j', (change) => {
+describe('slices are made again', () => {
+  const remade = (before: string, after: string) => [...(remadeSlices(read(before), read(after)) ?? [])];
+  const pods = pod('10.244.1.10');
+
+  test.each(changes)('if both sides have the Pods: %j', (change) => {
     const [before, after] = [service({}) + slice, service(change) + slice];
-    expect(stale(before, after)).toEqual([['default/web', 'unknown']]);
-    expect(stale(after, before)).toEqual([['default/web', 'unknown']]);
-    const pods = pod('10.244.1.10');
-    expect(stale(before + pods, after + pods)).toEqual([['default/web', 'made-again']]);
-    expect(stale(before + pod('10.244.1.11'), after + pods)).toEqual([['default/web', 'unknown']]);
+    expect(remade(before + pods, after + pods)).toEqual(['default/web']);
+    expect(remade(before, after)).toEqual([]);
+    expect(remade(before + pod('10.244.1.11'), after + pods)).toEqual([]);
   });
 
   test('not if they differ too, or if nothing makes them', () => {
     const others = slice.replace('10.244.1.10', '10.244.1.11');
-    expect(stale(service({}) + slice, service({ target: 9090 }) + others)).toEqual([]);
-    expect(stale(service({ app: '' }) + slice, service({ app: '', target: 9090 }) + slice)).toEqual([]);
-    expect(stale(service({}) + slice, service({}) + slice)).toEqual([]);
+    expect(remade(service({}) + slice + pods, service({ target: 9090 }) + others + pods)).toEqual([]);
+    expect(remade(service({ app: '' }) + slice + pods, service({ app: '', target: 9090 }) + slice + pods)).toEqual([]);
+    expect(remade(service({}) + slice + pods, service({}) + slice + pods)).toEqual([]);
+  });
+});
+
+describe('ports are stale', () => {
+  const https = '{name: https, port: 443, targetPort: 8443}';
+  const given = slice.replace('port: 8080}', 'port: 8080}, {name: https, port: 8443}');
+  const stateOf = (ports: string, spec = 'selector: {app: web}') =>
+    `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: 10.96.0.80, ${spec}, ports: [${ports}]}}\n---\n${given}${node}`;
+  const sideOf = (text: string) => sceneOfManifests(text, 'n1').side;
+  const stale = (before: string, after: string) => {
+    const [from, to] = [sideOf(before), sideOf(after)];
+    return [stalePortsOf(from, to), stalePortsOf(to, from)].map((ports) =>
+      [...ports].map(([label, { fields }]) => `${label} ${fields.join()}`),
+    );
+  };
+  const http = '{name: http, port: 80, targetPort: 8080}';
+  const both = stateOf(`${http}, ${https}`);
+
+  test.each([
+    ['a port is gone', stateOf(http), []],
+    ['a target port', stateOf(`${http.replace('8080', '8081')}, ${https}`), ['default/web:http targetPort']],
+    ['a protocol', stateOf(`${http.replace('port', 'protocol: UDP, port')}, ${https}`), ['default/web:http protocol']],
+    ['a name', stateOf(`${http.replace('http', 'web')}, ${https}`), ['default/web:web ports']],
+    ['a port more', stateOf(`${http}, ${https}, {name: x, port: 1}`), ['default/web:x ports']],
+    ['a number in a name', stateOf(`${http.replace('8080', 'http')}, ${https}`), ['default/web:http targetPort']],
+  ])('only on the side that the slices do not fit: %s', (_, changed, expected) => {
+    expect(stale(both, changed)).toEqual([[], expected]);
+    expect(stale(changed, both)).toEqual([expected, []]);
+  });
+
+  test.each([
+    ['selector', 'selector: {app: wob}'],
+    ['publishNotReadyAddresses', 'selector: {app: web}, publishNotReadyAddresses: true'],
+    ['trafficDistribution', 'selector: {app: web}, trafficDistribution: PreferClose'],
+  ])('on both sides, by %s', (field, spec) => {
+    const all = [`default/web:http ${field}`, `default/web:https ${field}`];
+    expect(stale(both, stateOf(`${http}, ${https}`, spec))).toEqual([all, all]);
   });
 });
 
@@ -56,6 +94,7 @@ describe('kpc diff', () => {
     return resultOf(stdout) as {
       notCompared: readonly string[];
       packets: readonly { readonly severity: string }[];
+      servicePorts: readonly { readonly reasons: readonly object[] }[];
       unknown: number;
     };
   };
@@ -72,8 +111,30 @@ describe('kpc diff', () => {
   });
 
   test.each(changes)('claims nothing about packets without the Pods: %j', async (change) => {
-    const { notCompared, packets, unknown } = await run(change, '');
-    expect({ packets, isOpen: unknown > 0 }).toEqual({ packets: [], isOpen: true });
+    const { notCompared, packets, servicePorts } = await run(change, '');
+    expect(new Set(packets.map(({ severity }) => severity))).toEqual(new Set(['unknown']));
+    expect(packets).toMatchObject([{ lacks: expect.stringMatching('default/web fit only one side') as unknown }]);
     expect(notCompared).toEqual([expect.stringMatching(/^endpoints of default\/web.*EndpointSlices/)]);
+    expect(servicePorts.flatMap(({ reasons }) => reasons)).toHaveLength(1);
   });
+
+  const compare = async (command: 'diff' | 'equivalence', before: string, after: string) => {
+    writeFileSync(join(cwd, 'from.yaml'), before + node + slice);
+    writeFileSync(join(cwd, 'to.yaml'), after + node + slice);
+    await runKpc(['compile', '-f', 'from.yaml', '--proxy-mode', 'nftables', '--golden', 'golden'], { cwd });
+    const ofManifests = await runKpc([command, 'from.yaml', 'to.yaml'], { cwd });
+    return [ofManifests.status, (await runKpc([command, 'golden', 'to.yaml'], { cwd })).status];
+  };
+
+  test.each(['diff', 'equivalence'] as const)(
+    'and kpc equivalence fail alike, also beside a golden: %s',
+    async (command) => {
+      expect(await compare(command, service({}), service({}))).toEqual([0, 0]);
+      expect(await compare(command, service({}), service({ target: 9090 }))).toEqual([1, 1]);
+      for (const spec of ['publishNotReadyAddresses: true', 'trafficDistribution: PreferClose']) {
+        const after = service({}).replace('selector', `${spec}, selector`);
+        expect((await compare(command, service({}), after))[0]).toBe(1);
+      }
+    },
+  );
 });

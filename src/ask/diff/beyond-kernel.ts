@@ -3,7 +3,7 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { fullName, type Ingress, titleOfObject } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { CompiledSnapshot, Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
-import { staleSlicesOf } from '../../cluster/stale-slices.ts';
+import { stalePortsOf } from '../../cluster/stale-slices.ts';
 import { isUngiven, sourceFields, zoneFields, type ServiceChange } from './service-changes.ts';
 
 export type BeyondKernel =
@@ -29,7 +29,7 @@ interface FieldOf {
 type NamedBeyond =
   /** Services without endpoints on both sides that differ in the fields from which endpoints are made. */
   | 'endpoints'
-  /** Services that differ in those fields or in names of ports, while both sides give the same EndpointSlices. */
+  /** Services that differ in those fields or in ports, with EndpointSlices that fit only one side. */
   | 'kept-slices'
   /** Services that differ in session affinity, which only affects a client's later connections. */
   | 'later-connections'
@@ -45,7 +45,7 @@ export function beyondKernel(
   changes: readonly ServiceChange[] = [],
 ): readonly BeyondKernel[] {
   const ofSources = changedIn(sourceFields, changes);
-  const stale = new Set(namesOfStale(from.objects, to.objects));
+  const stale = new Set(namesOfStale(from, to));
   return [
     ...(from.kind === 'manifests' && to.kind === 'manifests'
       ? [...beyondServices(from.objects, to.objects, changes), ...naming('readiness', differingReadiness(from, to))]
@@ -67,9 +67,10 @@ export function beyondKernel(
   ];
 }
 
-/** Services whose endpoints are unknown, as both sides give slices that fit at most one of them. */
-function namesOfStale(from: SnapshotObjects, to: SnapshotObjects): readonly string[] {
-  return [...(staleSlicesOf(from, to) ?? [])].flatMap(([name, endpoints]) => (endpoints === 'unknown' ? name : []));
+/** Services with ports whose endpoints are unknown, as the slices fit only one side. */
+function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
+  const stale = [...stalePortsOf(from, to).values(), ...stalePortsOf(to, from).values()];
+  return stale.map(({ service }) => service).toSorted(compareText);
 }
 
 /** Whether nothing shows a Node's zone, so that no preference for a zone has an effect. */

@@ -1,6 +1,7 @@
 import { explainEndpoints, isUsedFor } from '../../cluster/endpoint-choice.ts';
 import { groupBy, uniqueBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type Endpoint, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
+import { stalePortsOf } from '../../cluster/stale-slices.ts';
 import { fullName, sortedSelectorWords, topologyMode, type Service } from '../../cluster/objects.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
@@ -44,6 +45,7 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
   const renames = findRenames(before, after);
   const renamedFrom = new Set(renames.values());
   const sources = diffSources(from, to);
+  const stale = new Set([...stalePortsOf(from, to).keys(), ...stalePortsOf(to, from).keys()]);
   const changes: ServiceChange[] = [...diffUnprogrammed(before, after, sources)];
   for (const [label, ports] of after.ports) {
     const name = serviceOfPorts(ports);
@@ -51,8 +53,10 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
     const old = before.ports.get(formerLabel ?? label);
     const service = serviceOfPort(ports, after);
     const place = ports[0]?.places?.port ?? service?.place;
+    const isStale = stale.has(label) || (formerLabel !== undefined && stale.has(formerLabel));
+    const faultsSince = (earlier: readonly ServicePort[]) => (isStale ? [] : newFaults(earlier, ports, from, to));
     if (!old) {
-      const reasons = [...whyOneSided('added', serviceOfPort(ports, before)), ...newFaults([], ports, from, to)];
+      const reasons = [...whyOneSided('added', serviceOfPort(ports, before)), ...faultsSince([])];
       changes.push({ label, service: name, change: 'added', reasons, place });
       continue;
     }
@@ -60,11 +64,11 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
       ...(formerLabel === undefined ? [] : diffPortNames(old, ports)),
       ...diffServiceFields(serviceOfPort(old, before), service, ports[0]?.portName),
       ...sources(name),
-      ...diffPorts(old, ports, from, to),
+      ...diffPorts(old, ports, from, to, isStale),
     ];
     if (reasons.length === 0) continue;
-    const faults = newFaults(old, ports, from, to);
-    changes.push({ label, service: name, formerLabel, change: 'changed', reasons: [...reasons, ...faults], place });
+    const all = [...reasons, ...faultsSince(old)];
+    changes.push({ label, service: name, formerLabel, change: 'changed', reasons: all, place });
   }
   for (const [label, ports] of before.ports) {
     if (after.ports.has(label) || renamedFrom.has(label)) continue;
@@ -233,12 +237,13 @@ function diffPrimaryFamily(from: ServiceInfo, to: ServiceInfo): readonly Service
   return fieldReason('ipFamilies', words(old), words(fresh));
 }
 
-/** Compares the ports of one label, family by family. What both families share is said once. */
+/** Compares the ports of one label, family by family; no endpoints of stale ports. What both families share is said once. */
 function diffPorts(
   from: readonly ServicePort[],
   to: readonly ServicePort[],
   fromSide: CompiledSnapshot,
   toSide: CompiledSnapshot,
+  isStale: boolean,
 ): readonly ServiceReason[] {
   const reasons: ServiceReason[] = [];
   for (const port of to) {
@@ -252,7 +257,7 @@ function diffPorts(
     const ofPort = [...fieldReason('protocol', old.protocol, port.protocol), ...diffFields(old, port)];
     reasons.push(...ofPort);
     // Nearly all Service ports are the same on both sides, and nodes then use their endpoints in the same way: skip those.
-    if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {
+    if (!isStale && (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide))) {
       const [before, after] = [endpointStates(old, fromSide, toSide), endpointStates(port, toSide, fromSide)];
       for (const each of diffEndpointStates(before, after)) reasons.push(each);
     }

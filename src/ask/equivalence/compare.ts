@@ -1,4 +1,4 @@
-import { endpointSources } from '../../cluster/objects.ts';
+import { changedSources } from '../../cluster/stale-slices.ts';
 import type { Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import { isSameEnd } from '../../packet/explore.ts';
@@ -263,29 +263,27 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
 
 /** Whether both sides know how the packet ends, or lack the same facts to know it. Only manifests show which facts were given. */
 function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
+  if (lackOtherEndpoints(fates, scenes)) return false;
   if (scenes.some(({ side }) => side.kind !== 'manifests')) return true;
   const [from, to] = fates.map(({ verdict }) => verdict !== 'unknown');
-  return from === to && !lackOtherEndpoints(fates, scenes);
+  return from === to;
 }
 
-/** Whether both ends depend on endpoints that neither side gives, and that the sides would make from different fields. */
+/** Whether ends depend on endpoints that the sides would make from different fields, and that neither side or only one gives. */
 export function lackOtherEndpoints(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
+  const missing = fates.flatMap(({ verdict, reasons }) =>
+    verdict === 'unknown' ? reasons.flatMap((reason) => (reason.kind === 'missing-listing' ? reason.missing : [])) : [],
+  );
+  if (missing.some(({ kind }) => kind === 'fitting-slices')) return true;
   return (
     fates.every(({ verdict }) => verdict === 'unknown') &&
-    fates.some(({ reasons }) =>
-      reasons.some(
-        (reason) =>
-          reason.kind === 'missing-listing' &&
-          reason.missing.kind === 'endpoint-slices' &&
-          !haveSameSources(reason.missing.service, scenes),
-      ),
-    )
+    missing.some((each) => each.kind === 'endpoint-slices' && !haveSameSources(each.service, scenes))
   );
 }
 
 function haveSameSources(service: string, scenes: readonly [Scene, Scene]): boolean {
   const [old, fresh] = scenes.map(({ side }) => side.written.get(service));
-  return !old || !fresh || old === fresh || endpointSources(old) === endpointSources(fresh);
+  return !old || !fresh || old === fresh || changedSources(old, fresh).length === 0;
 }
 
 /**

@@ -103,8 +103,11 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
 }
 
 /** The side to show: it explains the difference, and preferably its own trace ends as it does in the comparison. */
-function findShowing({ packet, from, to }: Difference, [old, fresh]: readonly [Scene, Scene]): Effect['shownBy'] {
+function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]): Effect['shownBy'] {
+  const [old, fresh] = scenes;
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
+  // No side alone shows that slices fit only the other.
+  if (lackOtherEndpoints([from, to], scenes)) return first;
   const isShown = (side: Effect['shownBy']): boolean => {
     const [scene, { verdict }] = side === 'old' ? [old, from] : [fresh, to];
     return scene.alone === scene.evaluate || scene.alone(packet).verdict === verdict;

@@ -16,6 +16,8 @@ interface LikenessSide {
   readonly index: AddressIndex<ServicePort>;
   /** "namespace/name" of the Services whose endpoints the input lacks. */
   readonly ungiven: ReadonlySet<string>;
+  /** Its ports whose slices may be the other side's. */
+  readonly stale: Scene['stale'] | undefined;
   /** The node's name. */
   readonly node: string;
   readonly shapes: Map<ServicePort, Shape | undefined>;
@@ -104,7 +106,10 @@ export class Likeness {
     };
     const usual = families.flatMap((family) => clients.usual[family].flatMap(({ address }) => address?.text ?? []));
     const single = new Set([...nodes.keys(), ...usual]);
-    return new Likeness(sidesOf(snapshots), clients, single, { ipv4: edges('ipv4').map(Number), ipv6: edges('ipv6') });
+    return new Likeness(sidesOf(snapshots, scenes), clients, single, {
+      ipv4: edges('ipv4').map(Number),
+      ipv6: edges('ipv6'),
+    });
   }
 
   /** Describes the destinations at an address; undefined if no Service uses one or nothing is equivalent to it. */
@@ -169,7 +174,7 @@ export class Likeness {
     return shape;
   }
 
-  #readShape(port: ServicePort, { index, ungiven, node }: LikenessSide): Shape | undefined {
+  #readShape(port: ServicePort, { index, ungiven, stale, node }: LikenessSide): Shape | undefined {
     const own = portAddresses(port);
     if (
       own.some(({ address }) => index.endpointsAt(address.text).length > 0) ||
@@ -183,6 +188,7 @@ export class Likeness {
       [port.internalPolicyLocal, port.externalPolicyLocal, port.scheduler, port.forwarding, port.hasIgnoredExternalIPs],
       port.sourceRanges.map((range) => range.text),
       ungiven.has(serviceName(port)),
+      stale?.has(port.label),
       own.map(({ kind, address }) => [kind, meet(address)]),
     ]);
     for (const { address, port: number, status } of port.endpoints) {
@@ -249,10 +255,11 @@ function indexIn<N extends number | bigint>(sorted: readonly N[], at: N): number
 }
 
 /** The sides; only one of them if both have the same Services and node. */
-function sidesOf(snapshots: readonly CompiledSnapshot[]): readonly LikenessSide[] {
-  const sides = snapshots.map(({ cluster, node }) => {
+function sidesOf(snapshots: readonly CompiledSnapshot[], scenes: readonly Scene[]): readonly LikenessSide[] {
+  const sides = snapshots.map(({ cluster, node }, i) => {
     const ungiven = servicesWithoutEndpoints({ cluster });
-    return { index: cluster.addresses, ungiven, node: node.name, shapes: new Map() };
+    const stale = scenes[i]?.stale;
+    return { index: cluster.addresses, ungiven, stale, node: node.name, shapes: new Map() };
   });
   return sides.filter(
     ({ index, node }, i) => sides.findIndex((each) => each.index === index && each.node === node) === i,

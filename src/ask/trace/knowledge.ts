@@ -5,6 +5,7 @@ import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
 import { addressesOn, type Link } from '../../kernel/link/link.ts';
+import type { StalePorts } from '../../cluster/stale-slices.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
@@ -49,13 +50,14 @@ function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'
 
 /**
  * What is known about a side's node. Parts that no dump shows are unknown, not absent. `clusterIPs` are the cluster's
- * without Services of this side: no node has them.
+ * without Services of this side: no node has them. `stale`: ports whose endpoints may be the other side's.
  */
 export function knowledgeOf(
   side: Snapshot,
   links: readonly Link[],
   podTraffic: PodTraffic,
   clusterIPs: ReadonlySet<string>,
+  stale: StalePorts,
 ): Knowledge {
   const { kind, coverage, doubts, mode, ports } = side;
   const isUnread = (output: RegExp): boolean =>
@@ -106,7 +108,7 @@ export function knowledgeOf(
       servers.has(destination.text) ||
       (ports.length === 0 && isUsualNodePort(port)) ||
       isNodePort(destination, port, protocol),
-    doubtOfEnd: doubtedEnds(side, gaps),
+    doubtOfEnd: doubtedEnds(side, gaps, stale),
   };
 }
 

@@ -1,4 +1,5 @@
 import { planNodePorts } from '../../cluster/node-context.ts';
+import { stalePortsOf, type StalePorts } from '../../cluster/stale-slices.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
@@ -22,6 +23,8 @@ export interface Scene {
   readonly evaluate: Evaluator;
   /** Like `evaluate`, but without facts from the other side of a comparison, as `kpc trace` of this side has it. */
   readonly alone: Evaluator;
+  /** Service ports whose endpoints may be those of the other side of a comparison. */
+  readonly stale: StalePorts;
   /** How the rules recognise pods. */
   readonly podTraffic: PodTraffic;
 }
@@ -34,7 +37,7 @@ function sceneAt(side: Snapshot, asked: Snapshot): Scene {
   const { links } = side;
   const podTraffic = podTrafficOf(wholeState(side));
   const evaluate = evaluatorOf(side, links, podTraffic);
-  return { side, asked, links, podTraffic, evaluate, alone: evaluate };
+  return { side, asked, links, podTraffic, evaluate, alone: evaluate, stale: new Map() };
 }
 
 /**
@@ -60,9 +63,10 @@ function evaluatorOf(
   links: readonly Link[],
   podTraffic: PodTraffic,
   clusterIPs: ReadonlySet<string> = new Set(),
+  stale: StalePorts = new Map(),
 ): Evaluator {
-  const own = prepareEvaluator(wholeState(side), knowledgeOf(side, links, podTraffic, clusterIPs));
-  return evaluateOnAny(side, own, (one) => evaluatorOf(one, one.links, podTraffic, clusterIPs));
+  const own = prepareEvaluator(wholeState(side), knowledgeOf(side, links, podTraffic, clusterIPs, stale));
+  return evaluateOnAny(side, own, (one) => evaluatorOf(one, one.links, podTraffic, clusterIPs, stale));
 }
 
 /** The cluster IPs of the other side that no Service of this one has: it does not say that no node has them. */
@@ -87,31 +91,40 @@ export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: Socket
 /** Parts of a state that a dump may leave out; they are then assumed to equal the other side's. */
 export const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
 
-/** Completes two sides of one node: facts that one side lacks, such as the node's addresses and cluster IPs, come from the other. */
-export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
+/**
+ * Completes two sides of one node: facts that one side lacks, such as the node's addresses and cluster IPs, come from the other. `wholes`:
+ * the sides with their objects, if the scenes lack them.
+ */
+export function onOneNode(
+  from: Scene,
+  to: Scene,
+  wholes: readonly [Snapshot, Snapshot] = [from.asked, to.asked],
+): readonly [Scene, Scene] {
+  const [old, fresh] = wholes;
   // An unknown address is not copied to the other side.
   const [isOpen, isOtherOpen] = [from, to].map(({ side, asked }) => side !== asked);
   const [one, other] = isOpen === isOtherOpen ? [from, to] : [bare(from), bare(to)];
-  return [completeScene(one, other), completeScene(other, one)];
+  return [completeScene(one, other, stalePortsOf(old, fresh)), completeScene(other, one, stalePortsOf(fresh, old))];
 }
 
 function bare({ asked, alone }: Scene): Scene {
   return { ...sceneAt(asked, asked), alone };
 }
 
-function completeScene(scene: Scene, other: Scene): Scene {
+function completeScene(scene: Scene, other: Scene, stale: StalePorts): Scene {
   const { side } = scene;
   const missing = partsOfDump.filter((part) => !side.coverage[part] && other.side.coverage[part]);
   const knowsAddresses = scene.links.some(({ addresses }) => addresses.length > 0);
   const clusterIPs = clusterIPsOnlyOf(other.side, side);
-  if (missing.length === 0 && knowsAddresses && clusterIPs.size === 0) return scene;
+  if (missing.length === 0 && knowsAddresses && clusterIPs.size + stale.size === 0) return scene;
   const taken = Object.fromEntries(missing.map((part) => [part, other.side.state[part]]));
   const shown = Object.fromEntries(missing.map((part) => [part, true]));
   const { allAddresses } = (missing.includes('links') ? other : scene).side.coverage;
   const coverage = { ...side.coverage, ...shown, allAddresses };
   const completed = side.kind === 'dump' ? side.completedBy({ ...side.state, ...taken }, coverage) : side;
   const links = knowsAddresses ? scene.links : other.links;
-  return { ...scene, side: completed, links, evaluate: evaluatorOf(completed, links, scene.podTraffic, clusterIPs) };
+  const evaluate = evaluatorOf(completed, links, scene.podTraffic, clusterIPs, stale);
+  return { ...scene, side: completed, links, stale, evaluate };
 }
 
 export interface KnownLabels {

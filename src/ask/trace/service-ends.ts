@@ -12,6 +12,7 @@ import { compareAddresses, loopbackAddresses, type Address } from '../../kernel/
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { Packet } from '../../packet/packet.ts';
 import { fullName } from '../../cluster/objects.ts';
+import type { StalePorts } from '../../cluster/stale-slices.ts';
 import { behavioursOf, concernsMode } from '../../kube-proxy/releases.ts';
 import type { Gap, Knowledge } from '../../packet/knowledge.ts';
 import { lacks, type Reason } from '../../packet/reason.ts';
@@ -44,18 +45,26 @@ export function addressKind(port: ShownPort, { text }: Address): PortAddress['ki
  * Missing input that decides how packets end:
  *
  * - endpoints of a Service: a packet refused because there are none may be delivered
+ * - EndpointSlices that fit this side of a comparison, and not only the other
  * - rules or virtual servers that may take the packet: that none takes it is then not certain
  * - ServiceCIDRs: a packet that no rule takes may be dropped, if its address is a cluster IP that no Service has
  */
-export function doubtedEnds(side: Snapshot, gaps: readonly Gap[]): Knowledge['doubtOfEnd'] {
+export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePorts): Knowledge['doubtOfEnd'] {
   const ungiven = ungivenEndpoints(side);
+  const staleAt = (label = ''): Reason | undefined => {
+    const port = stale.get(label);
+    return port && lacks({ kind: 'fitting-slices', ...port });
+  };
   const ranges = lacksServiceCIDRs(side) ? lacks({ kind: 'service-cidrs' }) : undefined;
   return ({ destination: address, port, protocol }, end) => {
     const { verdict } = end;
     if (verdict === 'dropped' || verdict === 'refused') {
-      const stop = ungiven.size > 0 ? stopOf(end) : undefined;
-      return stop && 'servicePort' in stop ? ungiven.get(stop.servicePort ?? '') : undefined;
+      const stop = ungiven.size + stale.size > 0 ? stopOf(end) : undefined;
+      if (!stop || !('servicePort' in stop)) return undefined;
+      return staleAt(stop.servicePort) ?? ungiven.get(stop.servicePort ?? '');
     }
+    if (verdict === 'delivered' && stale.size > 0)
+      return staleAt(servicePortAt({ address, port, protocol }, side.addresses)?.label);
     if (verdict !== 'local' && verdict !== 'forwarded') return undefined;
     const blind = gaps.find((gap) => gap.family === address.family && lacksTranslation(gap.reason));
     if (blind && servicePortAt({ address, port, protocol }, side.addresses)) return blind.reason;

@@ -6,7 +6,6 @@ import {
   writtenAddresses,
   type ServiceWithSlices,
 } from '../endpoints.ts';
-import type { StaleSlices } from '../stale-slices.ts';
 import { mirrorEndpoints } from './mirror-endpoints.ts';
 import {
   addressesOfPod,
@@ -28,7 +27,8 @@ import { causeFinder, findPrinted, type MakerSources } from './selector-causes.t
 import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type IdleWorkloads } from './slice-warnings.ts';
 
 interface SliceSources extends MakerSources, EndpointObjects {
-  readonly stale?: StaleSlices | undefined;
+  /** Services whose given slices are made again from Pods. */
+  readonly remade?: ReadonlySet<string> | undefined;
 }
 
 interface AssumedNetworks {
@@ -51,10 +51,9 @@ export function findSlices(
   assumed: AssumedNetworks | undefined,
   written = sources.services,
 ): FoundSlices {
-  const { services, stale = new Map() } = sources;
-  const slices = sources.slices.filter(({ object }) => !stale.has(serviceOfSlice(object)));
-  const endpoints = sources.endpoints.filter(({ object }) => !stale.has(fullName(object.metadata)));
-  const unknown: Names = { has: (namespace, name) => stale.get(fullName({ namespace, name })) === 'unknown' };
+  const { services, remade = new Set() } = sources;
+  const slices = sources.slices.filter(({ object }) => !remade.has(serviceOfSlice(object)));
+  const endpoints = sources.endpoints.filter(({ object }) => !remade.has(fullName(object.metadata)));
   const mirrored = mirrorEndpoints({ ...sources, slices, endpoints });
   const given = [...slices, ...mirrored.slices];
   const givenOf = groupSlices(given);
@@ -65,14 +64,11 @@ export function findSlices(
         ...sources,
         networks: assumed.networks,
         clusterCIDRs: assumed.clusterCIDRs.flatMap((text) => parseNetwork(text) ?? []),
-        given: eitherOf(served, unknown),
+        given: served,
         taken: addressesInSlices(sources),
       })
     : { pods: sources.pods, hasIdle: false, scaledDown: none, pending: none, unplaced: none, diagnostics: [] };
-  const made = podsToSlices(
-    { ...sources, ...found, pods, likelyOf: likelyCauses(sources, written) },
-    eitherOf(served, unknown),
-  );
+  const made = podsToSlices({ ...sources, ...found, pods, likelyOf: likelyCauses(sources, written) }, served);
   const madeOf = groupSlices(made.slices);
   const madeFor = namesOf(made.services);
   return {

@@ -157,6 +157,12 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
         : { text: `the dump lacks the set or map ${missing.set}`, command: 'nft list ruleset' };
     case 'endpoint-slices':
       return sliceWords(missing.service);
+    case 'fitting-slices':
+      return {
+        text: `the EndpointSlices of ${missing.service} fit only one side (${joinWords(missing.fields, 'and')} changed)`,
+        command: 'kubectl get pods -A -o yaml',
+        settle: ['give each side its own EndpointSlices, or both the Pods'],
+      };
     case 'service-cidrs':
       return unreadRanges;
     case 'own-address':

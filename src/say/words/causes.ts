@@ -129,7 +129,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     advice: 'check whether a firewall or a program names the port: clients use the addresses of Services',
   },
   'ungiven-endpoints': {
-    title: 'The Services have endpoints of other Pods or ports, which neither side gives',
+    title: 'The Services changed, and no input gives the endpoints of both sides',
   },
   'not-understood': {
     title: 'What the input does not show decides',

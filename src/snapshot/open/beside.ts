@@ -1,9 +1,9 @@
-import { staleSlicesOf } from '../../cluster/stale-slices.ts';
+import { remadeSlices } from '../../cluster/stale-slices.ts';
 import { nodesOfPods } from './assumptions.ts';
 import type { LoadedInputs, LoadOptions } from './load-texts.ts';
 
 /** What the other side shows of the cluster that both sides belong to; undefined for what changes nothing. */
-export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'staleSlices'>;
+export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade'>;
 
 type ReadSide = Pick<LoadedInputs, 'assumedCluster' | 'inputs'>;
 
@@ -15,6 +15,6 @@ export function factsBeside(side: ReadSide, other: ReadSide, name: string): Besi
   return {
     dualStackAs: others?.families.length === 2 && own?.families.length === 1 ? name : undefined,
     nodesBeside: nodes.length > 0 ? nodes : undefined,
-    staleSlices: staleSlicesOf(side.inputs, other.inputs),
+    remade: remadeSlices(side.inputs, other.inputs),
   };
 }

@@ -35,7 +35,6 @@ import { compileNftables, NftablesMemo, findLongComments } from '../../modes/nft
 import { compileUserspace, checkProxyPorts } from '../../modes/userspace/compile-userspace.ts';
 import { families as allFamilies, type Family } from '../../kernel/family.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import type { StaleSlices } from '../../cluster/stale-slices.ts';
 import { findSlices, type FoundSlices } from '../../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
 import { findUnready } from '../../cluster/slices/unready.ts';
@@ -81,7 +80,7 @@ export interface PreparationFacts {
   /** Networks of the Pods assumed for workloads, if any. */
   readonly assumedNetworks?: readonly Network[] | undefined;
   readonly assumptions?: Assumptions | undefined;
-  readonly staleSlices?: StaleSlices | undefined;
+  readonly remade?: ReadonlySet<string> | undefined;
 }
 
 /** From the cluster's objects, as in the API server, unless a flag says otherwise. */
@@ -134,16 +133,16 @@ function serve(
   choices: AssignmentRanges,
   assumedNodes: Assumptions['nodes'],
   assume: Parameters<typeof findSlices>[1],
-  stale: StaleSlices | undefined,
+  remade: ReadonlySet<string> | undefined,
 ): ReturnType<typeof assignAddresses> & { readonly found: FoundSlices } {
   const nodes = assumedNodes.map(({ object: { metadata, assumedAs, podCIDRs } }) => [
     metadata.name,
     assumedAs,
     podCIDRs,
   ]);
-  return slices.recall(inputs, { choices, assume, nodes, stale: [...(stale ?? [])] }, () => {
+  return slices.recall(inputs, { choices, assume, nodes, remade: [...(remade ?? [])] }, () => {
     const assignment = assignAddresses(inputs.services, choices);
-    const sources = { ...inputs, services: assignment.services, nodes: [...inputs.nodes, ...assumedNodes], stale };
+    const sources = { ...inputs, services: assignment.services, nodes: [...inputs.nodes, ...assumedNodes], remade };
     return { ...assignment, found: findSlices(sources, assume, inputs.services) };
   });
 }
@@ -153,7 +152,7 @@ export function prepare(
   read: ReadObjects,
   settings: ProxySettings,
   gates: FeatureGates,
-  { ranges, hostAddresses, assumedNetworks, assumptions, staleSlices }: PreparationFacts,
+  { ranges, hostAddresses, assumedNetworks, assumptions, remade }: PreparationFacts,
 ): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Finding[] } {
   const { inputs } = read;
   const { serviceCidrs } = inputs;
@@ -164,7 +163,7 @@ export function prepare(
     networks: assumedNetworks,
     clusterCIDRs: assumptions ? assumptions.podNetworks.map(({ text }) => text) : settings.clusterCIDRs,
   };
-  const { services, assigned, diagnostics, found } = serve(read, choices, assumedNodes, assume, staleSlices);
+  const { services, assigned, diagnostics, found } = serve(read, choices, assumedNodes, assume, remade);
   const ofNodes = nodes.map(({ object }) => object.addresses.length);
   const tooLarge = checkTotalSize(found.services, found.slices, hostAddresses?.length ?? Math.max(1, ...ofNodes));
   const built = tooLarge.length > 0 ? [] : found.services;

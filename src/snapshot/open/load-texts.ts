@@ -42,7 +42,6 @@ import {
 import { prepare, ReadObjects, type Prepared } from './compile-node.ts';
 import { findOutermost } from '../../input/files/kustomizations.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import type { StaleSlices } from '../../cluster/stale-slices.ts';
 import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { splitOutputs } from '../../dumps/split-outputs.ts';
 import { parseIpAddrText } from '../../dumps/read-ip.ts';
@@ -77,7 +76,7 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | 'by-default' | undefined;
   readonly unread?: UnreadLists | undefined;
-  readonly staleSlices?: StaleSlices | undefined;
+  readonly remade?: ReadonlySet<string> | undefined;
   /** Most diagnostics of one code in one file, if not the default. */
   readonly mostOfCode?: number | undefined;
 }
@@ -147,7 +146,7 @@ function loadBeside(
     hostAddresses: host?.addresses,
     assumedNetworks: pods.networks,
     assumptions,
-    staleSlices: options.staleSlices,
+    remade: options.remade,
   });
   const found = skipInvalid && rounds < mostRounds ? findUncompiled(ofCluster, uncompiled) : [];
   if (found.length > 0) return loadBeside(texts, options, [...uncompiled, ...found], rounds + 1);
