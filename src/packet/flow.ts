@@ -1,6 +1,7 @@
 import { loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { MarkChange, MarkHolder } from '../kernel/action.ts';
 import type { Family } from '../kernel/family.ts';
+import { isLinkNamed } from '../kernel/link/link.ts';
 import type { TcpFlags } from '../kernel/nftables/table.ts';
 import type { Transport, NextHop } from '../kernel/route/route.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
@@ -229,7 +230,7 @@ const inner: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0']);
 export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string): Answer {
   const name = flow[end];
   if (pattern === '*') return name !== '';
-  if (name !== undefined) return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+  if (name !== undefined) return isLinkNamed(pattern, name);
   // Packets from elsewhere never come in by these, so an unknown interface does not match.
   if (inner.has(pattern)) return false;
   const fact = `${end} ${pattern}`;

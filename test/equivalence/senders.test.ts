@@ -1,6 +1,7 @@
 // Which senders exist: what no host sends, or what does not come by the node, is not compared.
 import { expect, test } from 'vitest';
-import { existsOn, placesOfSenders, type PlacedSender } from '../../src/ask/equivalence/senders.ts';
+import { placesOfSenders } from '../../src/ask/equivalence/places.ts';
+import { existsOn, type PlacedSender } from '../../src/ask/equivalence/senders.ts';
 import type { Address } from '../../src/kernel/address.ts';
 import { sceneOf } from '../../src/ask/trace/scene.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
@@ -26,6 +27,9 @@ test.each([
   ['other-node', '10.1.2.5', '192.168.0.1', true],
   ['pod', '10.1.1.5', '10.96.0.1', true],
   ['outside', '198.51.100.1', '10.96.0.1', true],
+  // A node's own address never arrives from a wire.
+  ['pod', '192.168.0.1', '10.96.0.1', false],
+  ['node', '192.168.0.1', '10.96.0.1', true],
   // Loopback addresses are each host's own.
   ['outside', '198.51.100.1', '127.0.0.1', false],
   ['node', '127.0.0.1', '127.0.0.1', true],

@@ -1,5 +1,5 @@
 // Why a change affects packets: differences between modes and releases, and between Services.
-import type { SenderPlace } from './senders.ts';
+import type { SenderPlace } from './places.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';

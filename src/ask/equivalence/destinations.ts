@@ -61,7 +61,7 @@ export function ownEndpointOf(
  * applies to load balancer addresses.
  */
 export function senderOf(
-  { words, address, place, among }: PlacedSender,
+  { words, address, place, among, isMoved }: PlacedSender,
   { kind, ports }: KnownDestination,
   own: OwnEndpoint | undefined,
 ): EffectSender {
@@ -71,7 +71,8 @@ export function senderOf(
     if (own === 'kept') return { kind: isElsewhere ? 'other-endpoint' : 'endpoint', text };
     return { kind: `${own}-endpoint`, text: `${text} that is ${own}` };
   }
-  const usual = { kind: place, text: words };
+  const usual: EffectSender =
+    among && isMoved ? { kind: 'range', text: `${words} in ${among.text}` } : { kind: place, text: words };
   if (kind !== 'load-balancer-ip' && kind !== 'unknown') return usual;
   const ranges = ports.flatMap(sourceRangesOf);
   if (ranges.length === 0 || !address) return usual;

@@ -1,18 +1,7 @@
-import { uniqueBy } from '../../cluster/grouping.ts';
-import {
-  addressAt,
-  addressBits,
-  hostNetwork,
-  isLinkLocal,
-  isLoopback,
-  addressNumber,
-  parseAddress,
-  parseNetwork,
-  type Address,
-  type Network,
-} from '../../kernel/address.ts';
+import { addressAt, isLinkLocal, isLoopback, type Address, type Network } from '../../kernel/address.ts';
 import { isSingle, spanOf, type AddressSpan } from '../../kernel/address-range.ts';
 import type { Family } from '../../kernel/family.ts';
+import { isLinkNamed } from '../../kernel/link/link.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';
 import type { AskedSource } from '../../packet/step.ts';
@@ -20,15 +9,15 @@ import { readSender } from '../trace/read-sender.ts';
 import { senderKinds, type Sender } from '../trace/question.ts';
 import type { Scene } from '../trace/scene.ts';
 import { representatives, type Kinds } from '../trace/address-cells.ts';
+import { placesOfSenders, type Places, type SenderPlace } from './places.ts';
 import type { Questions } from './questions.ts';
-
-/** `other-node` is another node of the cluster, or a Pod on one. */
-export type SenderPlace = 'node' | 'pod' | 'other-node' | 'outside';
 
 export interface PlacedSender extends Sender {
   readonly place: SenderPlace;
   /** The network of all senders in its place, if one says so. */
   readonly among?: Network | undefined;
+  /** Whether that network has another place on one side, or none. */
+  readonly isMoved?: boolean;
 }
 
 const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace } = {
@@ -44,6 +33,8 @@ const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace
  */
 export function existsOn(nodes: ReadonlyMap<string, Address>, sender: PlacedSender, to: Address): boolean {
   const { enters, address: own, place } = sender;
+  // A node's own address never arrives from a wire.
+  if (enters && own && nodes.has(own.text)) return false;
   // A loopback address belongs to each host itself, and a host's packets to itself do not pass here.
   if (enters && (isLoopback(to) || own?.text === to.text)) return false;
   if (own && isLoopback(own) && !isLoopback(to)) return false;
@@ -60,10 +51,20 @@ export function knownOwnAddresses(scenes: readonly Scene[]): ReadonlyMap<string,
   return new Map(own.map(({ address }) => [address.text, address]));
 }
 
+interface ClientSide {
+  readonly scene: Scene;
+  readonly places: Places;
+  /** The node's own addresses. */
+  readonly own: ReadonlyMap<string, Address>;
+}
+
 /** One sender of each kind, and one for each class of sources that rules distinguish. */
 export class Clients {
   readonly usual: { readonly [F in Family]: readonly PlacedSender[] };
-  readonly #scene: Scene;
+  /** A dump last: it knows least of senders. */
+  readonly #sides: readonly ClientSide[];
+  /** The interfaces that rules match, by whether packets of this node's Pods arrive there. */
+  readonly #links: { readonly ofPods: readonly string[]; readonly others: readonly string[] };
   readonly #held: ReadonlySet<string>;
   readonly #isTaken: (address: Address) => boolean;
   readonly #known = new Map<string, readonly PlacedSender[]>();
@@ -78,17 +79,24 @@ export class Clients {
     { interfaces, destinations, held }: Questions,
     nodes: ReadonlyMap<string, Address>,
   ) {
-    this.#scene = scenes.find(({ side }) => side.kind !== 'dump') ?? scenes[1];
+    const ordered = scenes[0].side.kind === 'dump' ? scenes.toReversed() : scenes;
+    this.#sides = ordered.map((scene) => {
+      return { scene, places: placesOfSenders([scene]), own: knownOwnAddresses([scene]) };
+    });
+    const podLinks = scenes.flatMap(({ podTraffic }) => podTraffic.interfaces);
+    const isOfPods = (link: string): boolean => podLinks.some((name) => isLinkNamed(name, link));
+    this.#links = {
+      ofPods: [...interfaces].filter(isOfPods),
+      others: [...interfaces].filter((link) => !isOfPods(link)),
+    };
     this.#nodes = nodes;
     this.#places = placesOfSenders(scenes);
     this.#kinds = { of: (address) => this.placeOf(address), cuts: this.#places.cuts() };
     this.#held = held;
-    this.#isTaken = ({ text }) => destinations.has(text) || scenes.some(({ side }) => side.endpoints.has(text));
+    this.#isTaken = ({ text }) =>
+      destinations.has(text) || nodes.has(text) || scenes.some(({ side }) => side.endpoints.has(text));
     const usualOf = (family: Family): readonly PlacedSender[] =>
-      senderKinds.flatMap((from) => {
-        const found = [undefined, ...interfaces].flatMap((name) => this.#read(from, family, name));
-        return uniqueBy(found, ({ enters }) => enters?.interface);
-      });
+      senderKinds.flatMap((from) => this.#read(from, family, this.#sides[0]?.scene));
     this.usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
   }
 
@@ -97,9 +105,30 @@ export class Clients {
     return this.#places.find(address) ?? 'outside';
   }
 
-  #read(from: string, family: Family, inInterface?: string): readonly PlacedSender[] {
-    const sender = readSender({ from, inInterface, namespace: undefined }, family, this.#scene);
-    return sender.kind === 'read' ? [placeSender(from, sender.value, this.#places, this.#nodes)] : [];
+  /** The sender, once for each interface by which its packets may arrive. */
+  #read(from: string, family: Family, scene: Scene | undefined): readonly PlacedSender[] {
+    const sender = scene && readSender({ from, inInterface: undefined, namespace: undefined }, family, scene);
+    if (sender?.kind !== 'read') return [];
+    const { address } = sender.value;
+    const isMoved = address !== undefined && this.#differs(({ places }) => places.networkOf(address)?.place);
+    const placed = { ...placeSender(from, sender.value, this.#places, this.#nodes), isMoved };
+    const { enters, place } = placed;
+    if (!enters) return address && this.#differs(({ own }) => own.has(address.text)) ? [] : [placed];
+    const { ofPods, others } = this.#links;
+    const links = place === 'pod' && ofPods.length > 0 ? ofPods : [enters.interface, ...others];
+    return [...new Set(links)].map((link) => ({ ...placed, enters: { ...enters, interface: link } }));
+  }
+
+  /** Whether manifests of both sides differ in this. Dumps and bundles show only some networks and addresses. */
+  #differs(read: (side: ClientSide) => SenderPlace | boolean | undefined): boolean {
+    return this.#sides.every(({ scene }) => scene.side.kind === 'manifests') && new Set(this.#sides.map(read)).size > 1;
+  }
+
+  /** The side that shows the sender in its place. */
+  #sceneOf(address: Address): Scene | undefined {
+    const place = this.#places.find(address);
+    const showing = this.#sides.find(({ places }) => places.find(address) === place);
+    return (showing ?? this.#sides[0])?.scene;
   }
 
   /** Senders for the sources that rules match and for the remaining classes, except addresses already covered. */
@@ -123,10 +152,11 @@ export class Clients {
       others = representatives(family, networks, isTaken, known, this.#kinds);
       this.#byNetworks.set(key, others);
     }
-    return [...singles, ...reached.values(), ...others].flatMap(({ text }) => {
+    return [...singles, ...reached.values(), ...others].flatMap((address) => {
+      const { text } = address;
       if (done.has(text)) return [];
       done.add(text);
-      const senders = this.#known.get(text) ?? this.#read(text, family);
+      const senders = this.#known.get(text) ?? this.#read(text, family, this.#sceneOf(address)).slice(0, 1);
       this.#known.set(text, senders);
       return senders;
     });
@@ -156,102 +186,7 @@ export function placeSender(
   const kind = senderKinds.find((each) => each === from);
   const isOwn = !enters || !address || nodes.has(address.text);
   const place = kind ? placesOfKinds[kind] : isOwn ? 'node' : (places.find(address) ?? 'outside');
-  return { ...sender, place, among: address && places.networkOf(address) };
-}
-
-interface PlacedNetwork {
-  readonly turn: number;
-  readonly place: SenderPlace;
-  readonly network: Network;
-}
-
-/** Endpoints and networks with the place of their senders; the first match for an address wins. */
-export class Places {
-  /** By prefix length and network bits. */
-  readonly #networks = new Map<string, PlacedNetwork>();
-  readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
-  readonly #edges: { readonly [F in Family]: bigint[] } = { ipv4: [], ipv6: [] };
-
-  readonly #placeOfEndpoint: (address: Address) => SenderPlace | undefined;
-
-  constructor(
-    places: Iterable<readonly [Network, SenderPlace]>,
-    placeOfEndpoint: (address: Address) => SenderPlace | undefined,
-  ) {
-    this.#placeOfEndpoint = placeOfEndpoint;
-    for (const [network, place] of places) {
-      const { family, address, prefixLength } = network;
-      const { first, last } = spanOf(network);
-      if (first !== last) this.#edges[family].push(first, last + 1n);
-      const key = prefixKey(address, prefixLength);
-      this.#lengths[family].add(prefixLength);
-      if (!this.#networks.has(key)) this.#networks.set(key, { turn: this.#networks.size, place, network });
-    }
-  }
-
-  find(address: Address): SenderPlace | undefined {
-    return this.#placeOfEndpoint(address) ?? this.#firstWith(address)?.place;
-  }
-
-  /** Where the place of networks changes; a network of one address is left out. */
-  cuts(): Kinds['cuts'] {
-    const cutsOf = (family: Family): readonly bigint[] =>
-      [...new Set(this.#edges[family])].filter((at) => {
-        const isInner = at > 0n && at < 1n << BigInt(addressBits[family]);
-        const placeAt = (number: bigint) => this.#firstWith(addressAt(family, number))?.place;
-        return isInner && placeAt(at - 1n) !== placeAt(at);
-      });
-    return { ipv4: cutsOf('ipv4'), ipv6: cutsOf('ipv6') };
-  }
-
-  networkOf(address: Address): Network | undefined {
-    return this.#firstWith(address)?.network;
-  }
-
-  #firstWith(address: Address): PlacedNetwork | undefined {
-    let first: PlacedNetwork | undefined;
-    for (const length of this.#lengths[address.family]) {
-      const found = this.#networks.get(prefixKey(address, length));
-      if (found && (!first || found.turn < first.turn)) first = found;
-    }
-    return first;
-  }
-}
-
-function prefixKey(address: Address, length: number): string {
-  const { family } = address;
-  return `${family} ${length} ${addressNumber(address) >> BigInt(addressBits[family] - length)}`;
-}
-
-/** The places of senders according to both sides of a node: endpoints first, then Nodes with their Pods, then all Pods. */
-export function placesOfSenders(scenes: readonly Scene[]): Places {
-  const at = (texts: readonly string[]) =>
-    texts.flatMap((text) => {
-      const address = parseAddress(text.trim());
-      const network = address ? hostNetwork(address) : parseNetwork(text.trim());
-      return network ? [[network, 'other-node'] as const] : [];
-    });
-  const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
-  // Only a dump leaves an endpoint's node unknown; its routes may show it. In manifests compiled without a node, none is on the node.
-  const placeOfEndpoint = (address: Address): SenderPlace | undefined => {
-    for (const { side, evaluate } of scenes) {
-      const [first] = side.endpoints.at(address.text);
-      const isHere = compiled.length === 0 && evaluate.placeOf(address) !== 'out';
-      if (first) return (first.isLocal ?? isHere) ? 'pod' : 'other-node';
-    }
-    return undefined;
-  };
-  const here = compiled.flatMap(({ node }) => node.podCIDRs.map((network) => [network, 'pod'] as const));
-  const others = scenes.flatMap(({ side: { objects } }) =>
-    objects.nodes.flatMap(({ object: { addresses, podCIDRs } }) =>
-      at([...addresses.map(({ address }) => address), ...podCIDRs]),
-    ),
-  );
-  const ofRules = scenes.flatMap(({ side, podTraffic }) =>
-    side.kind === 'dump' ? podTraffic.networks.map((network) => [network, 'pod'] as const) : [],
-  );
-  const networks = [...here, ...others, ...at(compiled.flatMap(({ settings }) => settings.clusterCIDRs)), ...ofRules];
-  return new Places(networks, placeOfEndpoint);
+  return { ...sender, place, among: address && places.networkOf(address)?.network };
 }
 
 function asksSet(asked: AskedSource): asked is readonly SetEntry[] {

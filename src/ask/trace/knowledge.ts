@@ -4,7 +4,7 @@ import { serviceName } from '../../cluster/model.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
-import { addressesOn, type Link } from '../../kernel/link/link.ts';
+import { addressesOn, isLinkNamed, type Link } from '../../kernel/link/link.ts';
 import type { StalePorts } from '../../cluster/stale-slices.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
@@ -258,8 +258,7 @@ function bridgeGaps(links: readonly Link[]): readonly Gap[] {
 
 /** The links that these interfaces are ports of: rules further on see only those. */
 function mastersOf(interfaces: readonly string[], links: readonly Link[]): readonly string[] {
-  const isNamed = (port: string): boolean =>
-    interfaces.some((name) => (name.endsWith('*') ? port.startsWith(name.slice(0, -1)) : port === name));
+  const isNamed = (port: string): boolean => interfaces.some((name) => isLinkNamed(name, port));
   return links.flatMap(({ name, master }) => (master !== undefined && isNamed(name) ? [master] : []));
 }
 

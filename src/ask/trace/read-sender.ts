@@ -50,8 +50,9 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
     if (address.family !== family) return wrong({ problem: 'other-family', from });
     if (inInterface === undefined && isHeldByNode(address, scene))
       return read({ words: 'the node itself', address, enters: undefined });
-    const isPod = side.node?.podCIDRs.some((network) => contains(network, address)) === true;
-    return sender(isPod ? strangers.pod : whoIsClient(address, scene), address, isPod);
+    const isPod = side.node !== undefined && isIn(side.node.podCIDRs, address);
+    const isHere = isPod || side.endpoints.at(address.text)[0]?.isLocal === true;
+    return sender(isPod ? strangers.pod : whoIsClient(address, scene), address, isHere);
   }
   const faulty = wrongSender(from);
   if (faulty) return faulty;

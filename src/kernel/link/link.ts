@@ -45,6 +45,11 @@ export interface Link {
   readonly addresses: readonly LinkAddress[];
 }
 
+/** Whether a name, or a prefix that ends in "*", means the link. */
+export function isLinkNamed(pattern: string, name: string): boolean {
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+}
+
 /** Options of a bridge port or a bridge, and flags of any link, under the names that ip prints. */
 const traitPlaces = {
   hairpin: 'info_slave_data',

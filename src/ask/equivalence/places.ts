@@ -1,0 +1,109 @@
+// Where on the cluster senders are, by their addresses.
+import {
+  addressAt,
+  addressBits,
+  addressNumber,
+  hostNetwork,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../../kernel/address.ts';
+import { spanOf } from '../../kernel/address-range.ts';
+import type { Family } from '../../kernel/family.ts';
+import type { Scene } from '../trace/scene.ts';
+import type { Kinds } from '../trace/address-cells.ts';
+
+/** `other-node` is another node of the cluster, or a Pod on one. */
+export type SenderPlace = 'node' | 'pod' | 'other-node' | 'outside';
+
+interface PlacedNetwork {
+  readonly turn: number;
+  readonly place: SenderPlace;
+  readonly network: Network;
+}
+
+/** Endpoints and networks with the place of their senders; the first match for an address wins. */
+export class Places {
+  /** By prefix length and network bits. */
+  readonly #networks = new Map<string, PlacedNetwork>();
+  readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
+  readonly #edges: { readonly [F in Family]: bigint[] } = { ipv4: [], ipv6: [] };
+
+  readonly #placeOfEndpoint: (address: Address) => SenderPlace | undefined;
+
+  constructor(
+    places: Iterable<readonly [Network, SenderPlace]>,
+    placeOfEndpoint: (address: Address) => SenderPlace | undefined,
+  ) {
+    this.#placeOfEndpoint = placeOfEndpoint;
+    for (const [network, place] of places) {
+      const { family, address, prefixLength } = network;
+      const { first, last } = spanOf(network);
+      if (first !== last) this.#edges[family].push(first, last + 1n);
+      const key = prefixKey(address, prefixLength);
+      this.#lengths[family].add(prefixLength);
+      if (!this.#networks.has(key)) this.#networks.set(key, { turn: this.#networks.size, place, network });
+    }
+  }
+
+  find(address: Address): SenderPlace | undefined {
+    return this.#placeOfEndpoint(address) ?? this.networkOf(address)?.place;
+  }
+
+  /** Where the place of networks changes; a network of one address is left out. */
+  cuts(): Kinds['cuts'] {
+    const cutsOf = (family: Family): readonly bigint[] =>
+      [...new Set(this.#edges[family])].filter((at) => {
+        const isInner = at > 0n && at < 1n << BigInt(addressBits[family]);
+        const placeAt = (number: bigint) => this.networkOf(addressAt(family, number))?.place;
+        return isInner && placeAt(at - 1n) !== placeAt(at);
+      });
+    return { ipv4: cutsOf('ipv4'), ipv6: cutsOf('ipv6') };
+  }
+
+  networkOf(address: Address): PlacedNetwork | undefined {
+    let first: PlacedNetwork | undefined;
+    for (const length of this.#lengths[address.family]) {
+      const found = this.#networks.get(prefixKey(address, length));
+      if (found && (!first || found.turn < first.turn)) first = found;
+    }
+    return first;
+  }
+}
+
+function prefixKey(address: Address, length: number): string {
+  const { family } = address;
+  return `${family} ${length} ${addressNumber(address) >> BigInt(addressBits[family] - length)}`;
+}
+
+/** The places of senders according to both sides of a node: endpoints first, then Nodes with their Pods, then all Pods. */
+export function placesOfSenders(scenes: readonly Scene[]): Places {
+  const at = (texts: readonly string[]) =>
+    texts.flatMap((text) => {
+      const address = parseAddress(text.trim());
+      const network = address ? hostNetwork(address) : parseNetwork(text.trim());
+      return network ? [[network, 'other-node'] as const] : [];
+    });
+  const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
+  // Only a dump leaves an endpoint's node unknown; its routes may show it. In manifests compiled without a node, none is on the node.
+  const placeOfEndpoint = (address: Address): SenderPlace | undefined => {
+    for (const { side, evaluate } of scenes) {
+      const [first] = side.endpoints.at(address.text);
+      const isHere = compiled.length === 0 && evaluate.placeOf(address) !== 'out';
+      if (first) return (first.isLocal ?? isHere) ? 'pod' : 'other-node';
+    }
+    return undefined;
+  };
+  const here = compiled.flatMap(({ node }) => node.podCIDRs.map((network) => [network, 'pod'] as const));
+  const others = scenes.flatMap(({ side: { objects } }) =>
+    objects.nodes.flatMap(({ object: { addresses, podCIDRs } }) =>
+      at([...addresses.map(({ address }) => address), ...podCIDRs]),
+    ),
+  );
+  const ofRules = scenes.flatMap(({ side, podTraffic }) =>
+    side.kind === 'dump' ? podTraffic.networks.map((network) => [network, 'pod'] as const) : [],
+  );
+  const networks = [...here, ...others, ...at(compiled.flatMap(({ settings }) => settings.clusterCIDRs)), ...ofRules];
+  return new Places(networks, placeOfEndpoint);
+}
