@@ -15,6 +15,7 @@ import { isSingle, spanOf, type AddressSpan } from '../../kernel/address-range.t
 import type { Family } from '../../kernel/family.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';
+import { interfaceOf } from '../../packet/packet.ts';
 import type { AskedSource } from '../../packet/step.ts';
 import { readSender } from '../trace/read-sender.ts';
 import { senderKinds, type Sender } from '../trace/question.ts';
@@ -84,11 +85,13 @@ export class Clients {
     this.#kinds = { of: (address) => this.placeOf(address), cuts: this.#places.cuts() };
     this.#held = held;
     this.#isTaken = ({ text }) => destinations.has(text) || scenes.some(({ side }) => side.endpoints.has(text));
-    const usualOf = (family: Family): readonly PlacedSender[] =>
-      senderKinds.flatMap((from) => {
+    const usualOf = (family: Family): readonly PlacedSender[] => {
+      const isRouted = scenes.some(({ side }) => side.routes[family] !== undefined);
+      return senderKinds.flatMap((from) => {
         const found = [undefined, ...interfaces].flatMap((name) => this.#read(from, family, name));
-        return uniqueBy(found, ({ enters }) => enters?.interface);
+        return uniqueBy(found, ({ enters }) => interfaceOf(enters, isRouted));
       });
+    };
     this.usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
   }
 
