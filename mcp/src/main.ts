@@ -222,8 +222,10 @@ const allParameters = new Set(tools.flatMap((tool) => [...parametersOf(tool)]));
 
 /** The envelope in the words of the tool, the verdict first, then what it rests on. */
 function format(tool: Tool, given: Given, { findings, ...answered }: ToolAnswer): string {
-  const parameters = tool.flags.length > 0 ? parametersOf(tool, 'dump' in given) : allParameters;
-  const said = inParameters(findings, answered, { ...names, parameters });
+  const takesFlags = tool.flags.length > 0;
+  const parameters = takesFlags ? parametersOf(tool) : allParameters;
+  const useful = takesFlags ? parametersOf(tool, 'dump' in given) : allParameters;
+  const said = inParameters(findings, answered, { ...names, parameters, useful });
   const { kpc, command, result, ...rest } = makeEnvelope({ command: `kpc ${tool.name}`, ...said });
   return JSON.stringify({ kpc, command, result, ...rest }, undefined, 1);
 }

@@ -9,8 +9,10 @@ const asWritten: ReadonlySet<string> = new Set(['example', 'files', 'items', 'ke
 
 interface Names {
   readonly tools: ReadonlySet<string>;
-  /** Of the question, or of all. */
+  /** Of the tool, or of all. */
   readonly parameters: ReadonlySet<string>;
+  /** Those of them that the question can take: no other is advised. */
+  readonly useful: ReadonlySet<string>;
   /** Whatever kpc has as a flag. */
   readonly options: ReadonlySet<string>;
 }
@@ -29,9 +31,11 @@ export function inParameters<Said extends Cited & { readonly help?: string | und
   answer: Answer,
   names: Names,
 ): Answer & { readonly findings: readonly Said[] } {
-  const caller = callerOf(names);
-  const spoken = findings.map((each) => ({ ...each, help: wordsOf(each, (way) => wayOf(way, caller)).help }));
-  return say({ ...answer, findings: spoken }, caller) as Answer & { readonly findings: readonly Said[] };
+  const adviser = callerOf(names, names.useful);
+  const spoken = findings.map((each) => ({ ...each, help: wordsOf(each, (way) => wayOf(way, adviser)).help }));
+  return say({ ...answer, findings: spoken }, callerOf(names, names.parameters)) as Answer & {
+    readonly findings: readonly Said[];
+  };
 }
 
 /** JSON in a caller's words. A `kpc trace` to paste stays. */
@@ -53,9 +57,9 @@ function speak(words: string, caller: Caller): string {
   return nameOptions(spoken, caller);
 }
 
-function callerOf(names: Names): Caller {
-  const own = callerWith(names.parameters);
-  const takesManifests = names.parameters.has('manifests');
+function callerOf(names: Names, parameters: ReadonlySet<string>): Caller {
+  const own = callerWith(parameters);
+  const takesManifests = parameters.has('manifests');
   return {
     names,
     option: (name, isOff) => (name === 'file' && !takesManifests ? undefined : own.option(name, isOff)),

@@ -487,6 +487,25 @@ const tests = [
         const { problem, flags } = data.findings[0].arguments;
         assert.deepEqual([isError, problem, flags], [true, 'idle-flag', [flag]], text);
       }
+      // A message about a dump names parameters, as one about manifests.
+      const packet = { from: '10.9.9.9', to: '10.96.0.80:80' };
+      for (const given of [
+        { proxyMode: 'ipvs' },
+        { clusterCidr: '10.244.0.0/16' },
+        { allNodes: true },
+        { node: 'n1' },
+      ]) {
+        const { isError, text } = await ask('trace', { dump: ['dumps'], ...packet, ...given });
+        assert.ok(isError, text);
+        assert.match(text, new RegExp(`"${Object.keys(given).join()}\\b`));
+        assert.doesNotMatch(text, /--[a-z]/);
+      }
+      writeFileSync(join(folder, 'kpc.yaml'), 'proxy-mode: ipvs\ncluster-cidr: 10.244.0.0/16\nnode: worker-1\n');
+      for (const named of [{ dump: ['dumps'] }, { manifests: ['shop.yaml', 'nodes.yaml'] }]) {
+        const { text } = await ask('trace', { ...named, ...packet });
+        assert.match(text, /from kpc\.yaml: proxyMode, clusterCidr, node|from kpc\.yaml: proxyMode, node, clusterCidr/);
+      }
+      rmSync(join(folder, 'kpc.yaml'));
       const alone = await ask('trace', { ...whole, inInterface: 'eth0' });
       assert.equal(alone.data.findings[0].arguments.problem, 'flag-alone', alone.text);
       // No packet shows it.

@@ -5,6 +5,7 @@ import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, transportOf, untouched, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
 import {
+  interfaceOf,
   isUnknownOwn,
   sourceText,
   sumChances,
@@ -176,7 +177,7 @@ function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
   const { routing, visitors } = world;
   const { enters, port } = packet;
   const flow = firstFlow(world, packet, choices);
-  const end = enters ? enter(world, flow, enters.interface) : leave(flow, visitors);
+  const end = enters ? enter(world, flow, interfaceOf(enters, routing.isListed)) : leave(flow, visitors);
   const way = wayOf(flow, end);
   const { verdict } = way;
   const isMasqueraded = flow.connection?.masqueraded === true;
@@ -221,7 +222,7 @@ function firstFlow({ family, routing, assume }: World, packet: Packet, choices: 
     wasTracked: true,
     entered: '',
     isBridged: false,
-    isNamed: enters?.interface !== undefined,
+    isNamed: interfaceOf(enters, routing.isListed) !== undefined,
     connection: newConnection(),
     served: undefined,
     refusal: undefined,

@@ -30,6 +30,18 @@ export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 /** `icmp` is an echo request of either family. */
 export type PacketProtocol = (typeof packetProtocols)[number];
 
+/** Where a packet enters a node. */
+interface Entry {
+  /** The interface, whatever the routes say; without it, routes decide. */
+  readonly interface?: string | undefined;
+  /** The interface if the node's routes are not listed. */
+  readonly usual?: string | undefined;
+}
+
+export function interfaceOf(enters: Entry | undefined, isRouted: boolean): string | undefined {
+  return enters?.interface ?? (isRouted ? undefined : enters?.usual);
+}
+
 export interface Packet {
   /** Undefined for an own packet bound to no address: the routes choose its source. */
   readonly source: Address | undefined;
@@ -39,8 +51,8 @@ export interface Packet {
   readonly port: number;
   /** Whether the destination may be an unshown address of the node. */
   readonly isUnplaced?: boolean | undefined;
-  /** Where the packet enters the node; undefined if the node sends it. Without an interface, routes decide. */
-  readonly enters: { readonly interface?: string | undefined } | undefined;
+  /** Where the packet enters the node; undefined if the node sends it. */
+  readonly enters: Entry | undefined;
 }
 
 /**

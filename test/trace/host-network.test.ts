@@ -43,7 +43,7 @@ test.each([
 
 test('with the network of another node, it is that node', () => {
   const { sender, fate } = trace(scene(given, 'n2'), 'agent', '192.168.5.2:30080');
-  expect(sender).toMatchObject({ address: { text: '192.168.5.1' }, enters: { interface: 'eth0' }, isPod: false });
+  expect(sender).toMatchObject({ address: { text: '192.168.5.1' }, enters: { usual: 'eth0' }, isPod: false });
   expect(fate.verdict).toBe('delivered');
 });
 

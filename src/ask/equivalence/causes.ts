@@ -10,6 +10,9 @@ export const causeIds = [
   'lost-jump',
   'one-sided',
   'node-addresses',
+  'foreign-rules',
+  'kernel',
+  'rules',
   'service-fields',
   'service-endpoints',
   'node-port-addresses',
@@ -48,8 +51,8 @@ export type CauseReason =
   | { readonly kind: 'mode'; readonly mode: ProxyMode }
   | { readonly kind: 'fields'; readonly from: readonly string[]; readonly to: readonly string[] }
   | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string }
-  /** Why connections fail on a side. */
-  | { readonly kind: 'connection'; readonly text: string };
+  /** Why packets or connections fail on a side. */
+  | { readonly kind: 'failure'; readonly text: string };
 
 interface ServiceCause {
   readonly cause: Extract<CauseId, 'one-sided' | 'service-fields' | 'service-endpoints'>;

@@ -4,6 +4,7 @@ import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.t
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
+  interfaceOf,
   isArrival,
   failingShare,
   lostShare,
@@ -74,7 +75,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
         from: sender.address?.text ?? 'node',
         to: textOfDestination(packet),
         protocol: packet.protocol,
-        interface: sender.enters?.interface,
+        interface: interfaceOf(sender.enters, scene.side.routes[packet.destination.family] !== undefined),
         node: scene.side.nodeName,
         nodePort: isUnknownOwn(packet.destination) ? packet.port : undefined,
       },
@@ -93,7 +94,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
       return { ...ofServices, ports: target.ports, effect };
     if (cause === 'connection') {
       const texts = [from, to].flatMap((each, at) => failureWords(each, packet, scenes[at] ?? scene));
-      const because = texts.map((text) => ({ kind: 'connection', text }) as const);
+      const because = texts.map((text) => ({ kind: 'failure', text }) as const);
       return { cause, because, ports: target.ports, effect };
     }
     const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, lostJumps) : [];
@@ -131,7 +132,7 @@ function findLost(
 }
 
 /** Packets that do not end alike on both sides have no choice to compare. */
-function compareChoice(from: Fate, to: Fate): Choice {
+export function compareChoice(from: Fate, to: Fate): Choice {
   if (from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints)) return 'same';
   const [before, after] = [from, to].map(({ endpoints }) =>
     [...sumChances(endpoints, formatSocketAddress).keys()].join(),

@@ -5,6 +5,7 @@ import type { Scene } from '../trace/scene.ts';
 import { causeIds, type CauseId, type CauseReason, type Situation } from './causes.ts';
 import { compareScenes, type ClassCounts, type ComparisonOptions, type Difference, type Like } from './compare.ts';
 import { severities, type EffectSeverity, type EffectSender, type Effect, type Divergence } from './effects.ts';
+import { stepFinder } from './deciding-step.ts';
 import { explainer } from './explain.ts';
 import { textOfDestination } from './destinations.ts';
 import type { Only } from './representatives.ts';
@@ -31,10 +32,12 @@ export class Findings {
   /** Returns a callback for the differences between two sides of one node. */
   collector(from: Scene, to: Scene): (difference: Difference, alike?: readonly Like[]) => void {
     let explained: ReturnType<typeof explainer> | undefined;
+    const findStep = stepFinder([from, to]);
     const node = nodeOf(from, to);
     return (difference, alike = none) => {
       const { explain, find } = (explained ??= explainer(from, to));
-      const { cause, because, ports, effect: found } = explain(difference);
+      const { ports, effect: found, ...blamed } = explain(difference);
+      const { cause, because } = findStep(blamed.cause, difference) ?? blamed;
       // Across all Services of a cluster, differences with one cause must not be split by their number of endpoints.
       const effect = { ...found, choice: undefined, classes: 1 + alike.length };
       const known = this.#byCause.get(cause) ?? {

@@ -1,9 +1,11 @@
 import { addressAt, isLinkLocal, isLoopback, type Address, type Network } from '../../kernel/address.ts';
 import { isSingle, spanOf, type AddressSpan } from '../../kernel/address-range.ts';
+import { uniqueBy } from '../../cluster/grouping.ts';
 import type { Family } from '../../kernel/family.ts';
 import { isLinkNamed } from '../../kernel/link/link.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';
+import { interfaceOf } from '../../packet/packet.ts';
 import type { AskedSource } from '../../packet/step.ts';
 import { readSender } from '../trace/read-sender.ts';
 import { senderKinds, type Sender } from '../trace/question.ts';
@@ -115,8 +117,10 @@ export class Clients {
     const { enters, place } = placed;
     if (!enters) return address && this.#differs(({ own }) => own.has(address.text)) ? [] : [placed];
     const { ofPods, others } = this.#links;
-    const links = place === 'pod' && ofPods.length > 0 ? ofPods : [enters.interface, ...others];
-    return [...new Set(links)].map((link) => ({ ...placed, enters: { ...enters, interface: link } }));
+    const by = (link: string): typeof enters => ({ ...enters, interface: link });
+    const ways = place === 'pod' && ofPods.length > 0 ? ofPods.map(by) : [enters, ...others.map(by)];
+    const isRouted = this.#sides.some((side) => side.scene.side.routes[family] !== undefined);
+    return uniqueBy(ways, (way) => interfaceOf(way, isRouted)).map((way) => ({ ...placed, enters: way }));
   }
 
   /** Whether manifests of both sides differ in this. Dumps and bundles show only some networks and addresses. */

@@ -34,8 +34,10 @@ export type NamedSender = Pick<Question, 'from' | 'inInterface' | 'namespace'>;
 export function readSender({ from, inInterface, namespace }: NamedSender, family: Family, scene: Scene): Read<Sender> {
   const { side } = scene;
   const sender = (words: string, address: Address, isPod: boolean, isExample = false): Read<Sender> => {
-    const usual = isPod ? podInterface(scene, family) : side.kind === 'dump' ? undefined : 'eth0';
-    return read({ words, address, enters: { interface: inInterface ?? usual }, isPod, isExample });
+    const found = isPod ? podInterface(scene, family) : side.kind === 'dump' ? undefined : 'eth0';
+    const enters =
+      side.kind === 'dump' ? { interface: inInterface ?? found } : { interface: inInterface, usual: found };
+    return read({ words, address, enters, isPod, isExample });
   };
   const kind = senderKinds.find((each) => each === from);
   if (kind === 'node') return read({ words: 'the node itself', address: undefined, enters: undefined });

@@ -2,12 +2,12 @@
 import { count, nameSome, percent } from '../../base/printable.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { sumChances, type Fate, type Packet, type ReachedEndpoint } from '../../packet/packet.ts';
-import { connectionWords } from './connection.ts';
+import { connectionWords, decisionWords, stopperWords } from './connection.ts';
 import { verdictCondition } from './stop.ts';
 import { isUndetectedPod } from '../../ask/trace/obstacles.ts';
 import { reasonSentence, reasonWords } from './reason.ts';
 import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
-import { stopOf } from '../../ask/trace/stop.ts';
+import { stopOf, type Stop } from '../../ask/trace/stop.ts';
 import type { Sender } from '../../ask/trace/question.ts';
 
 /** A packet and its end on one side. */
@@ -23,6 +23,15 @@ interface Met {
 export function failureWords(fate: Fate, { destination }: Packet, scene: Scene): readonly string[] {
   const { kind, reason } = connectionWords({ fate, target: { address: destination } }, scene);
   return reason === undefined || kind === 'works' || kind === 'unknown' ? [] : [`${nameOfSide(scene)}: ${reason}.`];
+}
+
+/** What stops a packet besides kube-proxy. */
+export type StopOfNode = Extract<Stop, { readonly kind: 'stranger' | 'kernel' }>;
+
+/** What stops a packet on a side, in a sentence. */
+export function stopSentence(stop: StopOfNode, scene: Scene): string {
+  const words = stop.kind === 'stranger' ? stopperWords(stop.step) : decisionWords(stop.decision, stop.destination);
+  return `${nameOfSide(scene)}: ${words}.`;
 }
 
 function nameOfSide({ side: { name } }: Scene): string {

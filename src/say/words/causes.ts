@@ -22,6 +22,19 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: 'The node does not have the same addresses',
     advice: 'have clients use an address that the node has on both sides',
   },
+  'foreign-rules': {
+    title: "Rules that are not kube-proxy's stop packets on one side only",
+    advice:
+      'compare the rules and chain policies of other programs on both sides, such as a firewall, and have them accept these packets',
+  },
+  kernel: {
+    title: "The kernel's settings or routes stop packets on one side only",
+    advice: 'compare the sysctls and routes of both sides',
+  },
+  rules: {
+    title: "kube-proxy's rules are not the same on both sides",
+    advice: 'compare the rules with kpc diff, and restart kube-proxy, which then writes all of its rules again',
+  },
   'service-fields': { title: 'The Services have other policies' },
   'service-endpoints': { title: 'The Services have other endpoints' },
   'node-port-addresses': {
@@ -166,7 +179,7 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
       return [`${reason.from.join(', ')} → ${reason.to.join(', ')}.`];
     case 'lost-jump':
       return [`${reason.side}: nothing in ${reason.from} jumps to ${reason.to}.`];
-    case 'connection':
+    case 'failure':
       return [reason.text];
   }
 }

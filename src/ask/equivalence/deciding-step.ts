@@ -1,0 +1,79 @@
+// The step that decides a difference, where neither a mode nor a Service explains it: it stops packets on one side only.
+import type { Fate } from '../../packet/packet.ts';
+import { stopSentence, type StopOfNode } from '../../say/way/fate.ts';
+import { stopOf } from '../trace/stop.ts';
+import type { Scene } from '../trace/scene.ts';
+import type { CauseId, CauseReason } from './causes.ts';
+import type { Difference } from './compare.ts';
+import { compareChoice } from './explain.ts';
+
+interface StepCause {
+  readonly cause: CauseId;
+  readonly because: readonly CauseReason[];
+}
+
+/** Causes that a rule or a sysctl does not undo. */
+const settled: ReadonlySet<CauseId> = new Set([
+  'lost-jump',
+  'one-sided',
+  'node-addresses',
+  'service-fields',
+  'service-endpoints',
+  'external-ips',
+  'connection',
+  'ungiven-endpoints',
+  'not-understood',
+]);
+
+/** Causes that only another mode, release or setting explains. */
+const ofSetup: ReadonlySet<CauseId> = new Set([
+  'node-port-addresses',
+  'node-port-loopback',
+  'external-policy-local',
+  'internal-policy-local',
+  'hairpin',
+]);
+
+/** Finds the deciding step of a difference with this cause; undefined if the cause stands. */
+export function stepFinder(scenes: readonly [Scene, Scene]) {
+  const isOneSetup = haveOneSetup(scenes);
+  return (cause: CauseId, { from, to }: Difference): StepCause | undefined => {
+    if (settled.has(cause)) return undefined;
+    const stops = [stopsOf(from), stopsOf(to)] as const;
+    const because = (kind: StopOfNode['kind']): readonly CauseReason[] =>
+      scenes.flatMap((scene, at) => {
+        const others = stops[1 - at];
+        return [...(stops[at] ?? [])].flatMap(([key, stop]) =>
+          stop.kind === kind && !others?.has(key)
+            ? [{ kind: 'failure', text: stopSentence(stop, scene) } as const]
+            : [],
+        );
+      });
+    const foreign = because('stranger');
+    if (foreign.length > 0) return { cause: 'foreign-rules', because: foreign };
+    const delivers = [from, to].filter(({ endpoints }) => endpoints.length > 0).length;
+    if (!isOneSetup || !(ofSetup.has(cause) || (cause === 'other' && delivers === 1))) return undefined;
+    const kernel = because('kernel');
+    if (kernel.length > 0) return { cause: 'kernel', because: kernel };
+    return { cause: compareChoice(from, to) === 'other-endpoints' ? 'endpoints' : 'rules', because: [] };
+  };
+}
+
+/** Whether the sides are known to differ in no mode, release or setting. A dump shows its mode alone. */
+function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
+  if (old.mode === undefined || old.mode !== fresh.mode) return false;
+  const [before, after] = [old, fresh].map(({ settings }) => settings && JSON.stringify(settings));
+  return before === undefined || after === undefined || before === after;
+}
+
+/** What stops some of the packets: rules of other programs, and the kernel. An endpoint that is the sender is no fault of the node's. */
+function stopsOf({ ways }: Fate): ReadonlyMap<string, StopOfNode> {
+  const stops = ways.flatMap((way): readonly (readonly [string, StopOfNode])[] => {
+    const stop = stopOf(way);
+    if (stop?.kind === 'kernel' && stop.decision.kind !== 'own-address') return [[stop.decision.kind, stop]];
+    if (stop?.kind !== 'stranger') return [];
+    const { kind, tool, table, chain } = stop.step;
+    return [[[kind, tool, table, chain].join(' '), stop]];
+  });
+  return new Map(stops);
+}

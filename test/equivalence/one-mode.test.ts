@@ -1,0 +1,41 @@
+// Between two sides of one mode, the step that differs is the cause, and no other mode.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { resultOf } from '../support/printed-json.ts';
+import { runKpc } from '../support/run-kpc.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-one-mode-'));
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+const node = readFileSync(join(fixturesFolder, 'connections/node.txt'), 'utf8').replace(
+  'all.route_localnet = 0',
+  'all.route_localnet = 1',
+);
+
+interface Report {
+  readonly causes: readonly { readonly cause: string; readonly reasons: readonly string[] }[];
+}
+
+test.each([
+  ['kernel', 'a sysctl', 'all.route_localnet = 1', 'all.route_localnet = 0', 'route_localnet'],
+  ['foreign-rules', 'a policy', /(\*filter[^*]*:FORWARD) ACCEPT/, '$1 DROP', 'FORWARD'],
+  [
+    'foreign-rules',
+    "a firewall's rule",
+    '-A FORWARD -j KUBE',
+    '-A FORWARD -o cni0 -j DROP\n-A FORWARD -j KUBE',
+    'rule 1',
+  ],
+  ['rules', 'a rule for a node port', /-A KUBE-NODEPORTS .* 30081 .*\n/, '', ''],
+] as const)('%s: %s', async (cause, _, found, changed, why) => {
+  writeFileSync(join(cwd, 'old.txt'), node);
+  writeFileSync(join(cwd, 'new.txt'), node.replace(found, changed));
+  const { stdout } = await runKpc(['equivalence', 'old.txt', 'new.txt', '--output', 'json', '-q'], { cwd });
+  const { causes } = resultOf(stdout) as Report;
+  // What the rule does to answers is another cause.
+  expect(causes.map((each) => each.cause).filter((each) => each !== 'connection')).toEqual([cause]);
+  expect(causes[0]?.reasons.join()).toContain(why);
+});
