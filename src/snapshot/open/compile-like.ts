@@ -63,8 +63,7 @@ export function compileLike(
   // The reading already names its mode.
   const finish = (reading: Reading, takenSettings: Readonly<Record<string, string>> = {}): Reading => {
     const taken = { ...takenFamily, ...takenSettings };
-    const side =
-      reading.side?.kind === 'manifests' ? reading.side.with({ taken, ...assumed }) : reading.side;
+    const side = reading.side?.kind === 'manifests' ? reading.side.with({ taken, ...assumed }) : reading.side;
     return { ...reading, side, diagnostics: reading.diagnostics.filter((each) => each !== modeNote) };
   };
   if (!like || loaded.diagnostics.some(isError)) {
@@ -188,7 +187,8 @@ function settingsLike(
   options: LikeOptions,
 ): ProxySettings {
   if (configured || !like) return settings;
-  if (like.kind !== 'dump') return { ...settingsOver(like.settings, settings, options), release: like.settings.release };
+  if (like.kind !== 'dump')
+    return { ...settingsOver(like.settings, settings, options), release: like.settings.release };
   const mode = modeOfSide(like);
   if (mode === undefined || options.proxyMode !== undefined) return settings;
   return { ...settingsOver(defaultSettings(mode), settings, options), release: settings.release };
