@@ -116,7 +116,7 @@ export const folders = {
     ...pure,
   },
   'ask/equivalence': {
-    folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'packet', 'cluster', 'ask/trace', 'say/way'],
+    folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'packet', 'cluster', 'snapshot', 'ask/trace', 'say/way'],
     ...pure,
   },
   apply: {

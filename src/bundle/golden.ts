@@ -1,7 +1,7 @@
 import { indexCluster } from '../cluster/address-index.ts';
 import { goldenHead } from '../base/names.ts';
 import { assignedLines, assumedHead, assumedLines, fields as fieldsCheck, manifest as manifestCheck } from '#checks';
-import { isObject, parseChecked, readChecked, type Check } from '../base/json/check.ts';
+import { isObject, type JsonObject, parseChecked, readChecked, type Check } from '../base/json/check.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload, Cluster, ServiceInfo } from '../cluster/model.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -187,22 +187,28 @@ function headAssumed({ assumed }: BundleContent): AssumedHead | undefined {
   return Object.values(head).some((value) => value !== undefined) ? head : undefined;
 }
 
-/** Whether a check finds no difference in a file. What was assumed affects no rule, and older goldens do not record all of it. */
+/** Whether a check finds no difference in a file. What was assumed affects no rule; older goldens record less of it, and hostnameOverride. */
 export function isSameInGolden(name: string, present: string | undefined, fresh: string | undefined): boolean {
   if (present === fresh) return true;
   if (present === undefined || fresh === undefined) return false;
   if (name !== goldenHead) return present === fresh.replaceAll(unplacedMark, '');
   const [old, now] = [parseChecked(fieldsCheck, present), parseChecked(fieldsCheck, fresh)];
-  const shaping = (head: object): string => JSON.stringify({ ...head, assumed: undefined });
+  const shaping = (head: JsonObject): string => {
+    const { settings } = head;
+    const own = isObject(settings) ? omitDefaults(settings, {}) : settings;
+    return JSON.stringify({ ...head, settings: own, assumed: undefined });
+  };
   return 'value' in old && 'value' in now && shaping(old.value) === shaping(now.value);
 }
+
+/** Settings that only decide what fields of the head record: the mode, and the name of the node. */
+const headSettings: ReadonlySet<string> = new Set(['mode', 'hostnameOverride']);
 
 /** Omits present defaults, so that settings of later kpcs do not show in older goldens. */
 function omitDefaults(settings: object, defaults: object): object {
   const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
     const usual = (defaults as Readonly<Record<string, unknown>>)[key];
-    // The head has a field for it.
-    if (key === 'mode' || JSON.stringify(value) === JSON.stringify(usual)) return [];
+    if (headSettings.has(key) || JSON.stringify(value) === JSON.stringify(usual)) return [];
     // Detection of local traffic counts as one value.
     const isGroup = isObject(value) && isObject(usual) && !('mode' in value);
     return [[key, isGroup ? omitDefaults(value, usual) : value]];

@@ -98,11 +98,14 @@ export function defaultSettings(chosen: ProxyMode): SettingValues {
   return mapSettings((row) => row.defaultIn(chosen)) as SettingValues;
 }
 
-/** Moves settings given by flags to another mode; others get that mode's default. */
-export function settingsInMode(settings: SettingValues, chosen: ProxyMode, flags: ProxyFlags): SettingValues {
-  return mapSettings((row, path) =>
-    row.flags.some((flag) => isGiven(flag, flags)) ? settingAt(settings, path) : row.defaultIn(chosen),
-  ) as SettingValues;
+/** `base`, with what flags give in `own`. If a flag names another mode, what the base leaves at its mode's default gets that mode's. */
+export function settingsOver(base: SettingValues, own: SettingValues, flags: ProxyFlags): SettingValues {
+  const chosen = flags.proxyMode === undefined ? base.mode : own.mode;
+  return mapSettings((row, path) => {
+    if (row.flags.some((flag) => isGiven(flag, flags))) return settingAt(own, path);
+    const value = settingAt(base, path);
+    return JSON.stringify(value) === JSON.stringify(row.defaultIn(base.mode)) ? row.defaultIn(chosen) : value;
+  }) as SettingValues;
 }
 
 /** Flags, as kpc reads them, for settings other than the mode's defaults, if one flag each suffices. */

@@ -145,6 +145,18 @@ describe('a folder', () => {
   });
 });
 
+test('hostnameOverride is not recorded beside the name of the node, and a golden that records it is the same', async () => {
+  const folder = freshPath();
+  const args = ['compile', '-f', write(service('web', '10.96.0.10')), '--node', 'a', '--proxy-mode', 'ipvs'];
+  await runKpc([...args, '--hostname-override', 'b', '--golden', folder]);
+  expect(await runKpc([...args, '--check', folder])).toMatchObject({ status: 0 });
+  const head = join(folder, 'golden.json');
+  const { settings, ...others } = JSON.parse(readFileSync(head, 'utf8')) as { settings: object };
+  writeFileSync(head, JSON.stringify({ ...others, settings: { ...settings, hostnameOverride: 'b' } }));
+  expect(await runKpc([...args, '--check', folder])).toMatchObject({ status: 0 });
+  expect(await runKpc([...args, '--masquerade-all', '--check', folder])).toMatchObject({ status: 1 });
+});
+
 test('kpc-apply says what a golden is', async () => {
   const folder = freshPath();
   await compile(write(service('web', '10.96.0.10')), '--golden', folder);

@@ -32,7 +32,14 @@ describe.concurrent('the sides of kpc diff', () => {
     const ranges = ['--service-node-port-range', '30000-32767', '--service-cluster-ip-range', '10.96.0.0/16'];
     const assigned = await runKpc(['diff', '--rules', bundle, 'before', ...ranges], { cwd });
     expect(assigned).toMatchObject({ status: 0, stdout: 'No difference.\n' });
-    const other = await runKpc(['diff', '--rules', bundle, 'before', '--proxy-mode', 'iptables'], { cwd });
+    // A flag overrides what it names, and nothing else.
+    for (const more of [['--proxy-mode', 'iptables'], ['--cluster-cidr', '10.244.0.0/16'], ['--masquerade-all']]) {
+      const kept = await runKpc(['diff', '--rules', bundle, 'before', ...more], { cwd });
+      expect(kept.stderr).toMatch(/before: manifests, compiled for node node-1, mode iptables/);
+    }
+    const named = await runKpc(['diff', '--rules', bundle, 'before', '--proxy-mode', 'iptables'], { cwd });
+    expect(named).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+    const other = await runKpc(['diff', '--rules', bundle, 'before', '--masquerade-all', 'false'], { cwd });
     expect(other.status).toBe(1);
     expect(other.stdout).toContain('chain KUBE-SVC-4PSDO5LE5GAPCHKW (nat): 4 → 3 rules');
   });

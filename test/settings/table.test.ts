@@ -12,7 +12,7 @@ import {
   type ProxyFlags,
   defaultSettings,
   findWrongSettings,
-  settingsInMode,
+  settingsOver,
   hasProxyFlags,
   proxyFlags,
 } from '../../src/settings/table.ts';
@@ -60,16 +60,15 @@ describe.each(proxyModes)('mode %s', (mode) => {
     expect(read).toEqual({ ...defaultSettings(mode), release });
   });
 
-  test('settings of another mode become those of this one, but for what flags say', () => {
+  test('flags override only what they name, and what is left at the default of another mode follows the mode', () => {
     for (const other of proxyModes) {
-      expect(settingsInMode(defaultSettings(other), mode, {})).toEqual(defaultSettings(mode));
       const flags = { nodeportAddresses: '10.0.0.0/8', ipvsScheduler: 'mh' };
-      const { settings: read } = resolveSettings(undefined, { proxyMode: other, ...flags });
-      expect(settingsInMode(read, mode, flags)).toEqual({
-        ...defaultSettings(mode),
-        nodePortAddresses: ['10.0.0.0/8'],
-        ipvs: { ...defaultSettings(mode).ipvs, scheduler: 'mh' },
-      });
+      const { settings: own } = resolveSettings(undefined, { proxyMode: other, ...flags });
+      const base = { ...defaultSettings(mode), clusterCIDRs: ['10.244.0.0/16'] };
+      const named = { nodePortAddresses: ['10.0.0.0/8'], ipvs: { ...base.ipvs, scheduler: 'mh' } };
+      expect(settingsOver(base, own, flags)).toEqual({ ...base, ...named });
+      const moved = { ...defaultSettings(other), clusterCIDRs: base.clusterCIDRs };
+      expect(settingsOver(base, own, { proxyMode: other })).toEqual(moved);
     }
   });
 });

@@ -8,6 +8,7 @@ import { compareText } from '../../kernel/compare.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import type { Place } from '../../kernel/place.ts';
 import { kindOfChange, type ChangeKind } from '../changes/kernel-change.ts';
+import { answerHealthCheck, isSameAnswer } from '../../snapshot/health-checks.ts';
 import { faultsOfPort } from '../../snapshot/faults.ts';
 import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
 import {
@@ -46,6 +47,7 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
   const renamedFrom = new Set(renames.values());
   const sources = diffSources(from, to);
   const stale = new Set([...stalePortsOf(from, to).keys(), ...stalePortsOf(to, from).keys()]);
+  const answers = diffHealthAnswers(from, to);
   const changes: ServiceChange[] = [...diffUnprogrammed(before, after, sources)];
   for (const [label, ports] of after.ports) {
     const name = serviceOfPorts(ports);
@@ -64,6 +66,7 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
       ...(formerLabel === undefined ? [] : diffPortNames(old, ports)),
       ...diffServiceFields(serviceOfPort(old, before), service, ports[0]?.portName),
       ...sources(name),
+      ...answers(name),
       ...diffPorts(old, ports, from, to, isStale),
     ];
     if (reasons.length === 0) continue;
@@ -137,6 +140,23 @@ function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: st
       ...compare('trafficDistribution', ({ spec }) => spec.trafficDistribution),
       ...compare('topology-mode', topologyMode),
     ];
+  };
+}
+
+/** Compares what kube-proxy answers load balancers on the node, which rules do not show, where both sides know it. */
+function diffHealthAnswers(
+  from: CompiledSnapshot,
+  to: CompiledSnapshot,
+): (service: string) => readonly ServiceReason[] {
+  const [before, after] = [from, to].map(({ cluster }) => groupBy(cluster.healthChecks, serviceName));
+  return (service) => {
+    const reasons = (before?.get(service) ?? []).flatMap((check) => {
+      const other = after?.get(service)?.find(({ family }) => family === check.family);
+      if (!other) return [];
+      const [old, fresh] = [answerHealthCheck(check, from), answerHealthCheck(other, to)];
+      return isSameAnswer(old, fresh) ? [] : fieldReason('health check', String(old.status), String(fresh.status));
+    });
+    return uniqueReasons(reasons);
   };
 }
 

@@ -1,5 +1,5 @@
 import { changedSources } from '../../cluster/stale-slices.ts';
-import type { Address } from '../../kernel/address.ts';
+import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import { isSameEnd } from '../../packet/explore.ts';
 import {
@@ -13,6 +13,7 @@ import {
 } from '../../packet/packet.ts';
 import type { Reason } from '../../packet/reason.ts';
 import type { AskedSource } from '../../packet/step.ts';
+import { answerHealthCheck, healthCheckFinder, isSameAnswer, type HealthAnswer } from '../../snapshot/health-checks.ts';
 import { wholeState } from '../trace/knowledge.ts';
 import { representatives } from '../trace/address-cells.ts';
 import { packetOf } from '../trace/ask.ts';
@@ -20,7 +21,7 @@ import type { Destination } from '../trace/question.ts';
 import { reasonSentence, reasonWords } from '../../say/way/reason.ts';
 import type { Scene } from '../trace/scene.ts';
 import { Likeness } from './likeness.ts';
-import { readPortKey, type ProtocolPort, Questions } from './questions.ts';
+import { portKey, readPortKey, type ProtocolPort, Questions } from './questions.ts';
 import type { Only } from './representatives.ts';
 import { Clients, existsOn, knownOwnAddresses, type PlacedSender } from './senders.ts';
 
@@ -32,6 +33,13 @@ export interface Difference {
   readonly to: Fate;
   /** Whether first packets end alike and only their connections differ. */
   readonly isOfConnection: boolean;
+  /** What kube-proxy answers to a health check at an address of the node, if both sides were compiled. */
+  readonly answers?: Answers | undefined;
+}
+
+interface Answers {
+  readonly from: HealthAnswer | undefined;
+  readonly to: HealthAnswer | undefined;
 }
 
 export interface ClassCounts {
@@ -82,10 +90,11 @@ export function compareScenes(
   const nodes = knownOwnAddresses([from, to]);
   const clients = new Clients([from, to], asked, nodes);
   const likeness = isSingle ? undefined : Likeness.of([from, to], asked, clients, nodes);
+  const answersTo = healthAnswers(from, to);
   const counts = { classes: 0, unknown: 0, unknownOnOne: 0, reasons: new Set<string>() };
   const ask = (member: Member, group?: Group): boolean => {
     const target = targetOfMember(member);
-    const answer = compareTarget([from, to], target, clients, nodes);
+    const answer = compareTarget([from, to], target, clients, nodes, answersTo);
     const isOfAll = group !== undefined && isFirm(answer);
     counts.classes += answer.classes * (isOfAll ? 1 + group.others.length : 1);
     counts.unknown += answer.unknown;
@@ -95,7 +104,7 @@ export function compareScenes(
     for (const difference of answer.differences) found(difference, alike, target.turn);
     return isOfAll;
   };
-  const groups = groupTargets(destinationsOf(asked, nodes, only), likeness);
+  const groups = groupTargets(destinationsOf(asked, nodes, only, healthCheckKeys([from, to])), likeness);
   const isTooMuch = groups.length > most;
   for (const group of isTooMuch ? none : groups) {
     // If the result is uncertain, each destination may have its own reasons.
@@ -165,6 +174,7 @@ function compareTarget(
   target: Destination,
   clients: Clients,
   nodes: ReadonlyMap<string, Address>,
+  answersTo: ReturnType<typeof healthAnswers>,
 ): ComparedPackets {
   const { address } = target;
   const answer = {
@@ -185,9 +195,11 @@ function compareTarget(
       const fates = [scenes[0].evaluate(packet), scenes[1].evaluate(packet)] as const;
       answer.classes++;
       const [from, to] = fates;
-      const isOfConnection = endsAlike(fates, nodes) && areKnownAlike(fates, scenes);
+      const answers = nodes.has(address.text) && !isLoopback(address) ? answersTo?.(packet, fates) : undefined;
+      const isAnsweredAlike = !answers || isSameAnswer(answers.from, answers.to);
+      const isOfConnection = isAnsweredAlike && endsAlike(fates, nodes) && areKnownAlike(fates, scenes);
       if (!isOfConnection || !workAlike(fates, scenes))
-        answer.differences.push({ sender, packet, from, to, isOfConnection });
+        answer.differences.push({ sender, packet, from, to, isOfConnection, answers });
       else {
         const open = scenes.map((scene, side) =>
           openReasons(fates[side] ?? from, scene).map((each) => reasonWords(each, address.family, scene)),
@@ -209,6 +221,27 @@ function compareTarget(
   return answer;
 }
 
+/** Finds what each side's kube-proxy answers to a packet that reaches the node itself; undefined if a dump, which shows no readiness, is a side. */
+function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
+  if (old.kind === 'dump' || fresh.kind === 'dump') return undefined;
+  const [ofOld, ofFresh] = [old, fresh].map((side) => {
+    const find = healthCheckFinder(side);
+    return ({ destination: address, port, protocol }: Packet, { verdict }: Fate): HealthAnswer | undefined => {
+      const check = verdict === 'local' && protocol === 'tcp' ? find({ address, port }) : undefined;
+      return check && answerHealthCheck(check, side);
+    };
+  });
+  return (packet: Packet, [from, to]: readonly [Fate, Fate]): Answers => ({
+    from: ofOld?.(packet, from),
+    to: ofFresh?.(packet, to),
+  });
+}
+
+/** The ports of health checks: not in every mode does a rule match them. */
+function healthCheckKeys(scenes: readonly Scene[]): readonly ProtocolPort[] {
+  return scenes.flatMap(({ side }) => (side.cluster?.healthChecks ?? []).map(({ port }) => portKey('tcp', port)));
+}
+
 /** The reasons why the packet's end, or the rest of its connection, is unknown. */
 function openReasons(fate: Fate, { side: { routes } }: Scene): readonly Reason[] {
   if (fate.verdict === 'unknown' || (!routes.ipv4 && !routes.ipv6)) return fate.reasons;
@@ -222,6 +255,7 @@ function* destinationsOf(
   asked: Questions,
   nodes: ReadonlyMap<string, Address>,
   only: Only | undefined,
+  ofNode: readonly ProtocolPort[],
 ): Generator<readonly [Address, ReadonlySet<ProtocolPort>]> {
   const { destinations, spans, ports: unbound } = asked;
   const known = [...[...destinations.values()].map(({ address }) => address), ...nodes.values()];
@@ -235,7 +269,7 @@ function* destinationsOf(
     const isNode = nodes.has(address.text);
     if (only && !isNode && !only.addresses.has(address.text)) continue;
     const own = destinations.get(address.text);
-    const named = [...(own?.ports ?? []), ...(isNode ? [...unbound.values()].flat() : [])];
+    const named = [...(own?.ports ?? []), ...(isNode ? [...[...unbound.values()].flat(), ...ofNode] : [])];
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
     // An address that rules match only with certain ports behaves on all other ports like its neighbours.
     const isWhole = own?.isWhole !== false;

@@ -15,6 +15,7 @@ import {
   type Packet,
   type ReachedEndpoint,
 } from '../../packet/packet.ts';
+import type { HealthAnswer } from '../../snapshot/health-checks.ts';
 import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
@@ -56,19 +57,21 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   const isOfOneNode = ({ destination: { text } }: Packet): boolean => own?.has(text) !== ownOfOther?.has(text);
   const lostJumps = scenes.map((scene) => ({ name: scene.side.name, jumps: lostJumpsOf(scene) }));
   const explain = (difference: Difference): Explained => {
-    const { sender, packet, from, to } = difference;
+    const { sender, packet, from, to, answers } = difference;
     const target = find(packet);
     const ownEndpoint = ownEndpointOf(sender, target, known);
     const source = seenSources(from, to, packet, nodes);
     const shownBy = findShowing(difference, scenes);
     const [fate, scene] = shownBy === 'old' ? [from, scenes[0]] : [to, scenes[1]];
     const choice = compareChoice(from, to);
+    const wordsOf = (met: Fate, answer: HealthAnswer | undefined, seen: string | undefined, both: typeof scenes) =>
+      fateWords({ sender, packet, fate: met, loses: judgeLoss(met), answer }, choice, seen, both);
     const effect: Effect = {
       target: target.kind,
       senders: [senderOf(sender, target, ownEndpoint)],
-      from: fateWords({ sender, packet, fate: from, loses: judgeLoss(from) }, choice, source?.from, scenes),
-      to: fateWords({ sender, packet, fate: to, loses: judgeLoss(to) }, choice, source?.to, [scenes[1], scenes[0]]),
-      severity: severityOfDifference(from, to, target),
+      from: wordsOf(from, answers?.from, source?.from, scenes),
+      to: wordsOf(to, answers?.to, source?.to, [scenes[1], scenes[0]]),
+      severity: severityOfDifference(difference, target),
       classes: 1,
       choice: choiceOf(from, to, source),
       example: {
@@ -88,19 +91,20 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
       : causeOfDifference(difference, target, isServed, ownEndpoint !== undefined, changesExternalIPs, nodes);
     const isOpen = cause === 'not-understood' || cause === 'ungiven-endpoints';
     if (!isOpen && isOfOneNode(packet)) return { cause: 'node-addresses', because: [], ports: target.ports, effect };
-    const ofServices = isOpen ? undefined : serviceCause(target.ports);
+    const ofServices = isOpen || target.kind === 'health-check' ? undefined : serviceCause(target.ports);
     // A policy also changes the choice of endpoints for a pod that reaches itself.
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
       return { ...ofServices, ports: target.ports, effect };
-    if (cause === 'connection') {
-      const texts = [from, to].flatMap((each, at) => failureWords(each, packet, scenes[at] ?? scene));
-      const because = texts.map((text) => ({ kind: 'failure', text }) as const);
-      return { cause, because, ports: target.ports, effect };
-    }
+    if (cause === 'connection') return { cause, because: whyFailing(difference, scenes), ports: target.ports, effect };
     const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, lostJumps) : [];
     return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect };
   };
   return { explain, find };
+}
+
+function whyFailing({ packet, from, to }: Difference, [old, fresh]: readonly [Scene, Scene]): readonly CauseReason[] {
+  const texts = [...failureWords(from, packet, old), ...failureWords(to, packet, fresh)];
+  return texts.map((text) => ({ kind: 'failure', text }));
 }
 
 /** The side to show: it explains the difference, and preferably its own trace ends as it does in the comparison. */
@@ -211,11 +215,16 @@ function isBalanced({ steps }: Fate): boolean {
  * Compares the shares of connections that are not known to fail. If first packets arrive alike but at other endpoints, the share
  * proves nothing: one more or less endpoint that never answered breaks nothing.
  */
-function severityOfDifference(from: Fate, to: Fate, { kind }: KnownDestination): EffectSeverity {
+function severityOfDifference({ from, to, answers }: Difference, { kind }: KnownDestination): EffectSeverity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
-  const arrives = (verdict: Fate['verdict']): boolean =>
-    verdict === 'delivered' || (verdict === 'local' && (kind === 'node' || kind === 'health-check'));
-  const [before, after] = [workingShare(from, arrives).most, workingShare(to, arrives).most];
+  const shareOf = (fate: Fate, isAnswered: boolean): number => {
+    const takes = kind === 'node' || (kind === 'health-check' && isAnswered);
+    return workingShare(fate, (verdict) => verdict === 'delivered' || (verdict === 'local' && takes)).most;
+  };
+  const [before, after] = [
+    shareOf(from, !answers || answers.from !== undefined),
+    shareOf(to, !answers || answers.to !== undefined),
+  ];
   if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
   const isPart = !isNearly(before, 0) && !isNearly(after, 0);
   const isOfChoice = isNearly(lostShare(from), lostShare(to)) && chancesOf(from.endpoints) !== chancesOf(to.endpoints);

@@ -4,6 +4,7 @@ import { isLinkLocal, isLoopback, ipv4Number, addressNumber, type Address } from
 import { spanOf } from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
+import { answerHealthCheck, type HealthAnswer } from '../../snapshot/health-checks.ts';
 import { servicesWithoutEndpoints } from '../trace/service-ends.ts';
 import type { Scene } from '../trace/scene.ts';
 import { portKey, readPortKey, type ProtocolPort, type Questions } from './questions.ts';
@@ -20,6 +21,8 @@ interface LikenessSide {
   readonly stale: Scene['stale'] | undefined;
   /** The node's name. */
   readonly node: string;
+  /** What kube-proxy answers to the Service's health checks: ready endpoints of any port count. */
+  readonly answer: (port: ServicePort) => HealthAnswer['status'] | undefined;
   readonly shapes: Map<ServicePort, Shape | undefined>;
 }
 
@@ -174,7 +177,7 @@ export class Likeness {
     return shape;
   }
 
-  #readShape(port: ServicePort, { index, ungiven, stale, node }: LikenessSide): Shape | undefined {
+  #readShape(port: ServicePort, { index, ungiven, stale, node, answer }: LikenessSide): Shape | undefined {
     const own = portAddresses(port);
     if (
       own.some(({ address }) => index.endpointsAt(address.text).length > 0) ||
@@ -184,7 +187,15 @@ export class Likeness {
     const turns = new Map<string, number>();
     const meet = (address: Address) => [turnOf(address.text, turns), this.#kindOf(address)];
     let text = JSON.stringify([
-      [port.family, port.protocol, port.port, port.nodePort > 0, port.healthCheckNodePort > 0, port.affinitySeconds],
+      [
+        port.family,
+        port.protocol,
+        port.port,
+        port.nodePort > 0,
+        port.healthCheckNodePort > 0,
+        port.affinitySeconds,
+        answer(port),
+      ],
       [port.internalPolicyLocal, port.externalPolicyLocal, port.scheduler, port.forwarding, port.hasIgnoredExternalIPs],
       port.sourceRanges.map((range) => range.text),
       ungiven.has(serviceName(port)),
@@ -256,10 +267,16 @@ function indexIn<N extends number | bigint>(sorted: readonly N[], at: N): number
 
 /** The sides; only one of them if both have the same Services and node. */
 function sidesOf(snapshots: readonly CompiledSnapshot[], scenes: readonly Scene[]): readonly LikenessSide[] {
-  const sides = snapshots.map(({ cluster, node }, i) => {
+  const sides = snapshots.map((side, i) => {
+    const { cluster, node } = side;
     const ungiven = servicesWithoutEndpoints({ cluster });
+    const checks = new Map(cluster.healthChecks.map((check) => [`${serviceName(check)} ${check.family}`, check]));
+    const answer = (port: ServicePort) => {
+      const check = checks.get(`${serviceName(port)} ${port.family}`);
+      return check && answerHealthCheck(check, side).status;
+    };
     const stale = scenes[i]?.stale;
-    return { index: cluster.addresses, ungiven, stale, node: node.name, shapes: new Map() };
+    return { index: cluster.addresses, ungiven, stale, node: node.name, answer, shapes: new Map() };
   });
   return sides.filter(
     ({ index, node }, i) => sides.findIndex((each) => each.index === index && each.node === node) === i,

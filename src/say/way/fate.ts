@@ -6,6 +6,7 @@ import { connectionWords, decisionWords, stopperWords } from './connection.ts';
 import { verdictCondition } from './stop.ts';
 import { isUndetectedPod } from '../../ask/trace/obstacles.ts';
 import { reasonSentence, reasonWords } from './reason.ts';
+import type { HealthAnswer } from '../../snapshot/health-checks.ts';
 import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
 import { stopOf, type Stop } from '../../ask/trace/stop.ts';
 import type { Sender } from '../../ask/trace/question.ts';
@@ -17,6 +18,8 @@ interface Met {
   readonly fate: Fate;
   /** Which connections are lost although their first packet arrives. */
   readonly loses: 'all' | 'some' | 'none';
+  /** What kube-proxy answers there to a health check. */
+  readonly answer?: HealthAnswer | undefined;
 }
 
 /** Why connections fail on a side, if they do. */
@@ -62,10 +65,14 @@ export function fateWords(
   source: string | undefined,
   scenes: readonly [Scene, Scene],
 ): string {
-  const { fate, loses } = met;
+  const { fate, loses, answer } = met;
   const where = fate.endpoints.length === 0 ? '' : whereWords[choice](fate, scenes);
   const end =
-    fate.verdict === 'unknown' && where !== '' ? 'not known of all connections, delivered' : endWords[fate.verdict];
+    fate.verdict === 'unknown' && where !== ''
+      ? 'not known of all connections, delivered'
+      : answer
+        ? answerWords(answer)
+        : endWords[fate.verdict];
   const seen = source === undefined ? '' : `, with ${source} as source`;
   return `${end}${where}${seen}${lossWords[loses]}${stopClause(met, scenes[0])}`;
 }
@@ -87,6 +94,10 @@ const endWords: { readonly [V in Fate['verdict']]: string } = {
   forwarded: 'left to routing',
   unknown: 'not known',
 };
+
+function answerWords({ status }: HealthAnswer): string {
+  return `answered with ${status === 'unknown' ? '200 or 503' : status}`;
+}
 
 /** The share of connections that each endpoint gets, by address. */
 function whichShares({ endpoints }: Fate): string {

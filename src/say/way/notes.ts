@@ -1,11 +1,11 @@
 import { count, joinWords, formatCount } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort, hasAddress } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { planNodePorts } from '../../cluster/node-context.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkippedListings } from './dumps.ts';
 import { familyNames } from '../../kernel/family.ts';
+import { answerHealthCheck, healthCheckFinder } from '../../snapshot/health-checks.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
@@ -17,7 +17,7 @@ import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { noSubjectWords } from './no-subject.ts';
 import { whereOf } from './reason.ts';
-import { addressKind, servicePortAt, servicesWithoutEndpoints } from '../../ask/trace/service-ends.ts';
+import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
 import { isStrange } from '../../ask/trace/stop.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
@@ -238,16 +238,12 @@ function policyWords(finding: PolicyFinding, fate: Fate): string {
 
 const byReadiness = '200 with a ready endpoint on this node, and 503 without';
 
-/** kube-proxy's answer to a load balancer's health check on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
-export function healthCheckWords({ port, readyEndpoints, ...check }: ServiceHealthCheck, side: Snapshot): string {
+export function healthCheckWords(check: ServiceHealthCheck, side: Snapshot): string {
   const service = serviceName(check);
-  const words = `health check of ${service} on port ${port}: kube-proxy answers`;
-  if (side.kind !== 'dump' && servicesWithoutEndpoints(side).has(service))
-    return `${words} ${byReadiness}; the input holds no EndpointSlices of ${service}`;
-  // An unnamed node may be any, also one with endpoints.
-  if (side.nodeName === '' && readyEndpoints.length > 0) return `${words} ${byReadiness}`;
-  const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.nodeName).length;
-  const status = local > 0 ? 200 : 503;
+  const words = `health check of ${service} on port ${check.port}: kube-proxy answers`;
+  const { status, local } = answerHealthCheck(check, side);
+  if (status === 'unknown') return `${words} ${byReadiness}; the input holds no EndpointSlices of ${service}`;
+  if (status === '200 or 503') return `${words} ${byReadiness}`;
   return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
 }
 
@@ -258,14 +254,11 @@ function shownHealthCheck(port: number, fate: Fate, ports: Snapshot['ports']): s
   return `port ${port} is the health check of ${label}: kube-proxy answers ${byReadiness}`;
 }
 
-/** The note for one address of the node. kube-proxy listens on the addresses that serve node ports (newServiceHealthServer). */
-function healthCheckNote({ target: { address, port }, fate }: Trace, { side }: Scene): string | undefined {
-  if (side.kind === 'dump') return shownHealthCheck(port, fate, side.ports);
-  const check = side.cluster.healthChecks.find((each) => each.port === port);
-  if (!check || fate.verdict !== 'local') return undefined;
-  const served = planNodePorts(side.settings, side.node, address.family).addresses;
-  const listens = !served || served.some(({ text }) => text === address.text);
-  return listens ? `this is the ${healthCheckWords(check, side)}` : undefined;
+/** The note for one address of the node. */
+function healthCheckNote({ target, fate }: Trace, { side }: Scene): string | undefined {
+  if (side.kind === 'dump') return shownHealthCheck(target.port, fate, side.ports);
+  const check = fate.verdict === 'local' && target.protocol === 'tcp' ? healthCheckFinder(side)(target) : undefined;
+  return check && `this is the ${healthCheckWords(check, side)}`;
 }
 
 /** Destinations of the dump's flows between the packet's two ends. */

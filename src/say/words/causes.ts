@@ -107,7 +107,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     advice: 'check masqueradeAll, clusterCIDR and detectLocalMode on both sides, and what reads client addresses',
   },
   endpoints: { title: 'Different endpoints are chosen, or the same ones with different probabilities' },
-  'health-check': { title: 'A health check node port is reached differently' },
+  'health-check': { title: 'A health check node port answers differently' },
   'unserved-port': {
     title: 'Other ports of a Service address are answered differently',
     modes: {

@@ -24,7 +24,7 @@ import {
   releases,
   type FeatureGates,
 } from '../../kube-proxy/releases.ts';
-import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../../settings/table.ts';
+import { defaultSettings, flagsOfSettings, settingsOver, hasProxyFlags } from '../../settings/table.ts';
 import { modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { failedReading, readingOf, type Reading } from './opened.ts';
 
@@ -43,10 +43,11 @@ export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, o
 /** Settings without a flag, such as the mode, come from the other side. */
 export function compileLike(
   path: string,
-  read: LoadedInputs,
+  given: LoadedInputs,
   like: Snapshot | undefined,
   options: LikeOptions,
 ): Reading {
+  const read = inModeOf(like, given, options);
   const { node } = options;
   const isDual = options.dualStackAs !== undefined || (like !== undefined && isDualStack(like));
   const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
@@ -56,14 +57,13 @@ export function compileLike(
   const isTaken = settings !== read.settings;
   const modeNote = !isTaken && read.modeNote?.code === 'default-mode' ? read.modeNote : undefined;
   const loaded = { ...read, modeNote };
-  const assumed = isTaken ? like?.assumed : undefined;
-  const named = assumed?.mode ? 'nothing' : modeNote?.arguments.named;
+  const assumed = isTaken ? assumedLike(like?.assumed, options) : {};
+  const named = assumed.isModeAssumed ? 'nothing' : modeNote?.arguments.named;
   const modeFrom = isTaken && like?.kind === 'dump' ? ofDump : modeFromWords(named);
   // The reading already names its mode.
   const finish = (reading: Reading, takenSettings: Readonly<Record<string, string>> = {}): Reading => {
     const taken = { ...takenFamily, ...takenSettings };
-    const side =
-      reading.side?.kind === 'manifests' ? reading.side.with({ taken, ...assumedLike(assumed) }) : reading.side;
+    const side = reading.side?.kind === 'manifests' ? reading.side.with({ taken, ...assumed }) : reading.side;
     return { ...reading, side, diagnostics: reading.diagnostics.filter((each) => each !== modeNote) };
   };
   if (!like || loaded.diagnostics.some(isError)) {
@@ -91,13 +91,15 @@ export function compileLike(
   });
 }
 
-/** Settings that the other side assumed are assumed here too. */
-function assumedLike(assumed: Snapshot['assumed']): Parameters<CompiledSnapshot['with']>[0] {
-  if (!assumed) return {};
-  const { mode, clusterCIDRs } = assumed;
+/** Settings that the other side assumed and no flag names are assumed here too. */
+function assumedLike(
+  assumed: Snapshot['assumed'],
+  { proxyMode, clusterCidr }: LikeOptions,
+): Parameters<CompiledSnapshot['with']>[0] {
+  const { mode = false, clusterCIDRs = [] } = assumed ?? {};
   return {
-    ...(mode && { isModeAssumed: true }),
-    ...(clusterCIDRs.length > 0 && { assumedClusterCIDRs: clusterCIDRs }),
+    ...(mode && proxyMode === undefined && { isModeAssumed: true }),
+    ...(clusterCIDRs.length > 0 && clusterCidr === undefined && { assumedClusterCIDRs: clusterCIDRs }),
   };
 }
 
@@ -166,17 +168,30 @@ function rangesLike(like: Snapshot | undefined, { serviceClusterIpRange }: LikeO
   return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
 }
 
-/** The other side's, if neither manifests nor flags configure kube-proxy. */
+/** Which flags count, and how, depends on the mode: with flags beside the other side's mode, they are read in that mode. */
+function inModeOf(like: Snapshot | undefined, read: LoadedInputs, options: LikeOptions): LoadedInputs {
+  const mode = like && modeOfSide(like);
+  const { configured, settings } = read;
+  if (configured || mode === undefined || options.proxyMode !== undefined || !hasProxyFlags(options)) return read;
+  return mode !== settings.mode && isModeOf(mode, settings.release) ? read.inMode(mode) : read;
+}
+
+function modeOfSide(side: Snapshot): ProxyMode | undefined {
+  return side.kind === 'dump' ? modeOfState(side.state) : side.settings.mode;
+}
+
+/** The other side's, unless a configuration names others; flags override what they name. A dump only shows its mode. */
 function settingsLike(
   like: Snapshot | undefined,
   { configured, settings }: LoadedInputs,
   options: LikeOptions,
 ): ProxySettings {
   if (configured || !like) return settings;
-  if (like.kind !== 'dump') return hasProxyFlags(options) ? settings : like.settings;
-  const mode = modeOfState(like.state);
+  if (like.kind !== 'dump')
+    return { ...settingsOver(like.settings, settings, options), release: like.settings.release };
+  const mode = modeOfSide(like);
   if (mode === undefined || options.proxyMode !== undefined) return settings;
-  return { ...settingsInMode(settings, mode, options), release: settings.release };
+  return { ...settingsOver(defaultSettings(mode), settings, options), release: settings.release };
 }
 
 /** Whether kube-proxy handles both families of a node: it then makes this chain first, or a table. */
