@@ -146,17 +146,28 @@ function markTested(rules: readonly Rule[]): number | undefined {
 }
 
 /**
- * A chain that packets reach and that only marks them, or does nothing: kube-proxy writes none, so its other rules are not shown.
+ * A chain that packets reach and that only marks them, or does nothing: kube-proxy writes none. Where most chains of its kind are such, or
+ * no chain of an endpoint is another, its other rules are not shown; where few are, those were deleted on the node.
  * Test: dumps/filtered-rules.test.ts.
  */
 export function findEndlessChain(nat: ReadonlyMap<string, Chain>): string | undefined {
   const reached = new Set([...nat.values()].flatMap(({ rules }) => rules.map(jumpChain)));
-  const leadsOn = (rule: Rule): boolean =>
-    rule.args.some(({ kind }) => kind === 'jump') && jumpChain(rule) !== baseChains.markMasquerade;
-  const isEndless = ({ name, rules }: Chain): boolean =>
-    reached.has(name) && endingKinds.has(parseServiceChain(name)?.kind) && !rules.some(leadsOn);
-  return [...nat.values()].find(isEndless)?.name;
+  const ofKind = (kind: ServiceChainKind): readonly Chain[] =>
+    [...nat.values()].filter(({ name }) => parseServiceChain(name)?.kind === kind);
+  const showsEndpoints = ofKind('endpoint').some(({ rules }) => rules.some(leadsOn));
+  return endingKinds
+    .flatMap((kind): readonly Chain[] => {
+      const led = ofKind(kind).filter(({ name }) => reached.has(name));
+      const endless = led.filter(({ rules }) => !rules.some(leadsOn));
+      const areDeleted = showsEndpoints && (endless.length === 1 || endless.length * 2 <= led.length);
+      return areDeleted ? [] : endless;
+    })
+    .at(0)?.name;
+}
+
+function leadsOn(rule: Rule): boolean {
+  return rule.args.some(({ kind }) => kind === 'jump') && jumpChain(rule) !== baseChains.markMasquerade;
 }
 
 /** Without an endpoint, kube-proxy makes none of these. */
-const endingKinds: ReadonlySet<ServiceChainKind | undefined> = new Set(['cluster', 'local', 'external', 'endpoint']);
+const endingKinds: readonly ServiceChainKind[] = ['cluster', 'local', 'external', 'endpoint'];
