@@ -47,7 +47,7 @@ export type CauseReason =
   /** What the mode of a side does about the cause. */
   | { readonly kind: 'mode'; readonly mode: ProxyMode }
   | { readonly kind: 'fields'; readonly from: readonly string[]; readonly to: readonly string[] }
-  | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string }
+  | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string | undefined }
   /** Why connections fail on a side. */
   | { readonly kind: 'connection'; readonly text: string };
 
