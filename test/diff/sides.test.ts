@@ -134,7 +134,9 @@ describe.concurrent('the sides of kpc diff', () => {
       iptables,
     ]);
     expect(nothing).toMatchObject({ status: 2, stdout: '' });
-    expect(nothing.stderr).toContain('do not both show what leads to the endpoints of Services, so whether they differ is unknown [bad-call]\n');
+    expect(nothing.stderr).toContain(
+      'do not both show what leads to the endpoints of Services, so whether they differ is unknown [bad-call]\n',
+    );
   });
 
   test('a file of a dump with one long line is read in no time', async () => {

@@ -167,7 +167,9 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
 
 /** With the only table of iptables that leads to endpoints. */
 function natAlone({ iptables, ...state }: KernelState): KernelState {
-  const nat = families.flatMap((family) => (iptables[family] ? [[family, { nat: iptables[family].nat }] as const] : []));
+  const nat = families.flatMap((family) =>
+    iptables[family] ? [[family, { nat: iptables[family].nat }] as const] : [],
+  );
   return { ...state, iptables: Object.fromEntries(nat) };
 }
 
