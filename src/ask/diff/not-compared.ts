@@ -138,7 +138,7 @@ function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Snapshot): boolean {
  * leave similar objects, so if nothing shows the modes it may be any of them; nftables tables would show theirs.
  */
 function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
-  const known = modesOf(from, to);
+  const known = modesOfSides(from, to);
   const ofRules = proxyModes.filter((mode) => programs(mode, 'iptables') && isModeOf(mode, newestRelease));
   const modes = known.length === 0 || known.some((mode) => ofRules.includes(mode)) ? [...known, ...ofRules] : known;
   return (kind) => modes.some((mode) => programs(mode, kind));
@@ -154,7 +154,7 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
     gaps.some((gap) => gap.part === kind && gap.family === family && gap.table === undefined);
   // If no part is shown by both sides, missing objects prove nothing about the nodes.
   if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
-  const mains: readonly (keyof KernelState)[] = modesOf(from, to).map((mode) => modeFacts[mode].mainKind);
+  const mains: readonly (keyof KernelState)[] = modesOfSides(from, to).map((mode) => modeFacts[mode].mainKind);
   const isMissed = gaps.some(({ held, part, table = 'nat' }) => {
     return held && table === 'nat' && mains.some((kind) => kind === part);
   });
@@ -173,7 +173,7 @@ function natAlone({ iptables, ...state }: KernelState): KernelState {
   return { ...state, iptables: Object.fromEntries(nat) };
 }
 
-function modesOf(...sides: readonly Snapshot[]): readonly ProxyMode[] {
+function modesOfSides(...sides: readonly Snapshot[]): readonly ProxyMode[] {
   return sides.flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
 }
 
