@@ -124,6 +124,9 @@ const waysOfTable = [
   ['sourceRanges', nftChains.filterPreroutingPreDnat, nftChains.firewallCheck],
 ] as const;
 
+/** Node ports are served at these addresses alone. */
+const toNodePorts = { facts: 'nodePorts', from: nftSets.nodePortIPs, to: nftSets.serviceNodePorts } as const;
+
 /** `shown`: the tables that are whole. kube-proxy makes each of these rules, so something removed those that are missing. */
 export function findUnreached(
   state: KernelState,
@@ -144,7 +147,11 @@ export function findUnreached(
   const ofTables = own.flatMap((table) => {
     const { family } = table;
     const led = new Set(expressionsIn(table).flatMap((each) => [setOf(each), ...chainsOf(each)]));
-    return waysOfTable.flatMap(([facts, from, to]) => (led.has(to) ? [] : [{ family, facts, from, to }]));
+    const isEmpty = table.sets.get(nftSets.nodePortIPs)?.elements.length === 0;
+    return [
+      ...waysOfTable.flatMap(([facts, from, to]) => (led.has(to) ? [] : [{ family, facts, from, to }])),
+      ...(isEmpty ? [{ family, ...toNodePorts }] : []),
+    ];
   });
   return [...ofChains, ...ofTables];
 }

@@ -6,9 +6,11 @@ import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
 import type { Unlisted } from '../kernel/ipvs/ipvs.ts';
 import { addressesOn, type Link } from '../kernel/link/link.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
+import { chainsOf, chainsOfElement } from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from './chain-names.ts';
-import { isKubeProxyTable, nftSets } from './nft-table.ts';
+import { isKubeProxyTable, nftSets, parseNftName } from './nft-table.ts';
+import { dnatTargets, type Owners } from './owners.ts';
 import { formatEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
 import { nodePortProtocol, openSets, parseSetName, setFamily, formatServerSocket, type SetId } from './ipvs-objects.ts';
 import { modeOfState } from './evidence.ts';
@@ -146,17 +148,63 @@ function markTested(rules: readonly Rule[]): number | undefined {
 }
 
 /**
- * A chain that packets reach and that only marks them, or does nothing: kube-proxy writes none, so its other rules are not shown.
+ * A chain that packets reach and that only marks them, or does nothing: kube-proxy writes none. Where most chains of its kind are such, or
+ * no chain of an endpoint is another, its other rules are not shown; where few are, those were deleted on the node.
  * Test: dumps/filtered-rules.test.ts.
  */
 export function findEndlessChain(nat: ReadonlyMap<string, Chain>): string | undefined {
-  const reached = new Set([...nat.values()].flatMap(({ rules }) => rules.map(jumpChain)));
-  const leadsOn = (rule: Rule): boolean =>
-    rule.args.some(({ kind }) => kind === 'jump') && jumpChain(rule) !== baseChains.markMasquerade;
-  const isEndless = ({ name, rules }: Chain): boolean =>
-    reached.has(name) && endingKinds.has(parseServiceChain(name)?.kind) && !rules.some(leadsOn);
-  return [...nat.values()].find(isEndless)?.name;
+  const led = ledChains(nat);
+  const isOf = ({ name }: Chain, kind: ServiceChainKind): boolean => parseServiceChain(name)?.kind === kind;
+  const showsEndpoints = [...nat.values()].some((chain) => isOf(chain, 'endpoint') && !isEndless(chain));
+  return endingKinds
+    .flatMap((kind): readonly Chain[] => {
+      const own = led.filter((chain) => isOf(chain, kind));
+      const endless = own.filter(isEndless);
+      const areDeleted = showsEndpoints && (endless.length === 1 || endless.length * 2 <= own.length);
+      return areDeleted ? [] : endless;
+    })
+    .at(0)?.name;
+}
+
+/** The chains that a rule jumps to. */
+function ledChains(chains: ReadonlyMap<string, Chain>): readonly Chain[] {
+  const reached = new Set([...chains.values()].flatMap(({ rules }) => rules.map(jumpChain)));
+  return [...chains.values()].filter(({ name }) => reached.has(name));
+}
+
+function isEndless({ rules }: Chain): boolean {
+  return !rules.some(
+    (rule) => rule.args.some(({ kind }) => kind === 'jump') && jumpChain(rule) !== baseChains.markMasquerade,
+  );
+}
+
+/** A chain that packets to a Service port come to, and whose rules lead to no endpoint. */
+export function findEndlessOf(
+  { iptables, nftables }: KernelState,
+  owners: Owners,
+  { family, label }: { readonly family: Family; readonly label: string },
+): string | undefined {
+  const ofRules = ledChains(iptables[family]?.nat ?? new Map()).filter(
+    (chain) => isEnding(parseServiceChain(chain.name)?.kind) && isEndless(chain) && owners.ofChain(chain) === label,
+  );
+  const tables = nftables.filter((table) => table.family === family && isKubeProxyTable(table.name));
+  const ofTables = tables.flatMap(({ chains, sets }) => {
+    const expressions = [...chains.values()].flatMap(({ rules }) => rules.flatMap((rule) => rule.expressions));
+    const elements = [...sets.values()].flatMap((set) => set.elements);
+    const reached = new Set([...expressions.flatMap(chainsOf), ...elements.flatMap(chainsOfElement)]);
+    return [...chains.values()].filter((chain) => {
+      const kind = parseNftName(chain.name)?.kind;
+      const leadsOn = chain.rules.some((rule) => rule.expressions.some((each) => chainsOf(each).length > 0));
+      const isDone = leadsOn || dnatTargets(chain).length > 0;
+      return reached.has(chain.name) && isEnding(kind) && !isDone && owners.ofNftChain(chain) === label;
+    });
+  });
+  return [...ofRules, ...ofTables].at(0)?.name;
+}
+
+function isEnding(kind: string | undefined): boolean {
+  return endingKinds.some((each) => each === kind);
 }
 
 /** Without an endpoint, kube-proxy makes none of these. */
-const endingKinds: ReadonlySet<ServiceChainKind | undefined> = new Set(['cluster', 'local', 'external', 'endpoint']);
+const endingKinds: readonly ServiceChainKind[] = ['cluster', 'local', 'external', 'endpoint'];

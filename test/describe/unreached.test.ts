@@ -72,6 +72,7 @@ test.each([
 const nodePortRules = [
   ['iptables', iptables, /^-A KUBE-SERVICES .* -j KUBE-NODEPORTS\n/gm, 'KUBE-SERVICES → KUBE-NODEPORTS'],
   ['nftables', nftables, /^.* vmap @service-nodeports\n/gm, 'services → service-nodeports'],
+  ['nftables', nftables, /(?<=set nodeport-ips \{[^}]*)elements = \{[^}]*\}/g, 'nodeport-ips → service-nodeports'],
 ] as const;
 
 test.each(nodePortRules)('%s: without the rule for node ports, none is served', (_mode, text, lines, note) => {
@@ -97,7 +98,16 @@ describe('dumps of two modes', () => {
 test('a trace to a node port names the rule that is missing', async () => {
   const stdin = without(nftables, /^.* vmap @service-nodeports\n/gm);
   const run = await runKpc(['trace', '-q', '-', '--from', '198.51.100.9', '--to', '192.168.50.11:31900'], { stdin });
-  expect(run.stdout).toContain('service-nodeports has this node port, but nothing in services leads there');
+  expect(run.stdout).toContain('service-nodeports leads to its endpoints, but nothing in services leads there');
+});
+
+test.each([
+  ['iptables', iptables, /^-A KUBE-SVC-.*\n/gm, 'KUBE-SVC-'],
+  ['nftables', nftables, /^\t\tmeta l4proto tcp dnat .*\n/gm, 'service-'],
+])('%s: a trace names the chain whose rules are missing', async (_mode, text, rules, chain) => {
+  const stdin = without(text, rules);
+  const run = await runKpc(['trace', '-q', '-', '--from', '198.51.100.9', '--to', '192.168.50.11:31900'], { stdin });
+  expect(run.stdout).toMatch(new RegExp(`nothing in ${chain}\\S+ leads to an endpoint`));
 });
 
 test('sets and maps without the lines of their types are read by their keys', () => {

@@ -20,6 +20,9 @@ function natWithout(lines: RegExp): readonly [isWhole: boolean, excerpts: readon
 test.each([
   ['nothing', /^never$/, [true, [], undefined]],
   ['a chain that nothing jumps to', /-j KUBE-(?:SEP|SVC|EXT)-|DNAT/, [true, [], undefined]],
+  ['the rules of one chain', /^-A KUBE-SVC-LOCALA/, [true, [], undefined]],
+  ["one endpoint's DNAT", /^-A KUBE-SEP-LOCALA.* -j DNAT/, [true, [], undefined]],
+  ['the jumps to endpoints', /-j KUBE-SEP-/, [false, ['ipv4'], 'KUBE-SVC-LOCALAAAAAAAAAAAA']],
   ['the chains of endpoints', /KUBE-SEP-/, [false, ['ipv4'], 'KUBE-SVC-LOCALAAAAAAAAAAAA']],
   ['DNAT', /-j DNAT/, [false, ['ipv4'], 'KUBE-SEP-LOCALAAAAAAAAAAAA']],
 ] as const)('without %s', (_, lines, expected) => {

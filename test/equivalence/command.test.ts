@@ -82,7 +82,7 @@ describe('kpc equivalence', () => {
       const { causes } = resultOf(stdout) as Printed;
       const known = causes.filter(({ severity }) => severity !== 'unknown');
       expect(known).toMatchObject([
-        { cause: 'lost-jump', severity: 'breaks', reasons: [`${lost}: nothing in PREROUTING jumps to KUBE-SERVICES.`] },
+        { cause: 'lost-jump', severity: 'breaks', reasons: [`${lost}: nothing in PREROUTING leads to KUBE-SERVICES.`] },
       ]);
     });
 

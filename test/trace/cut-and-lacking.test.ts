@@ -282,17 +282,17 @@ test.each([
 
 describe('rules of Services that nothing jumps to', () => {
   const dump = dumpOf(iptables, { 'iptables-save': (text) => text.replace(/^-A PREROUTING .*\n/gm, '') });
-  const why = "something removed kube-proxy's jump; restart kube-proxy";
+  const why = "something removed kube-proxy's rules; restart kube-proxy";
 
   test.each(['192.168.10.11:30938', '10.98.154.163:80', '12.12.12.12:80'])('%s says so', async (to) => {
     const text = await trace(dump, '198.51.100.9', to);
-    expect(text).toContain(`chain KUBE-SERVICES has rules for it, but nothing in PREROUTING jumps there: ${why}`);
+    expect(text).toContain(`KUBE-SERVICES leads to its endpoints, but nothing in PREROUTING leads there: ${why}`);
     expect(text).not.toContain('nodePortAddresses');
   });
 
   test('the table of all senders says so, too', async () => {
     const { stdout } = await runKpc(['trace', '-q', dump, '--all', 'default/nginx']);
-    expect(stdout).toContain(`nothing in PREROUTING jumps there: ${why}`);
+    expect(stdout).toContain(`nothing in PREROUTING leads there: ${why}`);
   });
 
   test('what the firewall of source ranges then drops is not laid to the ranges', async () => {
@@ -304,7 +304,7 @@ describe('rules of Services that nothing jumps to', () => {
     });
     const text = await trace(guarded, '198.51.100.9', '12.12.12.12:80');
     expect(text).toContain('dropped');
-    expect(text).toContain(`nothing in PREROUTING jumps there: ${why}`);
+    expect(text).toContain(`nothing in PREROUTING leads there: ${why}`);
     expect(text).not.toContain('loadBalancerSourceRanges');
   });
 

@@ -111,7 +111,7 @@ describe('a part of the rules of iptables', () => {
 
 test('a whole table nat shows that the jump is lost, also without table filter', async () => {
   expect(await trace('whole-nat.txt', '10.96.7.7:80')).toContain(
-    "chain KUBE-SERVICES has rules for it, but nothing in PREROUTING jumps there: something removed kube-proxy's jump",
+    "KUBE-SERVICES leads to its endpoints, but nothing in PREROUTING leads there: something removed kube-proxy's rules",
   );
 });
 
@@ -138,7 +138,7 @@ describe('nftables mode', () => {
   test('a whole table shows that it is lost', async () => {
     const answer = await trace('lost.nft', '10.98.154.163:80');
     expect(answer).toContain(
-      "chain services has rules for it, but nothing in nat-prerouting jumps there: something removed kube-proxy's jump; restart kube-proxy",
+      "services leads to its endpoints, but nothing in nat-prerouting leads there: something removed kube-proxy's rules; restart kube-proxy",
     );
     expect((await runKpc(['describe', 'lost.nft'], { cwd })).stderr).toContain(
       'note: nothing in nat-prerouting jumps to services, so no packet from there reaches a Service',

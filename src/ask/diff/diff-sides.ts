@@ -83,7 +83,9 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
     ({ doubt }) => options.foreign || !doubt || !isForeignDoubt(doubt),
   );
   const extent = extentOf(gaps, own, from, to);
-  const portsAlone = extent === 'nothing' && read && read.compared.all > 0 ? read.compared : undefined;
+  // Without endpoints, ports say little.
+  const isRead = extent === 'nothing' && read !== undefined && read.compared.withoutEndpoints < read.compared.all;
+  const portsAlone = isRead ? read.compared : undefined;
   return {
     servicePorts: listServicePorts(reported, reasons, from, to, read),
     // Changes that belong to no Service port.

@@ -4,7 +4,7 @@ import { hasRules } from '../../kernel/iptables/iptables-delta.ts';
 import type { ObjectKind, KernelState } from '../../kernel/state.ts';
 import { modeOfState } from '../../kube-proxy/evidence.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
-import { programs, proxyModes } from '../../kube-proxy/modes.ts';
+import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { beyondKernel, type BeyondKernel } from './beyond-kernel.ts';
 import type { StatePair } from './foreign-items.ts';
 import type { ServiceChange } from './service-changes.ts';
@@ -138,7 +138,7 @@ function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Snapshot): boolean {
  * leave similar objects, so if nothing shows the modes it may be any of them; nftables tables would show theirs.
  */
 function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
-  const known = [from, to].flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
+  const known = modesOfSides(from, to);
   const ofRules = proxyModes.filter((mode) => programs(mode, 'iptables') && isModeOf(mode, newestRelease));
   const modes = known.length === 0 || known.some((mode) => ofRules.includes(mode)) ? [...known, ...ofRules] : known;
   return (kind) => modes.some((mode) => programs(mode, kind));
@@ -154,10 +154,27 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
     gaps.some((gap) => gap.part === kind && gap.family === family && gap.table === undefined);
   // If no part is shown by both sides, missing objects prove nothing about the nodes.
   if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
-  const isUnheld = gaps.every(({ held }) => !held);
-  return isUnheld || parts.some((part) => holdsPart(compared.from, part) || holdsPart(compared.to, part))
-    ? 'part'
-    : 'nothing';
+  const mains: readonly (keyof KernelState)[] = modesOfSides(from, to).map((mode) => modeFacts[mode].mainKind);
+  const isMissed = gaps.some(({ held, part, table = 'nat' }) => {
+    return held && table === 'nat' && mains.some((kind) => kind === part);
+  });
+  const isCompared = (part: Part): boolean =>
+    [compared.from, compared.to].some((state) =>
+      isMissed ? mains.includes(part.kind) && holdsPart(natAlone(state), part) : holdsPart(state, part),
+    );
+  return gaps.every(({ held }) => !held) || parts.some(isCompared) ? 'part' : 'nothing';
+}
+
+/** With the only table of iptables that leads to endpoints. */
+function natAlone({ iptables, ...state }: KernelState): KernelState {
+  const nat = families.flatMap((family) =>
+    iptables[family] ? [[family, { nat: iptables[family].nat }] as const] : [],
+  );
+  return { ...state, iptables: Object.fromEntries(nat) };
+}
+
+function modesOfSides(...sides: readonly Snapshot[]): readonly ProxyMode[] {
+  return sides.flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
 }
 
 /** The same difference, for sides from which objects or Services were left out. */

@@ -47,7 +47,7 @@ export function compareReadBack(from: Snapshot, to: Snapshot, owners: SideOwners
       const old = before.get(label)?.find(({ family }) => family === port.family);
       if (!old) return [];
       compared.all++;
-      if (!old.endpoints || !port.endpoints) compared.withoutEndpoints++;
+      if (![old, port].every(({ endpoints = [] }) => endpoints.length > 0)) compared.withoutEndpoints++;
       return [...diffFields(old, port), ...diffEndpoints(old, port)];
     });
     if (reasons.length === 0) continue;

@@ -50,7 +50,7 @@ export type CauseReason =
   /** What the mode of a side does about the cause. */
   | { readonly kind: 'mode'; readonly mode: ProxyMode }
   | { readonly kind: 'fields'; readonly from: readonly string[]; readonly to: readonly string[] }
-  | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string }
+  | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string | undefined }
   /** Why packets or connections fail on a side. */
   | { readonly kind: 'failure'; readonly text: string };
 

@@ -16,7 +16,7 @@ import {
   type ReachedEndpoint,
 } from '../../packet/packet.ts';
 import type { HealthAnswer } from '../../snapshot/health-checks.ts';
-import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/obstacles.ts';
+import { lostJumpsOf, lostLinkOf, type LostJumps } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { causeIds, findServiceCause, type CauseId, type CauseReason } from './causes.ts';
@@ -55,7 +55,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   const serviceCause = findServiceCause(...scenes);
   const [own, ownOfOther] = scenes.map((scene) => knownOwnAddresses([scene]));
   const isOfOneNode = ({ destination: { text } }: Packet): boolean => own?.has(text) !== ownOfOther?.has(text);
-  const lostJumps = scenes.map((scene) => ({ name: scene.side.name, jumps: lostJumpsOf(scene) }));
+  const lostJumps = scenes.map((scene) => ({ side: scene.side, jumps: lostJumpsOf(scene) }));
   const explain = (difference: Difference): Explained => {
     const { sender, packet, from, to, answers } = difference;
     const target = find(packet);
@@ -96,7 +96,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
       return { ...ofServices, ports: target.ports, effect };
     if (cause === 'connection') return { cause, because: whyFailing(difference, scenes), ports: target.ports, effect };
-    const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, lostJumps) : [];
+    const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, target.ports, lostJumps) : [];
     return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect };
   };
   return { explain, find };
@@ -121,16 +121,17 @@ function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, 
   return !isShown(first) && isShown(other) ? other : first;
 }
 
-/** The jump that one side lacks and that keeps the packet from that side's Service rules. */
+/** What one side lacks and what keeps the packet from that side's endpoints. */
 function findLost(
   { sender, packet, from, to }: Difference,
-  [before, after]: readonly { readonly name: string; readonly jumps: LostJumps }[],
+  ports: readonly ShownPort[],
+  [before, after]: readonly { readonly side: Scene['side']; readonly jumps: LostJumps }[],
 ): readonly CauseReason[] {
-  const target = { address: packet.destination };
+  const target = { ...packet, address: packet.destination };
   const [was, is] = [from, to].map((fate, at) => {
-    const side = at === 0 ? before : after;
-    const jump = side && lostJumpOf({ sender, target, fate }, side.jumps);
-    return jump ? [{ kind: 'lost-jump', side: side.name, from: jump.from, to: jump.to } as const] : [];
+    const known = at === 0 ? before : after;
+    const link = known && lostLinkOf({ sender, target, fate }, ports, known.side, known.jumps);
+    return link ? [{ kind: 'lost-jump', side: known.side.name, from: link.from, to: link.to } as const] : [];
   });
   return was && is && was.length !== is.length ? [...was, ...is] : [];
 }

@@ -6,7 +6,9 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import { addressKind, servicePortAt } from './service-ends.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
+import { findEndlessOf } from '../../kube-proxy/unshown.ts';
 import { entryOf, findLostJumps } from '../../snapshot/faults.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 import { stopOf, type Stop } from './stop.ts';
@@ -59,8 +61,35 @@ export function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
   return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
 }
 
+/** Where the way of a packet to the endpoints of its Service breaks off. `to`: undefined for an endpoint. */
+interface LostLink {
+  readonly from: string;
+  readonly to: string | undefined;
+}
+
+/** The first one, if a jump, rule, element or a chain's rules were removed. `ports`: those that the packet is for. */
+export function lostLinkOf(
+  trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address' | 'port' | 'protocol'> },
+  ports: readonly ShownPort[],
+  side: Snapshot,
+  lost: LostJumps,
+): LostLink | undefined {
+  const jump = lostJumpOf(trace, lost);
+  if (jump || side.kind !== 'dump' || !isUntaken(trace)) return jump;
+  const { fate, target } = trace;
+  const isAsked = ({ nodePort, protocol, family }: ShownPort): boolean =>
+    nodePort === target.port && protocol.toLowerCase() === target.protocol && family === target.address.family;
+  const isLocal = (fate.otherwise ?? fate).verdict === 'local';
+  const unreached = side.shown.unreached.find(
+    (each) => isLocal && each.facts === 'nodePorts' && each.ports.some(isAsked),
+  );
+  if (unreached) return unreached;
+  const [from] = ports.flatMap((port) => findEndlessOf(side.state, side.owners, port) ?? []);
+  return from === undefined ? undefined : { from, to: undefined };
+}
+
 /** The missing jump that keeps a packet to a Service from its rules; undefined if there is none. */
-export function lostJumpOf(
+function lostJumpOf(
   trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address'> },
   lost: LostJumps,
 ): MissingJump | undefined {

@@ -102,7 +102,7 @@ export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefin
 }
 
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
-export const lostRuleCause = "something removed kube-proxy's rule; restart kube-proxy";
+export const lostRuleCause = "something removed kube-proxy's rules; restart kube-proxy";
 
 /** A sentence with what to do about kube-proxy's dormant table. */
 export function dormantWords(table: string): string {

@@ -11,7 +11,7 @@ import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision } from '../../packet/step.ts';
-import { verdictWords, causeNote, undetectedNote, lostWayWords, unreachedWords } from './stop.ts';
+import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -27,14 +27,15 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { side } = scene;
   const port = servicePortAt(target, scene.side.addresses);
   const unprogrammed = side.kind === 'dump' ? undefined : whyUnprogrammed(target, side);
+  const lostWay = lostWayWords(trace, scene);
   const notes = [
     healthCheckNote(trace, scene),
     ...describeSkippedListings(scene.side.doubts),
     unprogrammed && noSubjectWords(unprogrammed),
-    port && (lostWayWords(trace, scene) ?? divertedNote(trace) ?? unservedNodePort(port, trace, scene)),
+    lostWay ?? (port && (divertedNote(trace) ?? unservedNodePort(port, trace, scene))),
     port && listenerNote(port, trace),
     port ? undefined : otherFamilyNote(trace, scene),
-    port ? undefined : (unreachedWords(trace, scene) ?? unprogrammedNote(trace, scene)),
+    port || lostWay !== undefined ? undefined : unprogrammedNote(trace, scene),
     causeNote(trace, scene),
     arrivalNote(trace, scene),
     undetectedNote(trace, scene),

@@ -13,7 +13,7 @@ import {
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { faultsOfPort, findDormantTable } from '../../snapshot/faults.ts';
-import { dormantWords, lostJumpCause, lostRuleCause, unlessUnseen, whyNoEndpoint } from './lack.ts';
+import { dormantWords, lostRuleCause, unlessUnseen, whyNoEndpoint } from './lack.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { carrierWords, decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -22,8 +22,8 @@ import {
   isLocalElsewhere,
   isUndetectedPod,
   isUntaken,
-  lostJumpOf,
   lostJumpsOf,
+  lostLinkOf,
 } from '../../ask/trace/obstacles.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
@@ -189,20 +189,17 @@ const endWords = {
   forwarded: { end: 'left to routing', meaning: 'no rule of a Service changes it' },
 } as const;
 
-/** A sentence on why a packet to a Service does not reach its rules, and what to do. */
+/** A sentence on why a packet to a Service does not reach its endpoints, and what to do. */
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
-  if (!scene.side.mode || !isUntaken(trace)) return undefined;
-  const jump = lostJumpOf(trace, lostJumpsOf(scene));
-  const dormant = findDormantTable(scene.side, trace.target.address.family);
+  const { side } = scene;
+  if (!side.mode || !isUntaken(trace)) return undefined;
+  const port = servicePortAt(trace.target, side.addresses);
+  const dormant = port && findDormantTable(side, trace.target.address.family);
   if (dormant !== undefined) return dormantWords(dormant);
-  return jump && `chain ${jump.to} has rules for it, but nothing in ${jump.from} jumps there: ${lostJumpCause}`;
-}
-
-/** Why an address of the node does not serve a node port that a chain or map shows. */
-export function unreachedWords({ target, fate }: Trace, { side }: Scene): string | undefined {
-  if (side.kind !== 'dump' || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
-  const isAsked = ({ nodePort, protocol, family }: ShownPort): boolean =>
-    nodePort === target.port && protocol.toLowerCase() === target.protocol && family === target.address.family;
-  const lost = side.shown.unreached.find(({ facts, ports }) => facts === 'nodePorts' && ports.some(isAsked));
-  return lost && `${lost.to} has this node port, but nothing in ${lost.from} leads there: ${lostRuleCause}`;
+  const link = lostLinkOf(trace, port ? [port] : [], side, port ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] });
+  if (!link) return undefined;
+  const { from, to } = link;
+  return to === undefined
+    ? `nothing in ${from} leads to an endpoint: ${lostRuleCause}`
+    : `${to} leads to its endpoints, but nothing in ${from} leads there: ${lostRuleCause}`;
 }

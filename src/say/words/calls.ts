@@ -147,7 +147,8 @@ export const callWords: WordsOf<typeof callFindings> = {
       '--to-kubernetes-version compares the same manifests by two releases',
       `leave out ${path}`,
     ],
-    'nothing-in-common': ({ from, to }) => `${from} and ${to} have nothing in common that could be compared`,
+    'nothing-in-common': ({ from, to }) =>
+      `${from} and ${to} do not both show what leads to the endpoints of Services, so whether they differ is unknown`,
     'nothing-known': ({ classes, reasons }) => [
       `no packet could be compared: of ${count(classes, 'class', 'classes')} none is known on both sides`,
       reasons.length > 1 ? `for one, ${reasons[0]}` : reasons[0],

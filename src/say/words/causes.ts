@@ -14,8 +14,8 @@ const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers w
 
 export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   'lost-jump': {
-    title: "One side has lost kube-proxy's jump to the rules of Services",
-    advice: 'restart kube-proxy, and find out which program removed its jump',
+    title: "One side has lost kube-proxy's rules, or the jumps to them",
+    advice: 'restart kube-proxy, and find out which program removed them',
   },
   'one-sided': { title: 'Only one side has the Service port' },
   'node-addresses': {
@@ -178,7 +178,7 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
     case 'fields':
       return [`${reason.from.join(', ')} → ${reason.to.join(', ')}.`];
     case 'lost-jump':
-      return [`${reason.side}: nothing in ${reason.from} jumps to ${reason.to}.`];
+      return [`${reason.side}: nothing in ${reason.from} leads to ${reason.to ?? 'an endpoint'}.`];
     case 'failure':
       return [reason.text];
   }
