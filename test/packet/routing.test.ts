@@ -38,6 +38,14 @@ test('the addresses of Services on kube-ipvs0 do not say which others are the no
   expect(isLocal(readAddress('192.0.2.7'))).not.toBe(false);
 });
 
+test.each([
+  [true, false],
+  [false, true],
+])('rules say which addresses are the node’s only where not all are shown (%s): %s', (hasAll, expected) => {
+  const knowledge = { ...knowAll([link('eth0', '192.0.2.13', 24)]), hasAllAddresses: () => hasAll, isOwn: () => true };
+  expect(routingOf(knowledge, emptyState, 'ipv4').isLocal(readAddress('192.0.2.11'))).toBe(expected);
+});
+
 describe('the source of packets of the node itself', () => {
   const listed = (...links: readonly (readonly [name: string, ...addresses: string[]])[]): readonly Link[] =>
     links.map(([name, ...texts]) => ({

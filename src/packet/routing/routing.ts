@@ -187,9 +187,9 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
   const lacking = new Set([...unrouted, ...unassigned].map(({ address }) => address.text));
   const isLocal = (address: Address): Answer => {
     if (lacking.has(address.text)) return false;
-    if (isLoopback(address) || local.has(address.text) || knowledge.isOwn(address) || isUnknownOwn(address))
-      return true;
-    if (isRouted(address)) return true;
+    if (isLoopback(address) || local.has(address.text) || isUnknownOwn(address) || isRouted(address)) return true;
+    // Rules may be older than the addresses.
+    if (!hasAll && knowledge.isOwn(address)) return true;
     const isOther = hasAll || knowledge.isElsewhere(address);
     if (isOther) return false;
     // Only a host-network pod's endpoint address is the node itself.
