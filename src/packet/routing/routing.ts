@@ -111,7 +111,7 @@ const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers:
 /** The node's routing in one family: its own links in the knowledge, and those in the state, such as kube-ipvs0. */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
-  const isListed = listed.routes.length > 0;
+  const isListed = listed.routes.length > 0 || listed.tables === undefined;
   const links = [...knowledge.links, ...state.links];
   const { own, shown, localRoutes, hasAll, isRouted, isLocal, isTentative } = ownAddressesOf(
     knowledge,
@@ -175,7 +175,7 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
     .filter((each) => each.family === family);
   const shown = all.filter(({ isTentative }) => isTentative !== true);
   const own = shown.length > 0 ? shown : addressesOfRoutes(localRoutes);
-  const hasAll = knowledge.hasAllAddresses(family) || (listed.routes.length > 0 && listed.tables === undefined);
+  const hasAll = knowledge.hasAllAddresses(family) || listed.tables === undefined;
   const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
   const local = new Set(own.map(({ address }) => address.text));
   // What kube-proxy makes comes with its routes.
