@@ -65,6 +65,8 @@ export interface Routing {
   /** Undefined if it is not shown. */
   trait(link: string | undefined, trait: keyof LinkTraits): boolean | undefined;
   portsOf(link: string): readonly string[];
+  /** Whether it is a bridge, and all links are shown without one that is a port of it. */
+  isPortless(link: string): boolean;
   /** The link as IP sees what comes by it: a bridge or bond takes all that its ports receive (br_handle_frame, bond_handle_frame). */
   inputOf(link: string | undefined): string | undefined;
   /** Whether the node has the address, but not for itself: IPv6 takes no advertisement for it (ndisc_recv_na). */
@@ -162,7 +164,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     },
     linkLocal: (link) => own.find((each) => each.link === link && isLinkLocal(each.address))?.address,
     sysctl: (name) => state.sysctls.get(name),
-    ...bridgesOf({ links, places, sysctls: state.sysctls, hasAllSysctls: knowledge.hasAllSysctls, family }),
+    ...bridgesOf({ links, places, sysctls: state.sysctls, knowledge, family }),
     admitsLoopback: (link) => family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls, link),
   };
 }
@@ -262,15 +264,15 @@ function bridgesOf({
   links,
   places,
   sysctls,
-  hasAllSysctls,
+  knowledge: { hasAllSysctls, hasAllAddresses },
   family,
 }: {
   readonly links: readonly Link[];
   readonly places: Places;
   readonly sysctls: KernelState['sysctls'];
-  readonly hasAllSysctls: boolean;
+  readonly knowledge: Pick<Knowledge, 'hasAllSysctls' | 'hasAllAddresses'>;
   readonly family: Family;
-}): Pick<Routing, 'showsBridged' | 'carries' | 'portsOf' | 'inputOf' | 'trait'> {
+}): Pick<Routing, 'showsBridged' | 'carries' | 'portsOf' | 'isPortless' | 'inputOf' | 'trait'> {
   const named = new Map(links.map((link) => [link.name, link]));
   const sysctl = bridgeSysctls[family];
   const own = family === 'ipv4' ? 'nf_call_iptables' : 'nf_call_ip6tables';
@@ -302,6 +304,12 @@ function bridgesOf({
     },
     trait: (link, trait) => named.get(link ?? '')?.traits?.[trait],
     portsOf: (link) => portsOf(link).map(({ name }) => name),
+    // Without details, dumps may leave out ports.
+    isPortless: (link) =>
+      named.get(link)?.kind === 'bridge' &&
+      named.get(link)?.traits?.vlan_filtering !== undefined &&
+      portsOf(link).length === 0 &&
+      hasAllAddresses(family),
     inputOf: (link) => {
       const master = named.get(named.get(link ?? '')?.master ?? '');
       return master && receivers.has(master.kind) ? master.name : link;
