@@ -108,6 +108,9 @@ const enslaved: readonly Change[] = [
 const ofVrf = enslaved.map(([old, by]): Change => [old, by.replace('bridge vlan_filtering 0', 'vrf table 10')]);
 const toPodHere = { from: 'node', to: '10.244.1.10:8080' };
 const unrouted: readonly Change[] = [['10.244.1.0/24 dev cni0 proto kernel scope link src 10.244.1.1\n', '']];
+const toBeside = { from: '192.168.50.100', to: '192.168.50.77:8080' };
+const beside: readonly Change[] = [['default via', '192.168.50.77 dev cni0 scope link\ndefault via']];
+const proxy: Change = ['$ sysctl -a', '$ sysctl -a\nnet.ipv4.conf.eth0.proxy_arp = 1'];
 const byEth = { ...toNode, inInterface: 'eth0' };
 const emptyBridge: readonly Change[] = [
   ['192.168.50.0/24 dev eth0', '192.168.50.0/24 dev docker0'],
@@ -229,6 +232,8 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
   ['a bridge with a port for it', 'vxlan', byEth, [...emptyBridge, filledBridge], ['local', 'works']],
   ['a client behind a bridge whose port is not shown', 'vxlan', toNode, emptyBridge, ['local', 'works']],
   ['a network of pods without its route', 'rules-by-bridge', toPodHere, unrouted, ['forwarded', 'depends']],
+  ['a pod with an address of the network of the client', 'rules-by-bridge', toBeside, beside, ['forwarded', 'depends']],
+  ['one for which the node answers', 'rules-by-bridge', toBeside, [...beside, proxy], ['forwarded', 'works']],
   ['an endpoint behind a port', 'rules-by-bridge', toRemote, enslaved, ['forwarded', 'depends']],
   ['an endpoint behind a port of a VRF', 'rules-by-bridge', toRemote, ofVrf, ['forwarded', 'works']],
   ['rules that may be for the other end of a tunnel', 'vxlan', overVxlan, [peer], ['delivered', 'works']],
