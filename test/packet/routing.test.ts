@@ -54,7 +54,11 @@ test.each<readonly [string, string, object | undefined]>([
   ['is the last one', `${ofNode}$ ip -6 route show table all\n`, undefined],
   ['fails', `$ ip -6 route show table all\nbash: ip: command not found\n${ofNode}`, undefined],
   ['prints nothing of one table', `$ ip -6 route show table 10\n${ofNode}`, undefined],
-  ['prints nothing, with an address', `$ ip -6 route show table all\n${ofNode}    inet6 ::1/128 scope host\n`, undefined],
+  [
+    'prints nothing, with an address',
+    `$ ip -6 route show table all\n${ofNode}    inet6 ::1/128 scope host\n`,
+    undefined,
+  ],
 ])('without routes where a listing of all %s', (_, text, expected) => {
   const { routes, state } = readDump(new Map([['node.txt', text]]));
   const { find, isListed } = routingOf({ ...knowAll(state.links), routes }, state, 'ipv6');

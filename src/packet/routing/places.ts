@@ -180,13 +180,7 @@ export function placesOf({
       const near = around.filter(({ network }) => contains(network, address));
       return [...new Set([...exact, ...near].map(({ link }) => link))];
     },
-    linkInside: (address) => {
-      const link = closestHops(routes, address).find(isHere)?.link;
-      if (link !== undefined) return link;
-      // A link keeps its addresses where its routes are gone.
-      const near = within.find(({ network }) => contains(network, address));
-      return near && near.network.prefixLength > closestPrefix(routes, address) ? near.link : undefined;
-    },
+    linkInside: (address) => closestHops(routes, address).find(isHere)?.link ?? linkWithin(within, routes, address),
     closerHop: (address, hop) => (isPod(address) ? closerHop(routes, address, hop) : undefined),
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
@@ -197,6 +191,12 @@ export function placesOf({
       return kind === undefined ? undefined : kind === 'bridge';
     },
   };
+}
+
+/** The link whose network is closer than all routes: a link keeps its addresses where its routes are gone. */
+function linkWithin(within: ReturnType<typeof networksOf>, routes: readonly Route[], address: Address) {
+  const near = within.find(({ network }) => contains(network, address));
+  return near && near.network.prefixLength > closestPrefix(routes, address) ? near.link : undefined;
 }
 
 function closerHop(routes: readonly Route[], address: Address, { link, gateway }: NextHop): NextHop | undefined {
