@@ -271,6 +271,11 @@ export class DumpDraft {
     return this.#routes.read(output, kind, file);
   }
 
+  /** A command that lists a family's routes printed none. */
+  noRoutes({ family }: { readonly family: Family | undefined }): void {
+    if (family) this.#routes.empty.add(family);
+  }
+
   /** One pod's or node's log, in one file or several. Skips a log without a known line, as another program's. */
   readLog(file: string, text: string, firstLine: number): void {
     const other = this.#log.read(file, text, firstLine);
@@ -381,11 +386,16 @@ export class DumpDraft {
       coverage,
       log: this.#log.isKnown ? this.#log : undefined,
       flows: this.flows.isGiven ? this.flows.items : undefined,
-      routes: this.#routes.known(),
+      routes: this.#routes.known((family) => this.#hasNoAddress(family, state.links)),
       files: this.#files,
       faults: [...this.#faults.values()],
       doubts: [...doubts, ...this.#unlisted(state, coverage), ...this.#otherVariants()],
     };
+  }
+
+  #hasNoAddress(family: Family, links: readonly Link[]): boolean {
+    const isListed = links.length > 0 && this.allAddresses?.includes(family) === true;
+    return isListed && !links.some(({ addresses }) => addresses.some((each) => each.family === family));
   }
 
   /** What a list read as complete lacks although another one names it. */

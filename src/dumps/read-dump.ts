@@ -47,13 +47,14 @@ export function readDump(texts: ReadonlyMap<string, string>): Dump {
 }
 
 function readFile(draft: DumpDraft, name: string, text: string, lists: (() => void)[]): void {
-  const { outputs, strays } = splitOutputs(text);
+  const { outputs, silent, strays } = splitOutputs(text);
   const last = outputs.at(-1);
   if (!last) {
     const expected = expectDumpFile(name.slice(name.lastIndexOf('/') + 1));
     if (expected !== undefined) readNothing(draft, name, expected, text);
     return;
   }
+  for (const { routing } of silent) if (routing?.isAll === true) draft.noRoutes(routing);
   const [firstStray] = strays;
   if (outputs.some(({ kind }) => kind === 'nft list ruleset') && lacksTables(text, strays)) draft.isNftCut = true;
   if (firstStray !== undefined)

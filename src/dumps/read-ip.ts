@@ -121,6 +121,8 @@ interface Drafted {
 
 /** Merges addresses that are listed both as text and as JSON. */
 export class DraftedRoutes {
+  /** The families of which a listing of all routes has none. */
+  readonly empty = new Set<Family>();
   readonly #drafts: { [F in Family]?: Drafted } = {};
 
   /** Returns the unreadable lines. */
@@ -146,7 +148,7 @@ export class DraftedRoutes {
       const tables = new Set(routes.flatMap((route) => (route.family === each ? [route.table] : [])));
       if (tables.size === 0) continue;
       const draft = this.#of(each);
-      if (tables.has('local') && tables.size > 1) draft.isAll = true;
+      if (tables.has('local') && (tables.size > 1 || command?.routing?.isAll === true)) draft.isAll = true;
       for (const table of tables) draft.tables.add(table);
     }
     return unread;
@@ -163,11 +165,14 @@ export class DraftedRoutes {
     });
   }
 
-  known(): KnownRoutes {
+  /** `isBare`: the node is shown to have no address of a family. With any, it has routes: an empty listing lacks its output. */
+  known(isBare: (family: Family) => boolean): KnownRoutes {
     const known = families.flatMap((family): readonly (readonly [Family, Routes])[] => {
-      const draft = this.#drafts[family];
+      const isNone = this.empty.has(family) && isBare(family);
+      const draft = isNone ? this.#of(family) : this.#drafts[family];
       if (!draft) return [];
-      const { routes, tables, isAll, rules, hasRules, answers } = draft;
+      const { routes, tables, rules, hasRules, answers } = draft;
+      const isAll = draft.isAll || (isNone && routes.size === 0);
       const listed = hasRules ? [...rules.values()] : undefined;
       return [[family, { routes: [...routes.values()], tables: isAll ? undefined : tables, rules: listed, answers }]];
     });

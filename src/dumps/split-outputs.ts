@@ -16,10 +16,13 @@ interface PrintedCommand {
   readonly isPart: boolean;
   /** For ip: families whose addresses it prints for all links. */
   readonly allAddresses?: readonly Family[] | undefined;
-  readonly routing?: RoutesAsked | undefined;
+  readonly routing?: RoutingAsked | undefined;
   /** Without domain; undefined if unknown. */
   readonly host: string | undefined;
 }
+
+/** `isAll`: it lists the routes of all tables, without a filter. */
+type RoutingAsked = RoutesAsked & { readonly isAll: boolean };
 
 export interface ToolOutput {
   readonly kind: OutputKind;
@@ -36,6 +39,8 @@ export interface ToolOutput {
 
 export interface SplitText {
   readonly outputs: readonly ToolOutput[];
+  /** Commands above the next one without a line between them. */
+  readonly silent: readonly PrintedCommand[];
   /** Numbers of lines that belong to no tool, and are not messages of a shell, ssh or kubectl either. */
   readonly strays: readonly number[];
 }
@@ -67,7 +72,7 @@ export function holdsOutput(text: string): boolean {
 /** Takes any text; one without outputs has no strays either. */
 export function splitOutputs(text: string): SplitText {
   const splitter = new Splitter(text.replace(/^\ufeff/, ''));
-  if (!holdsOutput(text) || !splitter.run()) return { outputs: [], strays: [] };
+  if (!holdsOutput(text) || !splitter.run()) return { outputs: [], silent: [], strays: [] };
   return {
     outputs: splitter.drafts.map((draft) => ({
       kind: draft.kind,
@@ -77,6 +82,7 @@ export function splitOutputs(text: string): SplitText {
       isCutOff: draft.depth > 0,
       isPart: draft.hasEllipsis || draft.command?.isPart === true,
     })),
+    silent: splitter.silent,
     strays: splitter.strays,
   };
 }
@@ -84,10 +90,12 @@ export function splitOutputs(text: string): SplitText {
 class Splitter {
   readonly drafts: DraftOutput[] = [];
   readonly strays: number[] = [];
+  readonly silent: PrintedCommand[] = [];
   readonly #text: string;
   #start = 0;
   #current: DraftOutput | undefined;
   #command: PrintedCommand | undefined;
+  #isSilent = false;
 
   constructor(text: string) {
     this.#text = text;
@@ -133,6 +141,7 @@ class Splitter {
     };
     this.drafts.push(draft);
     this.#current = draft;
+    this.#isSilent = false;
     return draft;
   }
 
@@ -177,11 +186,14 @@ class Splitter {
     }
     const typed = readCommand(line, this.#command);
     if (typed) {
+      if (this.#isSilent && this.#command) this.silent.push(this.#command);
+      this.#isSilent = true;
       this.#command = typed;
       this.#current = undefined;
     } else if (isChatter(line)) current?.lines.push('');
     else if (current && (isBare || continues(raw) || current.table === 'open')) takeLine(current, line);
     else {
+      this.#isSilent = false;
       this.strays.push(at + 1);
       if (current && recognisers[current.kind].words) current.lines.push('');
       else this.#current = undefined;
@@ -378,15 +390,18 @@ function readAllAddresses(rest: string): readonly Family[] | undefined {
 }
 
 /** The family and table of an ip command that lists routes or rules; undefined for any other command. */
-function readRoutesAsked(rest: string): RoutesAsked | undefined {
+function readRoutesAsked(rest: string): RoutingAsked | undefined {
   const [, options] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [];
   if (options === undefined) return undefined;
   const table = / table (\S+)/.exec(rest)?.[1];
   // `ip route get X` with an IPv6 address needs no option.
   const isSaid = !/ get /.test(rest);
   const family = / -(?:6|f(?:amily)? inet6)\b/.test(options) ? 'ipv6' : isSaid ? 'ipv4' : undefined;
-  return { family, table: table === undefined || table === 'all' ? undefined : nameRoutingTable(table) };
+  const isAll = allTables.test(rest);
+  return { family, table: table === undefined || table === 'all' ? undefined : nameRoutingTable(table), isAll };
 }
+
+const allTables = /^(?: +-\S+)* +(?:r|ro|route) +(?:(?:show|list|ls) +)?table +all[ :=`"')*-]*$/;
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
 

@@ -122,16 +122,19 @@ export function lostBefore(world: World, end: Flow): Beyond | undefined {
   if (away) return away;
   const lost =
     (isOwn || isNamed ? undefined : findUnansweredArp(end)) ??
-    findSilent(routing, output, hop?.gateway ?? destination) ??
+    findSilent(end, output, hop?.gateway ?? destination) ??
     findLostSolicitation(world, end);
   const closer = hop?.gateway && routing.places.closerHop(destination, hop);
   return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);
 }
 
 /** The next hop of a packet, if the link that it leaves by does not find it. */
-function findSilent(routing: Routing, link: string | undefined, address: Address): Beyond | undefined {
-  const why = link && routing.isListed ? silenceOf(routing, link, address) : undefined;
-  return link && why ? { kind: 'no-arp', address, link, why } : undefined;
+function findSilent({ routing, entered }: Flow, link: string | undefined, address: Address): Beyond | undefined {
+  if (link === undefined || !routing.isListed) return undefined;
+  // A client that is behind the bridge has a port.
+  const isEmpty = link !== entered && routing.isPortless(link);
+  const why = silenceOf(routing, link, address) ?? (isEmpty ? 'no-port' : undefined);
+  return why && { kind: 'no-arp', address, link, why };
 }
 
 /** A routing rule leads what is for the node, or for hosts behind it, to a router. */
@@ -418,7 +421,7 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
   const away = routing.isLocal(address) === true ? sentAway(routing, address, hop) : undefined;
   if (away) return away;
   if (end !== 'forwarded') return undefined;
-  return findSilent(routing, hop?.link, hop?.gateway ?? address) ?? otherWay(first, flow);
+  return findSilent(first, hop?.link, hop?.gateway ?? address) ?? otherWay(first, flow);
 }
 
 /** An answer that leaves by a router behind another link than the client's packets came in by. */

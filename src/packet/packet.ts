@@ -193,6 +193,8 @@ export type ArpSilence =
   | 'NOARP'
   /** Another link takes what this one, a port of it, receives. */
   | 'port'
+  /** A bridge without any port reaches nobody (br_flood). */
+  | 'no-port'
   | 'tentative'
   | 'on-no-link'
   /** Only with IPv6, whose neighbour solicitations each link answers for its own addresses. */

@@ -109,7 +109,8 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   if (
     isBeside &&
     routing.isLocal(asked.address) === false &&
-    asked.address.text !== first.destination.text &&
+    (asked.address.text !== first.destination.text || first.output !== link) &&
+    !['all', link].some((name) => routing.sysctl(sysctlOfLink(name, 'proxy_arp')) === '1') &&
     places.isAround(asked.address, link)
   )
     return { kind: 'no-arp', address: asked.address, link, why: 'on-no-link' };

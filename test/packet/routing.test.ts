@@ -38,6 +38,44 @@ test('the addresses of Services on kube-ipvs0 do not say which others are the no
   expect(isLocal(readAddress('192.0.2.7'))).not.toBe(false);
 });
 
+test.each([
+  [true, false],
+  [false, true],
+])('rules say which addresses are the node’s only where not all are shown (%s): %s', (hasAll, expected) => {
+  const knowledge = { ...knowAll([link('eth0', '192.0.2.13', 24)]), hasAllAddresses: () => hasAll, isOwn: () => true };
+  expect(routingOf(knowledge, emptyState, 'ipv4').isLocal(readAddress('192.0.2.11'))).toBe(expected);
+});
+
+const ofNode = '$ ip addr\n1: lo: <UP>\n    inet 127.0.0.1/8 scope host lo\n';
+const noRoute = { kind: 'none', why: 'no-route' };
+
+test.each<readonly [string, string, object | undefined]>([
+  ['prints nothing', `$ ip -6 route show table all\n${ofNode}`, noRoute],
+  ['is the last one', `${ofNode}$ ip -6 route show table all\n`, undefined],
+  ['fails', `$ ip -6 route show table all\nbash: ip: command not found\n${ofNode}`, undefined],
+  ['prints nothing of one table', `$ ip -6 route show table 10\n${ofNode}`, undefined],
+  [
+    'prints nothing, with an address',
+    `$ ip -6 route show table all\n${ofNode}    inet6 ::1/128 scope host\n`,
+    undefined,
+  ],
+])('without routes where a listing of all %s', (_, text, expected) => {
+  const { routes, state } = readDump(new Map([['node.txt', text]]));
+  const { find, isListed } = routingOf({ ...knowAll(state.links), routes }, state, 'ipv6');
+  const found = find({ to: readAddress('fd00::1'), from: undefined, mark: 0, input: 'lo' });
+  expect([isListed, isListed ? found : undefined]).toEqual([expected !== undefined, expected]);
+});
+
+test.each([
+  ['all', 'none'],
+  ['local', 'unknown'],
+])('routes of table local alone, of a listing of table %s', (table, expected) => {
+  const text = `$ ip route show table ${table}\nlocal 127.0.0.0/8 dev lo table local proto kernel scope host src 127.0.0.1\n`;
+  const { routes, state } = readDump(new Map([['node.txt', text]]));
+  const { find } = routingOf({ ...knowAll([]), routes }, state, 'ipv4');
+  expect(find({ to: readAddress('192.0.2.1'), from: undefined, mark: 0, input: 'lo' }).kind).toBe(expected);
+});
+
 describe('the source of packets of the node itself', () => {
   const listed = (...links: readonly (readonly [name: string, ...addresses: string[]])[]): readonly Link[] =>
     links.map(([name, ...texts]) => ({

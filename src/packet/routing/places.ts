@@ -113,7 +113,7 @@ export interface Places {
   isHere(hop: NextHop | undefined): boolean;
   /** The links by which other hosts may reach an address of the node: those of its network, its own link first. */
   linksAround(address: Address): readonly string[];
-  /** The link of the closest routes to an address, in any table, if one leads to a host that is `here`. */
+  /** The link of the closest routes to an address, in any table, or of its network, if hosts behind it are `here`. */
   linkInside(address: Address): string | undefined;
   /** A next hop of the closest routes to a pod, in any table, if `hop` is none of them. */
   closerHop(address: Address, hop: NextHop): NextHop | undefined;
@@ -170,6 +170,7 @@ export function placesOf({
     const network = isOutward(each) && outer.includes(each.link) ? networkAround(each) : undefined;
     return network ? [{ network, link: each.link }] : [];
   });
+  const within = networksOf(own).filter(({ link }) => isInner(link));
   const isHere = (hop: NextHop | undefined): boolean =>
     hop?.link !== undefined && hop.gateway === undefined && isInner(hop.link);
   return {
@@ -179,7 +180,7 @@ export function placesOf({
       const near = around.filter(({ network }) => contains(network, address));
       return [...new Set([...exact, ...near].map(({ link }) => link))];
     },
-    linkInside: (address) => closestHops(routes, address).find(isHere)?.link,
+    linkInside: (address) => closestHops(routes, address).find(isHere)?.link ?? linkWithin(within, routes, address),
     closerHop: (address, hop) => (isPod(address) ? closerHop(routes, address, hop) : undefined),
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
@@ -192,6 +193,12 @@ export function placesOf({
   };
 }
 
+/** The link whose network is closer than all routes: a link keeps its addresses where its routes are gone. */
+function linkWithin(within: ReturnType<typeof networksOf>, routes: readonly Route[], address: Address) {
+  const near = within.find(({ network }) => contains(network, address));
+  return near && near.network.prefixLength > closestPrefix(routes, address) ? near.link : undefined;
+}
+
 function closerHop(routes: readonly Route[], address: Address, { link, gateway }: NextHop): NextHop | undefined {
   const live = routes.map((route) => ({ ...route, hops: route.hops.filter(({ down }) => down !== 'dead') }));
   const hops = closestHops(live, address);
@@ -200,9 +207,18 @@ function closerHop(routes: readonly Route[], address: Address, { link, gateway }
 
 /** The next hops of the routes with the longest prefix to an address, in any table. */
 function closestHops(routes: readonly Route[], address: Address): readonly NextHop[] {
-  const leading = routes.filter(
+  const longest = closestPrefix(routes, address);
+  return leadingTo(routes, address).flatMap(({ destination, hops }) =>
+    destination.prefixLength === longest ? hops : [],
+  );
+}
+
+function closestPrefix(routes: readonly Route[], address: Address): number {
+  return Math.max(...leadingTo(routes, address).map(({ destination }) => destination.prefixLength));
+}
+
+function leadingTo(routes: readonly Route[], address: Address): readonly Route[] {
+  return routes.filter(
     ({ type, destination, hops }) => type === 'unicast' && hops.length > 0 && contains(destination, address),
   );
-  const longest = Math.max(...leading.map(({ destination }) => destination.prefixLength));
-  return leading.flatMap(({ destination, hops }) => (destination.prefixLength === longest ? hops : []));
 }

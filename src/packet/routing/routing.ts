@@ -65,6 +65,8 @@ export interface Routing {
   /** Undefined if it is not shown. */
   trait(link: string | undefined, trait: keyof LinkTraits): boolean | undefined;
   portsOf(link: string): readonly string[];
+  /** Whether it is a bridge, and all links are shown without one that is a port of it. */
+  isPortless(link: string): boolean;
   /** The link as IP sees what comes by it: a bridge or bond takes all that its ports receive (br_handle_frame, bond_handle_frame). */
   inputOf(link: string | undefined): string | undefined;
   /** Whether the node has the address, but not for itself: IPv6 takes no advertisement for it (ndisc_recv_na). */
@@ -111,7 +113,7 @@ const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers:
 /** The node's routing in one family: its own links in the knowledge, and those in the state, such as kube-ipvs0. */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
-  const isListed = listed.routes.length > 0;
+  const isListed = listed.routes.length > 0 || listed.tables === undefined;
   const links = [...knowledge.links, ...state.links];
   const { own, shown, localRoutes, hasAll, isRouted, isLocal, isTentative } = ownAddressesOf(
     knowledge,
@@ -162,7 +164,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     },
     linkLocal: (link) => own.find((each) => each.link === link && isLinkLocal(each.address))?.address,
     sysctl: (name) => state.sysctls.get(name),
-    ...bridgesOf({ links, places, sysctls: state.sysctls, hasAllSysctls: knowledge.hasAllSysctls, family }),
+    ...bridgesOf({ links, places, sysctls: state.sysctls, knowledge, family }),
     admitsLoopback: (link) => family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls, link),
   };
 }
@@ -175,7 +177,7 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
     .filter((each) => each.family === family);
   const shown = all.filter(({ isTentative }) => isTentative !== true);
   const own = shown.length > 0 ? shown : addressesOfRoutes(localRoutes);
-  const hasAll = knowledge.hasAllAddresses(family) || (listed.routes.length > 0 && listed.tables === undefined);
+  const hasAll = knowledge.hasAllAddresses(family) || listed.tables === undefined;
   const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
   const local = new Set(own.map(({ address }) => address.text));
   // What kube-proxy makes comes with its routes.
@@ -187,9 +189,9 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
   const lacking = new Set([...unrouted, ...unassigned].map(({ address }) => address.text));
   const isLocal = (address: Address): Answer => {
     if (lacking.has(address.text)) return false;
-    if (isLoopback(address) || local.has(address.text) || knowledge.isOwn(address) || isUnknownOwn(address))
-      return true;
-    if (isRouted(address)) return true;
+    if (isLoopback(address) || local.has(address.text) || isUnknownOwn(address) || isRouted(address)) return true;
+    // Rules may be older than the addresses.
+    if (!hasAll && knowledge.isOwn(address)) return true;
     const isOther = hasAll || knowledge.isElsewhere(address);
     if (isOther) return false;
     // Only a host-network pod's endpoint address is the node itself.
@@ -262,15 +264,15 @@ function bridgesOf({
   links,
   places,
   sysctls,
-  hasAllSysctls,
+  knowledge: { hasAllSysctls, hasAllAddresses },
   family,
 }: {
   readonly links: readonly Link[];
   readonly places: Places;
   readonly sysctls: KernelState['sysctls'];
-  readonly hasAllSysctls: boolean;
+  readonly knowledge: Pick<Knowledge, 'hasAllSysctls' | 'hasAllAddresses'>;
   readonly family: Family;
-}): Pick<Routing, 'showsBridged' | 'carries' | 'portsOf' | 'inputOf' | 'trait'> {
+}): Pick<Routing, 'showsBridged' | 'carries' | 'portsOf' | 'isPortless' | 'inputOf' | 'trait'> {
   const named = new Map(links.map((link) => [link.name, link]));
   const sysctl = bridgeSysctls[family];
   const own = family === 'ipv4' ? 'nf_call_iptables' : 'nf_call_ip6tables';
@@ -302,6 +304,12 @@ function bridgesOf({
     },
     trait: (link, trait) => named.get(link ?? '')?.traits?.[trait],
     portsOf: (link) => portsOf(link).map(({ name }) => name),
+    // Without details, dumps may leave out ports.
+    isPortless: (link) =>
+      named.get(link)?.kind === 'bridge' &&
+      named.get(link)?.traits?.vlan_filtering !== undefined &&
+      portsOf(link).length === 0 &&
+      hasAllAddresses(family),
     inputOf: (link) => {
       const master = named.get(named.get(link ?? '')?.master ?? '');
       return master && receivers.has(master.kind) ? master.name : link;

@@ -163,7 +163,7 @@ const silenceWords = {
   rp_filter: 'rp_filter',
   'on-no-link': 'no interface has it',
   'on-another-link': 'another interface has it',
-} as const satisfies Record<Exclude<ArpSilence, 'NOARP' | 'port' | 'tentative'>, string>;
+} as const satisfies Record<Exclude<ArpSilence, 'NOARP' | 'port' | 'no-port' | 'tentative'>, string>;
 
 /** Neighbours that do not find each other's link addresses. */
 function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' }, family: Family): string {
@@ -177,6 +177,8 @@ function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' 
     return `${link} finds no neighbours (NOARP): the connection fails unless both sides know each other's link address`;
   if (why === 'port')
     return `${link} finds no neighbours, as it is a port of another interface, which takes all that it receives: the connection fails unless both sides know each other's link address`;
+  if (why === 'no-port')
+    return `bridge ${link} has no port, so nobody behind it has ${address.text}: the connection fails unless a port is added`;
   if (why === 'tentative')
     return `${address.text} is a tentative address of the node, which takes no neighbour advertisement for it: the connection fails unless it already knows the link address`;
   const request = family === 'ipv4' ? 'ARP request' : 'neighbour solicitation';

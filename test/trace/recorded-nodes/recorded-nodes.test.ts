@@ -106,6 +106,17 @@ const enslaved: readonly Change[] = [
   ['$ sysctl -a', '$ sysctl -a\nnet.ipv4.conf.br-ex.rp_filter = 0'],
 ];
 const ofVrf = enslaved.map(([old, by]): Change => [old, by.replace('bridge vlan_filtering 0', 'vrf table 10')]);
+const toPodHere = { from: 'node', to: '10.244.1.10:8080' };
+const unrouted: readonly Change[] = [['10.244.1.0/24 dev cni0 proto kernel scope link src 10.244.1.1\n', '']];
+const toBeside = { from: '192.168.50.100', to: '192.168.50.77:8080' };
+const beside: readonly Change[] = [['default via', '192.168.50.77 dev cni0 scope link\ndefault via']];
+const proxy: Change = ['$ sysctl -a', '$ sysctl -a\nnet.ipv4.conf.eth0.proxy_arp = 1'];
+const byEth = { ...toNode, inInterface: 'eth0' };
+const emptyBridge: readonly Change[] = [
+  ['192.168.50.0/24 dev eth0', '192.168.50.0/24 dev docker0'],
+  ['$ ip rule', '90: docker0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500\n    bridge vlan_filtering 0\n$ ip rule'],
+];
+const filledBridge: Change = ['$ ip rule', '91: v0: <BROADCAST,UP,LOWER_UP> mtu 1500 master docker0\n$ ip rule'];
 const strict: Change = ['all.rp_filter = 0', 'all.rp_filter = 1'];
 const oneHop: readonly Change[] = [
   ['-A KUBE-SVC-LOLE4ISW44XBNF3G ! -s 10.244.0.0/16', '-A KUBE-SVC-LOLE4ISW44XBNF3G -s 10.9.0.0/16'],
@@ -217,6 +228,12 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
   ],
   ['a client behind a port that has the address', 'vxlan', toNode, enslaved, ['local', 'depends']],
   ['a port with strict rp_filter on its bridge', 'vxlan', toNode, [...enslaved, strict], ['dropped', 'fails']],
+  ['a client of a network that a bridge without ports has, too', 'vxlan', byEth, emptyBridge, ['local', 'depends']],
+  ['a bridge with a port for it', 'vxlan', byEth, [...emptyBridge, filledBridge], ['local', 'works']],
+  ['a client behind a bridge whose port is not shown', 'vxlan', toNode, emptyBridge, ['local', 'works']],
+  ['a network of pods without its route', 'rules-by-bridge', toPodHere, unrouted, ['forwarded', 'depends']],
+  ['a pod with an address of the network of the client', 'rules-by-bridge', toBeside, beside, ['forwarded', 'depends']],
+  ['one for which the node answers', 'rules-by-bridge', toBeside, [...beside, proxy], ['forwarded', 'works']],
   ['an endpoint behind a port', 'rules-by-bridge', toRemote, enslaved, ['forwarded', 'depends']],
   ['an endpoint behind a port of a VRF', 'rules-by-bridge', toRemote, ofVrf, ['forwarded', 'works']],
   ['rules that may be for the other end of a tunnel', 'vxlan', overVxlan, [peer], ['delivered', 'works']],
