@@ -173,6 +173,9 @@ describe('what an answer leaves open', () => {
 -A PREROUTING -j KUBE-SERVICES
 -A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m comment --comment "a/b cluster IP" -m tcp --dport 53 -j KUBE-SVC-TCOU7JCQXEZGVUNU
 :KUBE-SVC-TCOU7JCQXEZGVUNU - [0:0]
+:KUBE-SEP-AAAAAAAAAAAAAAAA - [0:0]
+-A KUBE-SVC-TCOU7JCQXEZGVUNU -m comment --comment "a/b -> 10.244.1.10:53" -j KUBE-SEP-AAAAAAAAAAAAAAAA
+-A KUBE-SEP-AAAAAAAAAAAAAAAA -p tcp -m comment --comment "a/b" -m tcp -j DNAT --to-destination 10.244.1.10:53
 COMMIT
 `;
   beforeAll(() => {
