@@ -16,6 +16,11 @@ spec: { podCIDRs: [10.244.1.0/24] }
 status: { addresses: [{ type: InternalIP, address: 192.168.50.11 }] }
 ---
 apiVersion: v1
+kind: Node
+metadata: { name: n2 }
+status: { addresses: [{ type: InternalIP, address: 172.16.0.4 }, { type: InternalIP, address: 'fd11::100' }] }
+---
+apiVersion: v1
 kind: Service
 metadata: { name: web }
 spec: { type: LoadBalancer, clusterIP: 10.96.0.80, ports: [{ port: 80, nodePort: 30080 }], loadBalancerSourceRanges: ${JSON.stringify(ranges)} }
@@ -46,6 +51,8 @@ describe.each(modes)('in %s mode', (mode) => {
     [['198.51.100.99/32', '198.51.100.250/32'], []],
     [['203.0.113.0/24'], []],
     [['10.244.0.0/16'], []],
+    // The first address beside a cell is another node's.
+    [['172.16.0.0/12', '172.16.0.0/30'], ['172.16.0.0/30']],
   ])('a client outside of %s is asked beside pods and the node', (from, to) => {
     const found: Difference[] = [];
     compareScenes(...scenes(from, to), (each) => found.push(each));

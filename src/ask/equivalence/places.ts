@@ -51,6 +51,12 @@ export class Places {
     return this.#placeOfEndpoint(address) ?? this.networkOf(address)?.place;
   }
 
+  /** Whether the input names this very address, so that its place says nothing of those around it. */
+  isHost(address: Address): boolean {
+    if (this.#placeOfEndpoint(address) !== undefined) return true;
+    return this.networkOf(address)?.network.prefixLength === addressBits[address.family];
+  }
+
   /** Where the place of networks changes; a network of one address is left out. */
   cuts(): Kinds['cuts'] {
     const cutsOf = (family: Family): readonly bigint[] =>

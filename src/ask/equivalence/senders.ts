@@ -149,7 +149,8 @@ export class Clients {
     const key = [family, ...new Set(networks.map(({ first, last }) => `${first} ${last}`)), ...alone].join();
     let others = this.#byNetworks.get(key);
     if (!others) {
-      const isTaken = (address: Address): boolean => alone.has(address.text) || this.#isTaken(address);
+      const isTaken = (address: Address): boolean =>
+        alone.has(address.text) || this.#isTaken(address) || this.#places.isHost(address);
       const known = this.usual[family].flatMap(({ address, place: kind }) =>
         address && !alone.has(address.text) ? { address, kind } : [],
       );

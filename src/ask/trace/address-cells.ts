@@ -18,7 +18,7 @@ const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
 /** Kinds of addresses that no rule need tell apart, such as pods' and clients'. */
 export interface Kinds {
   readonly of: (address: Address) => string;
-  /** Where kinds change, except at single addresses. */
+  /** Where kinds change, except at single hosts, which count as taken. */
   readonly cuts: { readonly [F in Family]: readonly bigint[] };
 }
 
@@ -44,13 +44,13 @@ export function representatives(
   const found = new Map<string, Address>();
   const ends = new Map(starts.map((start, i) => [start, starts[i + 1] ?? 1n << BigInt(addressBits[family])]));
   for (const start of new Set([...preferred[family], ...starts])) {
-    const kind = kinds.of(addressAt(family, start));
-    const cell = cellOf(start, kind);
-    if (isKnown.has(cell) || found.has(cell)) continue;
-    const end = ends.get(start) ?? start;
-    const isOther = (address: Address): boolean => isTaken(address) || kinds.of(address) !== kind;
-    const address = firstFreeAddress(family, start, end, isOther);
-    if (address) found.set(cell, address);
+    const cellWith = (address: Address): string => cellOf(start, kinds.of(address));
+    const isDone = (cell: string): boolean => isKnown.has(cell) || found.has(cell);
+    const edge = addressAt(family, start);
+    if (!isTaken(edge) && isDone(cellWith(edge))) continue;
+    // The edge may be a host of another kind than those around it.
+    const address = firstFreeAddress(family, start, ends.get(start) ?? start, isTaken);
+    if (address && !isDone(cellWith(address))) found.set(cellWith(address), address);
   }
   return [...found.values()];
 }
