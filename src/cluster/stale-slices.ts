@@ -40,7 +40,7 @@ export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<
   const isKnown = (address: string) => known.every((own) => own.has(address));
   const remade = changed.filter((name) => {
     const given = old.get(name);
-    return given?.every(({ addresses }) => addresses.every(isKnown)) && textOf(given) === textOf(fresh.get(name));
+    return given?.every(({ addresses }) => addresses.every(isKnown)) && contentOf(given) === contentOf(fresh.get(name));
   });
   return remade.length > 0 ? new Set(remade) : undefined;
 }
@@ -69,7 +69,7 @@ export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts 
       const service = fullName(info);
       const slices = given.get(service) ?? [];
       const isGiven = slices.some(({ addresses }) => addresses.length > 0) && !remade?.has(service);
-      if (!isGiven || (isWritten && textOf(slices) !== textOf(givenThere.get(service)))) return [];
+      if (!isGiven || (isWritten && contentOf(slices) !== contentOf(givenThere.get(service)))) return [];
       return info.ports.flatMap((port) => {
         const fields =
           shared.length > 0
@@ -117,7 +117,6 @@ function changedOf(
 
 interface Given {
   readonly service: string;
-  readonly object: object;
   readonly ports: readonly EndpointPort[];
   readonly addresses: readonly string[];
 }
@@ -126,21 +125,21 @@ function givenByService({ slices, endpoints }: GivenObjects): ReadonlyMap<string
   const all: readonly Given[] = [
     ...slices.map(({ object }) => {
       const addresses = object.endpoints.flatMap(writtenAddresses);
-      return { service: serviceOfSlice(object), object, ports: object.ports, addresses };
+      return { service: serviceOfSlice(object), ports: object.ports, addresses };
     }),
     ...endpoints.map(({ object }) => {
       const ports = object.subsets.flatMap((subset) => subset.ports);
-      return { service: fullName(object.metadata), object, ports, addresses: addressesOfEndpoints(object) };
+      return { service: fullName(object.metadata), ports, addresses: addressesOfEndpoints(object) };
     }),
   ];
   return groupBy(all, ({ service }) => service);
 }
 
-function textOf(given: readonly Given[] = []): string {
-  return given
-    .map(({ object }) => JSON.stringify(object))
-    .toSorted()
-    .join();
+/** Equal for the same slices, whatever the order of their endpoints, their readiness, and what a controller notes on them. */
+function contentOf(given: readonly Given[] = []): string {
+  const ports = given.flatMap((each) => each.ports.map(({ name, protocol, port }) => `${name}/${protocol}/${port}`));
+  const addresses = given.flatMap((each) => each.addresses);
+  return [ports, addresses].map((texts) => [...new Set(texts)].toSorted().join()).join(' ');
 }
 
 /** The fields that differ of those that the EndpointSlice controller reads. */

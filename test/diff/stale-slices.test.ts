@@ -35,6 +35,24 @@ describe('slices are made again', () => {
     expect(remade(before + pod('10.244.1.11'), after + pods)).toEqual([]);
   });
 
+  test.each([
+    [
+      'order',
+      (text: string) =>
+        text.replace(
+          '{addresses: [10.244.1.10]',
+          '{addresses: [10.244.1.11], nodeName: n1}, {addresses: [10.244.1.10]',
+        ),
+    ],
+    ['note', (text: string) => text.replace('metadata: {name: web-1', 'metadata: {annotations: {a: b}, name: web-1')],
+  ] as const)('also if only their %s differs', (what, change) => {
+    const two = slice.replace('nodeName: n1}', 'nodeName: n1}, {addresses: [10.244.1.11], nodeName: n1}');
+    const [given, pods2] =
+      what === 'order' ? [two, pods + '---\n' + pod('10.244.1.11').replace('web-0', 'web-1')] : [slice, pods];
+    const other = what === 'order' ? change(slice) : change(given);
+    expect(remade(service({}) + given + pods2, service({ app: 'wob' }) + other + pods2)).toEqual(['default/web']);
+  });
+
   test('not if they differ too, or if nothing makes them', () => {
     const others = slice.replace('10.244.1.10', '10.244.1.11');
     expect(remade(service({}) + slice + pods, service({ target: 9090 }) + others + pods)).toEqual([]);
