@@ -5,6 +5,7 @@ import { count, joinWords } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
+import { nftSets } from '../../kube-proxy/nft-table.ts';
 import { lackOfEndpoints } from '../../snapshot/faults.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
 
@@ -102,7 +103,13 @@ export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefin
 }
 
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
-export const lostRuleCause = "something removed kube-proxy's rules; restart kube-proxy";
+
+/** kube-proxy itself leaves the set of node ports' addresses empty if it has none to serve. */
+export function lostRuleCause(from: string): string {
+  return from === nftSets.nodePortIPs
+    ? 'that set is empty: nodePortAddresses matches no address of the node, or something removed its elements'
+    : "something removed kube-proxy's rules; restart kube-proxy";
+}
 
 /** A sentence with what to do about kube-proxy's dormant table. */
 export function dormantWords(table: string): string {

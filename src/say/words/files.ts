@@ -52,7 +52,7 @@ const dumpNote = byCase<'note', DumpNote>('note', {
   'lost-jump': ({ from, to }) =>
     `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
   unreached: ({ from, to, facts }) =>
-    `nothing in ${from} leads to ${to}, so ${facts === 'nodePorts' ? 'no node port is served' : 'source ranges let all clients pass'}: ${lostRuleCause}`,
+    `nothing in ${from} leads to ${to}, so ${facts === 'nodePorts' ? 'no node port is served' : 'source ranges let all clients pass'}: ${lostRuleCause(from)}`,
   'unshown-jump': ({ command, ...jump }) => [unshownJumpWords(jump), `add all of the output of ${command}`],
   'two-modes': ({ logged, shown }) =>
     `the log is of kube-proxy in ${modeFacts[logged].title}, and the dump shows ${modeFacts[shown].title}: they come from different nodes or times`,
