@@ -123,7 +123,7 @@ export class TextsBelow {
   #collect(path: string, found: string[]): void {
     if (!disk.isFolder(path)) found.push(path);
     else
-      for (const entry of listPlain(path)) {
+      for (const entry of listPlain(path).filter(({ name }) => !name.startsWith('.') && name !== 'node_modules')) {
         if (found.length > mostFiles) return;
         const inner = join(path, entry.name);
         if (entry.isDirectory()) this.#collect(inner, found);
