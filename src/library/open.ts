@@ -1,5 +1,5 @@
 import { loadTexts, type LoadedInputs } from '../snapshot/open/load-texts.ts';
-import { diagnose, isError, type Finding, keyOfFault } from '../base/findings/finding.ts';
+import { cite, diagnose, isError, type Finding, keyOfFault } from '../base/findings/finding.ts';
 import { isForeignDoubt } from '../dumps/dump.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -72,28 +72,38 @@ export function openAny(
 ): Opened & Pick<Recognised, 'kind'> {
   const found = recogniseTexts(name, byName(texts));
   const { kind } = found;
+  const isBeside = new Set(found.beside);
   const { hostAddresses } = options;
   const host = hostAddresses && checkText(hostAddresses, 'hostAddresses');
-  const manifests = [...texts.filter((each) => kind === 'manifests' || found.beside.includes(each.name)), ...beside];
+  const manifests = [...texts.filter((each) => kind === 'manifests' || isBeside.has(each.name)), ...beside];
   switch (kind) {
     case 'manifests':
       return { kind, ...openTexts({ ...options, manifests }, true, name) };
     case 'dump':
-      return { kind, ...openReading(nameDump(withHostAddresses(found, host), manifests, options)) };
+      return {
+        kind,
+        ...openReading(nameDump(withHostAddresses(found, host), manifests, beside.length === 0, options)),
+      };
     case 'bundle':
     case 'unreadable':
       return { kind, ...openReading(alone(found, manifests)) };
   }
 }
 
+/** `isFound`: the manifests were only found beside the dump, so an error in them leaves its answers without names. */
 function nameDump(
   read: ReturnType<typeof withHostAddresses<Recognised & { readonly kind: 'dump' }>>,
   own: readonly NamedText[],
+  isFound: boolean,
   options: OpenTextsOptions,
 ): Reading {
   const { side } = read;
   if (!side || own.length === 0) return read;
-  return withNames({ ...read, side }, namesInManifests(openTexts({ ...options, manifests: own }, true).loaded));
+  const names = namesInManifests(openTexts({ ...options, manifests: own }, true).loaded);
+  const [wrong] = names.diagnostics;
+  if (!wrong || !isFound) return withNames({ ...read, side }, names);
+  const note = diagnose('reading', { problem: 'manifests-left-out', error: cite(wrong) });
+  return { ...read, diagnostics: [...read.diagnostics, note] };
 }
 
 /** Returns the opened nodes with all diagnostics. */

@@ -200,6 +200,21 @@ describe('open', () => {
     expect(diff(side, side).differs).toBe(false);
   });
 
+  test('keeps the answer where manifests found beside the dump are wrong', () => {
+    const folder = join(fixturesFolder, 'dumps', 'kube-proxy-iptables-session-affinity');
+    const { kind, snapshots, diagnostics } = open({
+      'iptables-save': readFileSync(join(folder, 'iptables-save'), 'utf8'),
+      'bad.yaml': 'apiVersion: v1\nkind: Service\nmetadata: { name: A_ }\n',
+    });
+    expect({ kind, snapshots: snapshots.length }).toEqual({ kind: 'dump', snapshots: 1 });
+    expect(diagnostics).toContainEqual(
+      expect.objectContaining({
+        code: 'reading',
+        arguments: expect.objectContaining({ problem: 'manifests-left-out' }),
+      }),
+    );
+  });
+
   test("takes the node's addresses beside them", () => {
     const files = readFolder(join(fixturesFolder, 'dumps', 'kube-proxy-iptables-session-affinity'));
     const listed = [{ ifname: 'eth7', addr_info: [{ family: 'inet', local: '192.0.2.7', prefixlen: 24 }] }];
