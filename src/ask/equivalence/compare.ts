@@ -163,9 +163,14 @@ interface ComparedPackets extends ClassCounts {
 }
 
 function isFirm({ unknown, unknownOnOne, differences }: ComparedPackets): boolean {
+  return unknown + unknownOnOne === 0 && differences.every(({ from, to }) => isOfLike(from) && isOfLike(to));
+}
+
+/** Whether the fate holds for a destination's like: it is known, or unknown as the slices of all of them fit one side only. */
+function isOfLike({ verdict, reasons }: Fate): boolean {
   return (
-    unknown + unknownOnOne === 0 &&
-    differences.every(({ from, to }) => from.verdict !== 'unknown' && to.verdict !== 'unknown')
+    verdict !== 'unknown' ||
+    reasons.every((each) => each.kind === 'missing-listing' && each.missing.kind === 'fitting-slices')
   );
 }
 
