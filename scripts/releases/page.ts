@@ -107,7 +107,7 @@ function changeRow(name: Behaviour): string {
     `\`${name}\`${mode === undefined ? '' : ` (mode ${mode})`}`,
     since === 'never' ? 'gate only' : since === undefined || since === followed[0] ? `before ${followed[0]}` : since,
     escapeCell(before),
-    `${escapeCell(after)}${samePackets ? '; packets meet the same' : ''}`,
+    `${escapeCell(after)}${samePackets ? '; packets are treated alike' : ''}`,
     pulls.join(', '),
   ]);
 }
