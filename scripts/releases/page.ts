@@ -43,8 +43,8 @@ so its whole sync fails (EBUSY). v1.38.0-beta.0 removes the entries, and leaves 
 that time shows it. kpc writes what a kube-proxy programs on a fresh node.
 
 One difference is not followed: for an endpoint address that is not in canonical form (\`fd00:10:244:0::24\`), kube-proxy of 1.30 hashes
-the address as written into the name of its chain in iptables mode. kpc takes the canonical form for all releases. The rules do the
-same.
+the address as written into the name of its chain in iptables mode. kpc takes the canonical form for all releases. Only the name of
+the chain differs: the rules treat packets alike.
 
 This command shows what an upgrade changes on a node, by Service and with the reason:
 
@@ -107,7 +107,7 @@ function changeRow(name: Behaviour): string {
     `\`${name}\`${mode === undefined ? '' : ` (mode ${mode})`}`,
     since === 'never' ? 'gate only' : since === undefined || since === followed[0] ? `before ${followed[0]}` : since,
     escapeCell(before),
-    `${escapeCell(after)}${samePackets ? '; packets meet the same' : ''}`,
+    `${escapeCell(after)}${samePackets ? '; packets are treated alike' : ''}`,
     pulls.join(', '),
   ]);
 }

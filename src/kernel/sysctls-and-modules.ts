@@ -14,7 +14,7 @@ export function sysctlOfLink(link: string, key: string): string {
   return `net.ipv4.conf.${link.replaceAll('.', '/')}.${key}`;
 }
 
-/** Makes IPv6 packets of one link pass where the node forwards none. */
+/** The sysctl that lets IPv6 packets from one link be forwarded even if the node forwards none. */
 export function forceForwarding(link: string): string {
   return sysctlOfLink(link, 'force_forwarding').replace('ipv4', 'ipv6');
 }

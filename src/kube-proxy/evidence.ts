@@ -37,7 +37,7 @@ export interface KubeProxyEvidence {
 }
 
 interface Context {
-  /** Virtual servers of Services that the state may lack. */
+  /** Virtual servers known to belong to Services, even if the state lacks them. */
   readonly known?: readonly VirtualServer[];
   /** Whether all sets and links of the node were read; true if absent. */
   readonly shows?: { readonly sets: boolean; readonly links: boolean };

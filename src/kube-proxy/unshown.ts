@@ -116,7 +116,7 @@ function holdsServers(state: KernelState): boolean {
 /** The default mark bit (masqueradeBit). */
 const usualMark = 0x4000;
 
-/** The rules that a table nat lacks to masquerade packets sent to KUBE-MARK-MASQ. `isWhole`: it was fully printed. */
+/** The rules, missing from table nat, that would masquerade packets sent to KUBE-MARK-MASQ. `isWhole`: the table was fully printed. */
 export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhole: boolean) {
   const isUnshown = (name: string): boolean => {
     const chain = nat?.get(name);

@@ -81,7 +81,7 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   if (routing.isLocal(source) === true) {
     const isAccepted = ['all', input].some((name) => routing.sysctl(sysctlOfLink(name, 'accept_local')) === '1');
     if (!isAccepted) return 'martian';
-    // The way back is the link of the local route.
+    // For an address of the node, the link of its local route counts as the way back.
     if (strictness !== 1) return undefined;
     return routing.isLocalAt(source, input) === false ? 'reverse-path' : undefined;
   }

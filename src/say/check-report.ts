@@ -199,7 +199,7 @@ function acceptMarkdown(differs: string, accept: string | undefined): readonly s
 }
 
 // Another version of kpc, say, or the name of the node.
-const onlyFiles = 'Only the files differ, but no Service and nothing in the kernel.';
+const onlyFiles = 'Only the files differ: no Service changes, and nothing in the kernel.';
 
 export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<typeof checkedFleet>> {
   const { folder, nodes, changed, stale, example, accept } = report;

@@ -44,7 +44,7 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
     case 'behaviour': {
       const { from, to, pullRequests, samePackets } = reason;
       const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
-      const effect = samePackets ? '; packets meet the same' : '';
+      const effect = samePackets ? '; packets are treated alike' : '';
       return `kube-proxy ${from.release} ${from.does}; ${to.release} ${to.does}${effect} (${pulls})`;
     }
     case 'facts':

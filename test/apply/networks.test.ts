@@ -67,7 +67,9 @@ describe.each(modes)('in mode %s, what was made in one network', (mode) => {
     const [there, text] = [node.dump(), node.files.get(journal)];
     for (const args of [['rollback'], ['cleanup'], ['apply', first(mode)], ['confirm'], ['plan', first(mode)]]) {
       const { err } = await callApply(node.host, ...args);
-      expect(err).toMatch(/journal\.json is of an apply that runs, or did not finish, in .*network 4026532281/);
+      expect(err).toMatch(
+        /journal\.json belongs to an apply that is running or did not finish, in .*network 4026532281/,
+      );
     }
     expect([node.dump(), node.files.get(journal)]).toEqual([there, text]);
     node.enterNetwork('4026532281', [mark]);

@@ -431,7 +431,9 @@ endpoints: [{ addresses: [10.244.0.5] }, { addresses: [10.244.0.6] }]
     expect(stderr).toBe('');
     return stdout;
   };
-  expect(await notesOf(`${port('a', 80)}, ${port('b', 81)}`)).toContain('each port of the Service keeps its own');
+  expect(await notesOf(`${port('a', 80)}, ${port('b', 81)}`)).toContain(
+    'each port of the Service has its own session affinity',
+  );
   expect(await notesOf(port('a', 80))).not.toContain('each port of the Service');
 });
 

@@ -137,7 +137,7 @@ function listNeededSets({ present, staying }: OwnershipDraft): ReadonlySet<strin
   for (const { args } of staying) {
     for (const arg of args) {
       if (arg.kind === 'match-set') needed.add(arg.set);
-      // Unread options and the target SET name sets as plain words.
+      // In unread options and in the target SET, the names of sets are plain words.
       else if (arg.kind === 'other') for (const word of arg.words) needed.add(word);
       else if (arg.kind === 'jump' && arg.target.kind === 'other')
         for (const word of arg.target.words) needed.add(word);

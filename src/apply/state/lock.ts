@@ -124,7 +124,7 @@ async function isHeld(host: Host, claim: LockClaim): Promise<boolean> {
   return place === 'running';
 }
 
-/** Undefined for any other file: a claim appears whole or not at all. */
+/** Undefined if the file is not a claim: a claim is written whole or not at all, so a partial one is no claim. */
 async function readClaim(host: Host, path: string): Promise<LockClaim | undefined> {
   try {
     return await readJsonFile(host, path, claimCheck, 'copy');

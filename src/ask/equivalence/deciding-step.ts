@@ -34,7 +34,7 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
   'hairpin',
 ]);
 
-/** Finds the deciding step of a difference with this cause; undefined if the cause stands. */
+/** Finds the deciding step of a difference with this cause; undefined if the given cause remains the answer. */
 export function stepFinder(scenes: readonly [Scene, Scene]) {
   const isOneSetup = haveOneSetup(scenes);
   return (cause: CauseId, { from, to }: Difference): StepCause | undefined => {
@@ -59,7 +59,7 @@ export function stepFinder(scenes: readonly [Scene, Scene]) {
   };
 }
 
-/** Whether the sides are known to differ in no mode, release or setting. A dump shows its mode alone. */
+/** Whether the sides have the same known mode, and no known difference in release or settings. A dump shows only its mode. */
 function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
   if (old.mode === undefined || old.mode !== fresh.mode) return false;
   const [before, after] = [old, fresh].map(({ settings }) => settings && JSON.stringify(settings));

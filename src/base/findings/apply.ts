@@ -15,7 +15,7 @@ import {
   type Strings,
 } from './rows.ts';
 
-/** Another failure, or the system's words. */
+/** Why something failed: the system's own words, or the finding that caused it. */
 export type Cause = string | Cited;
 
 /** How a command ended. `status` is undefined if a signal ended it; `said`: the start of what it printed on stderr. */
@@ -99,7 +99,7 @@ interface Holder {
   readonly command: string;
 }
 
-/** How a tool does not end. */
+/** How a tool fails to end. */
 export type Hang = By<'problem', { late: Numbers<'seconds'>; 'not-stopped': None; 'open-output': None }>;
 
 /** `line` of its input, if it names one. */
@@ -139,7 +139,7 @@ export const applyFindings = {
   }>('error'),
   'bad-state-folder': byProblem<{
     exposed: Strings<'path'> & { readonly exposure: Exposure };
-    /** Without a reason it is not JSON. */
+    /** If `reason` is absent, the file is not JSON. */
     damaged: Strings<'path'> & { readonly of: StoredKind; readonly reason?: string | undefined };
     'other-state': Strings<'path'>;
     'other-network': Strings<'path' | 'here'> & { readonly network?: string | undefined };
@@ -171,7 +171,7 @@ export const applyFindings = {
     wrong: Strings<'path'>;
     older: Strings<'path'> & Numbers<'serial' | 'least'>;
   }>('error'),
-  /** `holder`: the apply that has not asked yet. */
+  /** `holder`: the running apply, which has not asked for a confirmation yet. */
   'nothing-to-confirm': row<{ readonly holder?: Holder }>('error'),
   'nothing-to-roll-back': row<Strings<'folder'> & States>('error'),
   'nothing-to-undo': row<{ readonly last: IdleCommand } & States>('error'),

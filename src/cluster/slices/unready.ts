@@ -18,8 +18,8 @@ interface Unserved {
 }
 
 /**
- * Why it has none; undefined if the cause is a port, a selector or Nodes, which have their own messages. Without slices
- * in the input, kpc makes them from the Pods: a suitable Pod can only be missing for one of those causes.
+ * Why a Service has no endpoint that takes connections; undefined if the cause is a port, a selector or Nodes, which have their own
+ * messages. Without slices in the input, kpc makes them from the Pods: a suitable Pod can only be missing for one of those causes.
  */
 export function whyUnready({ spec, ports, slices, selected, isScaledToZero }: Unserved): Unready | undefined {
   const endpoints = Math.max(...ports.map((port) => port.endpoints.length));
@@ -72,7 +72,7 @@ function whyUnused(spec: Service['spec'], ports: Unserved['ports'], slices: Unse
   return ofName.length > 0 && ofName.every(({ port }) => !port) ? { by: 'port' } : undefined;
 }
 
-/** The Services that the input shows to have no endpoints, or none of a family, and why. */
+/** Finds the Services that have no endpoints, or none of one family, according to the input, and says why. */
 export function findUnready(
   services: readonly ServiceWithSlices[],
   pods: readonly Sourced<Pod>[],

@@ -137,8 +137,8 @@ interface PairOptions extends SideOptions {
 }
 
 /**
- * Opens two sides. Manifests are compiled like the other side, together with the manifests of `beside`; a side that is
- * only options uses the manifests of both. Refuses sides that cannot be compared.
+ * Opens two sides. Manifests named as a side are compiled with the other side's settings, together with the manifests of `beside`; a side
+ * that is only options uses the manifests given for both sides. Refuses sides that cannot be compared.
  */
 export async function openPair(
   [from, to]: FromTo<FoundSide>,

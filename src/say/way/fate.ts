@@ -69,7 +69,7 @@ export function fateWords(
   const where = fate.endpoints.length === 0 ? '' : whereWords[choice](fate, scenes);
   const end =
     fate.verdict === 'unknown' && where !== ''
-      ? 'not known of all connections, delivered'
+      ? 'unknown for some connections, the others delivered'
       : answer
         ? answerWords(answer)
         : endWords[fate.verdict];

@@ -117,7 +117,7 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
     // Each port has its own chains and lists.
     if (side.ports.some((each) => serviceName(each) === serviceName(port) && each.label !== port.label))
       notes.push(
-        'each port of the Service keeps its own: a client may reach one Pod at this port and another Pod at the other',
+        'each port of the Service has its own session affinity: a client may reach one Pod at this port and another Pod at another port',
       );
   }
   return notes;

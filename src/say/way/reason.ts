@@ -43,7 +43,7 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
         const settle = ['check on the node what it does with this packet'];
         return { text: `kpc could not read all of ${text}`, settle };
       }
-      // The listing of iptables itself shows what it keeps in nftables.
+      // What iptables keeps in nftables (`xt`) is shown only by iptables' own listing.
       const command = jumpCommand({ tool: 'iptables', family });
       const answer = text.startsWith('xt ')
         ? { settle: [`add the output of ${command}`], command }

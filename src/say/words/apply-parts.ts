@@ -138,13 +138,14 @@ export function exposureWords(exposure: Exposure): readonly [text: string, advic
 export function describeNetwork({ of, path, network, here, mark }: OtherNetwork): string {
   const where = nameNetwork({ network, here, mark });
   return of === 'journal'
-    ? `${path} is of an apply that runs, or did not finish, ${where}; it waits for "kpc-apply rollback" there`
+    ? `${path} belongs to an apply that is running or did not finish, ${where}; it waits for "kpc-apply rollback" there`
     : `${path} records objects made ${where}: it owns nothing here`;
 }
 
-/** "in network 4026531840 (this is 4026532281)". */
+/** "in network 4026531840 (this network is 4026532281)". */
 function nameNetwork({ network, here, mark }: Pick<OtherNetwork, 'network' | 'here' | 'mark'>): string {
-  if (network === undefined) return `by an earlier version, in a network that it does not name (this is ${here})`;
-  if (network !== here) return `in network ${network} (this is ${here})`;
+  if (network === undefined)
+    return `by an earlier version, in a network that the file does not name (this network is ${here})`;
+  if (network !== here) return `in network ${network} (this network is ${here})`;
   return `in an earlier network ${network}, or in this one before it lost its mark ${mark ?? ''}`;
 }

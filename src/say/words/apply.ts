@@ -150,7 +150,7 @@ export const applyWords: WordsOf<typeof applyFindings> = {
       adviseUnseen(unseen, 'no kube-proxy'),
     ],
     'unseen-tools': ({ unseen }) => [
-      `an apply was killed, and it is unknown whether a tool of it is still changing the node: ${unseenWords[unseen][0]}`,
+      `an apply was killed, and it is unknown whether a tool that it started is still changing the node: ${unseenWords[unseen][0]}`,
       adviseUnseen(unseen, 'no such tool'),
     ],
     refused: ({ checks }, say) => {

@@ -224,7 +224,10 @@ export const callWords: WordsOf<typeof callFindings> = {
     'leads-away': ({ path, to }) =>
       to === 'git'
         ? [`${path} leads into .git`, 'name another folder']
-        : [`${path} leads out of this repository`, 'name a file or folder in it, without a link'],
+        : [
+            `${path} leads out of this repository`,
+            'name a file or folder inside the repository, by a path without symbolic links',
+          ],
     'unsafe-name': ({ path }) => [
       `a workflow cannot hold the name ${quotePrintable(path)}`,
       'rename it',

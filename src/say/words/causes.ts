@@ -66,8 +66,10 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: 'externalTrafficPolicy Local does not choose the same endpoints',
     modes: {
       ipvs: 'sends every client to the endpoints on this node, and to all of them if it has none',
-      iptables: 'sends pods and the node itself to all endpoints, and drops clients from outside if this node has none',
-      nftables: 'sends pods and the node itself to all endpoints, and drops clients from outside if this node has none',
+      iptables:
+        'sends packets from pods and the node itself to all endpoints, and drops those from outside if this node has none',
+      nftables:
+        'sends packets from pods and the node itself to all endpoints, and drops those from outside if this node has none',
       userspace: 'ignores it, and sends every client to all endpoints',
     },
     advice: adviceOnExternalLocal,

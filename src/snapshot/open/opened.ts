@@ -42,7 +42,7 @@ export type Recognised = Reading & {
 export interface Opened {
   /** Undefined for a bundle or dump. */
   readonly loaded: LoadedInputs | undefined;
-  /** '' means the usual one. */
+  /** '' means the node of the options, else the default one. */
   readonly nodes: readonly string[];
   /** Whether a flag or a configuration names the node. */
   readonly isNodeNamed?: boolean;
@@ -86,9 +86,9 @@ export function readingOf(
   name: string,
   loaded: LoadedInputs,
   { snapshot, diagnostics, gaps }: Compilation,
-  /** If not from flags or configuration. */
+  /** Where the mode comes from, if no flag or configuration names it. */
   modeFrom: string,
-  /** If only the input decided it. */
+  /** Why this release was chosen, if no flag decided it. */
   reason: string | undefined,
 ): Reading {
   if (!snapshot) return failedReading(loaded, diagnostics);
@@ -98,7 +98,7 @@ export function readingOf(
 
 export function describeMade(
   side: CompiledSnapshot,
-  /** If they were not requested. */
+  /** Where the mode and the release come from, if they were not requested. */
   { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
 ): string {
   const why = reason === undefined ? '' : ` (${reason})`;
