@@ -4,7 +4,7 @@
  */
 import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
-import { asWarning, isError } from '../base/findings/finding.ts';
+import { isError } from '../base/findings/finding.ts';
 import type { FolderForm } from '../bundle/state-files.ts';
 import type { CheckReport } from '../say/check-report.ts';
 import type { checked, checkedFleet, compiledFleet } from '../say/outputs/compile-and-compare.ts';
@@ -75,11 +75,8 @@ export async function open(paths: Paths, { cluster, ...options }: OpenOptions = 
   const shown = shownOptions(options);
   const assume = shown.assume ?? (cluster ? false : ('by-default' as const));
   const asked = { ...shown, assume, traffic: true, addsFlows: true, file, name: file.join(', ') } as const;
-  const { kind, leftOut, ...opened } = await openPaths(cluster ? await withCluster(asked, cluster) : asked);
-  const found = openedTexts(kind, opened);
-  // The user did not choose the manifests of a support bundle, so their errors are only warnings.
-  const left = leftOut ? diagnosticsOf([asWarning(leftOut)]) : [];
-  return { ...found, diagnostics: [...left, ...found.diagnostics] };
+  const { kind, ...opened } = await openPaths(cluster ? await withCluster(asked, cluster) : asked);
+  return openedTexts(kind, opened);
 }
 
 async function withCluster<Asked extends FileOptions & { readonly file: readonly string[] }>(

@@ -1,11 +1,11 @@
 import { loadTexts, type LoadedInputs } from '../snapshot/open/load-texts.ts';
-import { cite, diagnose, isError, type Finding, keyOfFault } from '../base/findings/finding.ts';
+import { diagnose, isError, type Finding, keyOfFault } from '../base/findings/finding.ts';
 import { isForeignDoubt } from '../dumps/dump.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../snapshot/open/opened.ts';
 import { recogniseTexts } from '../snapshot/open/recognise-texts.ts';
-import { alone, namesInManifests, withHostAddresses, withNames } from '../snapshot/open/stored-side.ts';
+import { alone, withHostAddresses, withNames } from '../snapshot/open/stored-side.ts';
 import { sceneOf, type Scene } from '../ask/trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
 import {
@@ -82,7 +82,7 @@ export function openAny(
     case 'dump':
       return {
         kind,
-        ...openReading(nameDump(withHostAddresses(found, host), manifests, beside.length === 0, options)),
+        ...openReading(nameDump(withHostAddresses(found, host), manifests, beside.length > 0, options)),
       };
     case 'bundle':
     case 'unreadable':
@@ -90,20 +90,15 @@ export function openAny(
   }
 }
 
-/** `isFound`: the manifests were only found beside the dump, so an error in them leaves its answers without names. */
 function nameDump(
   read: ReturnType<typeof withHostAddresses<Recognised & { readonly kind: 'dump' }>>,
   own: readonly NamedText[],
-  isFound: boolean,
+  areChosen: boolean,
   options: OpenTextsOptions,
 ): Reading {
   const { side } = read;
   if (!side || own.length === 0) return read;
-  const names = namesInManifests(openTexts({ ...options, manifests: own }, true).loaded);
-  const [wrong] = names.diagnostics;
-  if (!wrong || !isFound) return withNames({ ...read, side }, names);
-  const note = diagnose('reading', { problem: 'manifests-left-out', error: cite(wrong) });
-  return { ...read, diagnostics: [...read.diagnostics, note] };
+  return withNames({ ...read, side }, openTexts({ ...options, manifests: own }, true).loaded, areChosen);
 }
 
 /** Returns the opened nodes with all diagnostics. */

@@ -80,7 +80,7 @@ export function endLast(findings: readonly Finding[]): readonly Finding[] {
 }
 
 /** For a value that is wrong but used anyway. */
-export function asWarning(finding: Finding): Finding {
+function asWarning(finding: Finding): Finding {
   return { ...finding, severity: 'warning' };
 }
 

@@ -1,4 +1,3 @@
-import { cite } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
 import {
   describeSnapshot,
@@ -85,12 +84,11 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     if (fromDump !== undefined && opened.kind !== 'dump' && opened.kind !== 'unreadable') refuseDump(fromDump);
     refuseIdleOfDescription(call.given, opened, options.node);
     refuseIdleStyle(options, opened.kind, what);
-    const { loaded, leftOut } = opened;
+    const { loaded } = opened;
     const reading = opened.at('');
     // The output names the mode.
     await call.report(withoutDefaultMode(reading));
     const side = reading.side ?? call.end();
-    if (leftOut) await call.note({ problem: 'manifests-left-out', error: cite(leftOut) });
     const release = followedRelease(side);
     if (release !== undefined && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version'))
       await call.note({ problem: 'follows-release', release });

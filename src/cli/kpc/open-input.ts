@@ -23,7 +23,7 @@ import {
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import type { Call } from './call.ts';
 import type { MessageOptions } from './messages.ts';
-import { cite, isError } from '../../base/findings/finding.ts';
+import { isError } from '../../base/findings/finding.ts';
 import { halfReadFiles, sceneOf, withoutDefaultMode, type Scene } from '../../library/open.ts';
 
 export interface ClusterOptions {
@@ -79,8 +79,6 @@ export function openInput(call: Call<InputFlags>): Promise<OpenedPaths> {
 export async function openScenes(call: Call<InputFlags>, given: readonly Flag[]): Promise<readonly Scene[]> {
   const opened = await openInput(call.with({ traffic: true, addsFlows: true }));
   refuseIdleOfPacket(given, opened, call.options);
-  const { leftOut } = opened;
-  if (leftOut) await call.note({ problem: 'manifests-left-out', error: cite(leftOut) });
   await expectNodes(call, opened);
   const scenes: Scene[] = [];
   for (const name of opened.nodes) scenes.push(sceneOf(await useReading(call, opened.at(name))));

@@ -1,10 +1,9 @@
-import type { Finding } from '../../base/findings/finding.ts';
 import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
 import type { Beside } from '../open/beside.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
-import { namesInManifests, withHostAddresses, withNames } from '../open/stored-side.ts';
+import { withHostAddresses, withNames } from '../open/stored-side.ts';
 import { recogniseInputs, type SideOptions } from './read-side.ts';
 import { loadInputs, readHostText } from './read-texts.ts';
 
@@ -20,8 +19,6 @@ export interface OpenedPaths extends Opened {
   readonly kind: Recognised['kind'];
   /** The first path that is not manifests. */
   readonly path: string | undefined;
-  /** Why a support bundle's manifests are ignored: nobody chose them. */
-  readonly leftOut: Finding | undefined;
 }
 
 /** Opens manifests, a bundle, or a dump with manifests beside it. */
@@ -36,30 +33,27 @@ export async function openPaths(options: OpenPathsOptions): Promise<OpenedPaths>
     const withFlows = ({ side, ...reading }: Reading) => ({ ...reading, side: side?.with({ flows }) });
     return { ...opened, at: (name) => withFlows(at(name)) };
   }
-  const dump = input.kind === 'dump' ? await openDump(input, options) : undefined;
-  return { ...openReading(dump?.reading ?? input), kind: input.kind, path, leftOut: dump?.leftOut };
+  const reading = input.kind === 'dump' ? await openDump(input, options) : input;
+  return { ...openReading(reading), kind: input.kind, path };
 }
 
 async function openFiles(options: OpenPathsOptions): Promise<OpenedPaths> {
   const { file = [], name = file.join(', ') } = options;
   const opened = openManifests(name, await loadInputs(options), options);
-  return { ...opened, kind: 'manifests', path: undefined, leftOut: undefined };
+  return { ...opened, kind: 'manifests', path: undefined };
 }
 
 /** Adds the addresses from the options, and objects from manifests beside the dump or in its support bundle. */
 async function openDump(
   { beside, manifests: texts, ...input }: Recognised & { readonly kind: 'dump' },
   options: OpenPathsOptions,
-): Promise<Pick<OpenedPaths, 'leftOut'> & { readonly reading: Reading }> {
+): Promise<Reading> {
   const { hostAddresses } = options;
   const read = withHostAddresses(input, hostAddresses === undefined ? undefined : readHostText(hostAddresses));
   const { side } = read;
-  if (!side || beside.length + texts.length === 0) return { reading: read, leftOut: undefined };
-  const names = namesInManifests(await loadInputs({ ...options, file: beside, texts }));
-  const [wrong] = names.diagnostics;
-  return wrong && beside.length === 0
-    ? { reading: read, leftOut: wrong }
-    : { reading: withNames({ ...read, side }, names), leftOut: undefined };
+  if (!side || beside.length + texts.length === 0) return read;
+  // Nobody chose the manifests of a support bundle.
+  return withNames({ ...read, side }, await loadInputs({ ...options, file: beside, texts }), beside.length > 0);
 }
 
 export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inputs'> {

@@ -5,7 +5,7 @@ import { nodeOfBundle } from '../../bundle/manifest.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
 import { readGolden } from '../../bundle/golden.ts';
-import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
+import { cite, diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { compileState } from './compile-node.ts';
 import type { Dump } from '../../dumps/dump.ts';
 import { readDump } from '../../dumps/read-dump.ts';
@@ -156,11 +156,18 @@ export function namesInManifests({ diagnostics: all, files, inputs: objects, set
   return { cluster, release: settings.release, objects, diagnostics, files };
 }
 
-/** A dump with the names and objects of manifests beside it. */
+/** A dump with the names and objects of manifests beside it. `areChosen`: errors in others only leave it without names. */
 export function withNames(
   read: Reading & { readonly side: DumpedSnapshot },
-  { cluster, release, objects, diagnostics, files }: ReturnType<typeof namesInManifests>,
+  loaded: LoadedInputs,
+  areChosen: boolean,
 ): Reading {
+  const { cluster, release, objects, diagnostics, files } = namesInManifests(loaded);
+  const [wrong] = diagnostics;
+  if (wrong && !areChosen) {
+    const note = diagnose('reading', { problem: 'manifests-left-out', error: cite(wrong) });
+    return { ...read, diagnostics: [...read.diagnostics, note] };
+  }
   const shown = read.side.with({ objects });
   const side = cluster ? shown.namedBy(cluster, release) : shown;
   return { ...read, side, diagnostics: [...read.diagnostics, ...diagnostics], files };
