@@ -170,6 +170,7 @@ export function placesOf({
     const network = isOutward(each) && outer.includes(each.link) ? networkAround(each) : undefined;
     return network ? [{ network, link: each.link }] : [];
   });
+  const live = routes.map((route) => ({ ...route, hops: route.hops.filter(({ down }) => down !== 'dead') }));
   const within = networksOf(own).filter(({ link }) => isInner(link));
   const isHere = (hop: NextHop | undefined): boolean =>
     hop?.link !== undefined && hop.gateway === undefined && isInner(hop.link);
@@ -181,7 +182,7 @@ export function placesOf({
       return [...new Set([...exact, ...near].map(({ link }) => link))];
     },
     linkInside: (address) => closestHops(routes, address).find(isHere)?.link ?? linkWithin(within, routes, address),
-    closerHop: (address, hop) => (isPod(address) ? closerHop(routes, address, hop) : undefined),
+    closerHop: (address, hop) => (isPod(address) ? closerHop(live, address, hop) : undefined),
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
@@ -199,8 +200,7 @@ function linkWithin(within: ReturnType<typeof networksOf>, routes: readonly Rout
   return near && near.network.prefixLength > closestPrefix(routes, address) ? near.link : undefined;
 }
 
-function closerHop(routes: readonly Route[], address: Address, { link, gateway }: NextHop): NextHop | undefined {
-  const live = routes.map((route) => ({ ...route, hops: route.hops.filter(({ down }) => down !== 'dead') }));
+function closerHop(live: readonly Route[], address: Address, { link, gateway }: NextHop): NextHop | undefined {
   const hops = closestHops(live, address);
   return hops.some((each) => each.link === link && each.gateway?.text === gateway?.text) ? undefined : hops[0];
 }
