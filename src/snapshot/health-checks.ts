@@ -13,7 +13,7 @@ export interface HealthAnswer {
 }
 
 /** 200 with ready endpoints on the node, else 503 (healthcheck/service_health.go). */
-export function answerHealthCheck({ readyEndpoints, ...check }: ServiceHealthCheck, side: Snapshot): HealthAnswer {
+export function healthAnswerOf({ readyEndpoints, ...check }: ServiceHealthCheck, side: Snapshot): HealthAnswer {
   const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.nodeName).length;
   const isGiven = side.kind === 'dump' || side.info(serviceName(check))?.endpointsGiven !== false;
   if (!isGiven) return { status: 'unknown', local };

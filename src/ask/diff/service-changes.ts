@@ -8,7 +8,7 @@ import { compareText } from '../../kernel/compare.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import type { Place } from '../../kernel/place.ts';
 import { kindOfChange, type ChangeKind } from '../changes/kernel-change.ts';
-import { answerHealthCheck, isSameAnswer } from '../../snapshot/health-checks.ts';
+import { healthAnswerOf, isSameAnswer } from '../../snapshot/health-checks.ts';
 import { faultsOfPort } from '../../snapshot/faults.ts';
 import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
 import {
@@ -153,7 +153,7 @@ function diffHealthAnswers(
     const reasons = (before?.get(service) ?? []).flatMap((check) => {
       const other = after?.get(service)?.find(({ family }) => family === check.family);
       if (!other) return [];
-      const [old, fresh] = [answerHealthCheck(check, from), answerHealthCheck(other, to)];
+      const [old, fresh] = [healthAnswerOf(check, from), healthAnswerOf(other, to)];
       return isSameAnswer(old, fresh) ? [] : fieldReason('health check', String(old.status), String(fresh.status));
     });
     return uniqueReasons(reasons);

@@ -13,7 +13,7 @@ import {
 } from '../../packet/packet.ts';
 import type { Reason } from '../../packet/reason.ts';
 import type { AskedSource } from '../../packet/step.ts';
-import { answerHealthCheck, healthCheckFinder, isSameAnswer, type HealthAnswer } from '../../snapshot/health-checks.ts';
+import { healthAnswerOf, healthCheckFinder, isSameAnswer, type HealthAnswer } from '../../snapshot/health-checks.ts';
 import { wholeState } from '../trace/knowledge.ts';
 import { representatives } from '../trace/address-cells.ts';
 import { packetOf } from '../trace/ask.ts';
@@ -233,7 +233,7 @@ function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
     const find = healthCheckFinder(side);
     return ({ destination: address, port, protocol }: Packet, { verdict }: Fate): HealthAnswer | undefined => {
       const check = verdict === 'local' && protocol === 'tcp' ? find({ address, port }) : undefined;
-      return check && answerHealthCheck(check, side);
+      return check && healthAnswerOf(check, side);
     };
   });
   return (packet: Packet, [from, to]: readonly [Fate, Fate]): Answers => ({

@@ -4,7 +4,7 @@ import { isLinkLocal, isLoopback, ipv4Number, addressNumber, type Address } from
 import { spanOf } from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import { answerHealthCheck, type HealthAnswer } from '../../snapshot/health-checks.ts';
+import { healthAnswerOf, type HealthAnswer } from '../../snapshot/health-checks.ts';
 import { servicesWithoutEndpoints } from '../trace/service-ends.ts';
 import type { Scene } from '../trace/scene.ts';
 import { portKey, readPortKey, type ProtocolPort, type Questions } from './questions.ts';
@@ -273,7 +273,7 @@ function sidesOf(snapshots: readonly CompiledSnapshot[], scenes: readonly Scene[
     const checks = new Map(cluster.healthChecks.map((check) => [`${serviceName(check)} ${check.family}`, check]));
     const answer = (port: ServicePort) => {
       const check = checks.get(`${serviceName(port)} ${port.family}`);
-      return check && answerHealthCheck(check, side).status;
+      return check && healthAnswerOf(check, side).status;
     };
     const stale = scenes[i]?.stale;
     return { index: cluster.addresses, ungiven, stale, node: node.name, answer, shapes: new Map() };

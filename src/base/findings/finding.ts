@@ -79,11 +79,6 @@ export function endLast(findings: readonly Finding[]): readonly Finding[] {
   return [...findings.filter((each) => !isOfWhole(each)), ...findings.filter(isOfWhole)];
 }
 
-/** For a value that is wrong but used anyway. */
-function asWarning(finding: Finding): Finding {
-  return { ...finding, severity: 'warning' };
-}
-
 /** As with --strict. */
 export function asStrict(finding: Finding): Finding {
   return finding.severity === 'warning' ? { ...finding, severity: 'error' } : finding;

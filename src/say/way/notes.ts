@@ -5,7 +5,7 @@ import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkippedListings } from './dumps.ts';
 import { familyNames } from '../../kernel/family.ts';
-import { answerHealthCheck, healthCheckFinder } from '../../snapshot/health-checks.ts';
+import { healthAnswerOf, healthCheckFinder } from '../../snapshot/health-checks.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
@@ -242,7 +242,7 @@ const byReadiness = '200 with a ready endpoint on this node, and 503 without';
 export function healthCheckWords(check: ServiceHealthCheck, side: Snapshot): string {
   const service = serviceName(check);
   const words = `health check of ${service} on port ${check.port}: kube-proxy answers`;
-  const { status, local } = answerHealthCheck(check, side);
+  const { status, local } = healthAnswerOf(check, side);
   if (status === 'unknown') return `${words} ${byReadiness}; the input holds no EndpointSlices of ${service}`;
   if (status === '200 or 503') return `${words} ${byReadiness}`;
   return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
