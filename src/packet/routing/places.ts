@@ -170,7 +170,6 @@ export function placesOf({
     const network = isOutward(each) && outer.includes(each.link) ? networkAround(each) : undefined;
     return network ? [{ network, link: each.link }] : [];
   });
-  const live = routes.map((route) => ({ ...route, hops: route.hops.filter(({ down }) => down !== 'dead') }));
   const within = networksOf(own).filter(({ link }) => isInner(link));
   const isHere = (hop: NextHop | undefined): boolean =>
     hop?.link !== undefined && hop.gateway === undefined && isInner(hop.link);
@@ -182,7 +181,7 @@ export function placesOf({
       return [...new Set([...exact, ...near].map(({ link }) => link))];
     },
     linkInside: (address) => closestHops(routes, address).find(isHere)?.link ?? linkWithin(within, routes, address),
-    closerHop: (address, hop) => (isPod(address) ? closerHop(live, address, hop) : undefined),
+    closerHop: closerHopFinder(routes, isPod),
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
@@ -200,9 +199,13 @@ function linkWithin(within: ReturnType<typeof networksOf>, routes: readonly Rout
   return near && near.network.prefixLength > closestPrefix(routes, address) ? near.link : undefined;
 }
 
-function closerHop(live: readonly Route[], address: Address, { link, gateway }: NextHop): NextHop | undefined {
-  const hops = closestHops(live, address);
-  return hops.some((each) => each.link === link && each.gateway?.text === gateway?.text) ? undefined : hops[0];
+function closerHopFinder(routes: readonly Route[], isPod: Places['isPod']): Places['closerHop'] {
+  const live = routes.map((route) => ({ ...route, hops: route.hops.filter(({ down }) => down !== 'dead') }));
+  return (address, { link, gateway }) => {
+    if (!isPod(address)) return undefined;
+    const hops = closestHops(live, address);
+    return hops.some((each) => each.link === link && each.gateway?.text === gateway?.text) ? undefined : hops[0];
+  };
 }
 
 /** The next hops of the routes with the longest prefix to an address, in any table. */
