@@ -12,6 +12,7 @@ interface Placed {
   readonly address: string;
   readonly node: string;
   readonly zone?: string;
+  readonly conditions?: object;
 }
 
 function nodes(zones: readonly string[]): readonly object[] {
@@ -37,9 +38,10 @@ function service(spec: object, endpoints: readonly Placed[]): readonly object[] 
       metadata: { name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
       addressType: 'IPv4',
       ports: [{ port: 80 }],
-      endpoints: endpoints.map(({ address, node, zone }) => ({
+      endpoints: endpoints.map(({ address, node, zone, conditions }) => ({
         addresses: [address],
         nodeName: node,
+        conditions,
         ...(zone === undefined ? {} : { zone, hints: { forZones: [{ name: zone }] } }),
       })),
     },
@@ -118,6 +120,13 @@ describe('commands', () => {
   afterAll(() => rmSync(scratch, { recursive: true, force: true }));
   const write = (name: string, objects: readonly object[]) =>
     writeFileSync(join(scratch, name), manifestsOf(objects)['in.yaml']);
+  const describePort = async (file: string, args: readonly string[]) => {
+    const call = ['describe', 'web', file, '--proxy-mode', 'iptables', '--output', 'json', ...args];
+    const { services } = resultOf((await runKpc(call, { cwd: scratch })).stdout) as {
+      readonly services: readonly { readonly ports: readonly { readonly families: readonly object[] }[] }[];
+    };
+    return services[0]?.ports[0]?.families[0];
+  };
   write('old.yaml', [...nodes(['', '']), ...service(local, [here, there])]);
   write('new.yaml', [...nodes(['', '']), ...service(local, [here, { ...there, node: 'n1' }])]);
   writeFileSync(
@@ -165,13 +174,7 @@ describe('commands', () => {
         { ...there, zone: 'b' },
       ]),
     ]);
-    const call = ['describe', 'web', 'zones.yaml', '--proxy-mode', 'iptables', '--output', 'json'];
-    const portOf = async (args: readonly string[]) => {
-      const { services } = resultOf((await runKpc([...call, ...args], { cwd: scratch })).stdout) as {
-        readonly services: readonly { readonly ports: readonly { readonly families: readonly object[] }[] }[];
-      };
-      return services[0]?.ports[0]?.families[0];
-    };
+    const portOf = (args: readonly string[]) => describePort('zones.yaml', args);
     const use = { cluster: 'as-hinted', local: 'on-its-node' };
     expect(await portOf([])).toMatchObject({ endpoints: [use, use] });
     expect(await portOf([])).not.toHaveProperty('fallback');
@@ -181,6 +184,18 @@ describe('commands', () => {
         { cluster: 'ready', local: 'ready' },
         { cluster: 'other-zone-hinted', local: 'other-node' },
       ],
+    });
+  });
+
+  test('kpc describe says why no node uses an endpoint as the node of the endpoint sees it', async () => {
+    const terminating = {
+      address: '10.244.2.11',
+      node: 'n2',
+      conditions: { ready: false, serving: true, terminating: true },
+    };
+    write('terminating.yaml', [...nodes(['', '']), ...service(local, [here, there, terminating])]);
+    expect(await describePort('terminating.yaml', [])).toMatchObject({
+      endpoints: [{ local: 'on-its-node' }, { local: 'on-its-node' }, { local: 'terminating' }],
     });
   });
 

@@ -142,9 +142,10 @@ function useOnAll<Where extends string>(
   kinds: readonly (UseKind | undefined)[],
   where: Where,
 ): UseKind | Where | undefined {
-  const [first, ...others] = new Set(kinds);
   const isUsed = kinds.some((kind) => kind === 'ready' || kind === 'last-resort');
-  return others.length > 0 && isUsed ? where : first;
+  if (isUsed && kinds.some((kind) => kind !== kinds[0])) return where;
+  // Only its own node says why an endpoint on it is not used.
+  return kinds.find((kind) => kind !== 'other-node') ?? kinds[0];
 }
 
 /** What is so on all nodes that were asked; undefined if they differ. */
