@@ -51,11 +51,11 @@ test('docs/lint.md shows what kpc lint does, and explains every rule', async () 
   const page = `# kpc lint
 
 \`kpc lint\` checks manifests: what an API server or kube-proxy would refuse, and valid Services that do not do what they seem to.
-It compiles the Services for every Node of the input, as kube-proxy would. If a finding is about packets, \`trace:\` is a command
-that traces one. kpc only reports the finding if this packet confirms it.
+It compiles the Services for every Node in the input, as kube-proxy would. A finding about packets has a line \`trace:\`, with a command that
+traces one such packet. kpc only reports the finding if this packet confirms it.
 
 ${await shown('kpc lint fixtures/lint --proxy-mode iptables')}
-It reads what other commands read: files, folders, \`-\` for what \`helm template\` or \`kubectl kustomize\` prints, or a whole cluster. More input
+\`kpc lint\` reads what other commands read: files, folders, \`-\` for what \`helm template\` or \`kubectl kustomize\` prints, or a whole cluster. More input
 means more findings: without Nodes it reports nothing about nodes, without EndpointSlices or Pods nothing about endpoints, and without
 kube-proxy's configuration (or flags) nothing about settings. If nothing names kube-proxy's mode, it only reports what is true in IPVS, iptables
 and nftables mode alike: name your mode with \`--proxy-mode\` or in kpc.yaml to see the rest.
@@ -70,7 +70,7 @@ $ kubectl get services,endpointslices,nodes,pods -A -o yaml | kpc lint - --confi
 | 1           | errors; with \`--strict\` also warnings              |
 | 2           | the command line is wrong, or a file cannot be read |
 
-After an error the rules do not run, because the faulty object may be a Service. \`--skip-invalid\` leaves it out.
+After an error the rules do not run, because the faulty object might be a Service. \`--skip-invalid\` leaves out faulty objects.
 
 ## Output
 
@@ -78,8 +78,8 @@ After an error the rules do not run, because the faulty object may be a Service.
 | --- | --- |
 ${formats.map((row) => tableRow(row)).join('\n')}
 
-\`github\`, \`sarif\` and \`gitlab\` name files from the top of the repository, wherever kpc runs in it, also for REVISION:PATH. Findings in
-standard input have no line there: name the files instead.
+\`github\`, \`sarif\` and \`gitlab\` give paths from the top of the repository, wherever kpc runs in it, also for REVISION:PATH. In these formats,
+findings in standard input have no line, so name the files instead.
 
 In a workflow of GitHub:
 
@@ -98,7 +98,7 @@ lint:
   artifacts: { reports: { codequality: kpc.json } }
 \`\`\`
 
-Fingerprints depend on the code and on what it is about, not on lines: a finding stays the same when its file changes elsewhere.
+A fingerprint depends on the code and on what the finding is about, not on lines: it stays the same when its file changes elsewhere.
 
 ## Accepting a finding
 
@@ -116,11 +116,11 @@ lint:
 The last line of the text counts ignored findings, and JSON lists them. The other formats leave them out: GitHub's code scanning does not read
 the \`suppressions\` of SARIF, and would open an alert for it. An ignore that matches nothing is a finding of its own.
 
-An error cannot be accepted: \`--skip-invalid\` leaves out its object, \`--exclude\` its file.
+An error cannot be accepted. Instead, \`--skip-invalid\` leaves out its object, and \`--exclude\` its file.
 
 ## Rules
 
-Further errors and warnings are those of all commands: [every code](codes.md).
+\`kpc lint\` also reports the errors and warnings that all commands report: [every code](codes.md).
 
 ${rules.map(describeRule).join('\n')}`;
   await expectWrittenPage('docs/lint.md', page);
