@@ -158,11 +158,13 @@ function formatPage(rows) {
   );
   return `# Rules per Service
 
-What \`kpc compile\` writes for one node and IPv4, for Services of one port and type ClusterIP with
-${endpointsPerService} endpoints each. In iptables mode each Service and each endpoint has rules of its own, and a packet that opens a
-connection is compared with one rule a Service until one matches. In IPVS mode the rules match sets and stay the same;
-what grows are tables that the kernel looks things up in by hash. In nftables mode each Service has a chain with one rule for
-all of its endpoints, and an element of a map leads to it: a packet meets the same few rules, however many Services there are.
+How much \`kpc compile\` writes for one node and IPv4. Each Service is of type ClusterIP, with one port and ${endpointsPerService} endpoints.
+
+- In iptables mode, each Service and each endpoint has its own rules. The first packet of a connection is compared with one rule per
+  Service until one matches.
+- In IPVS mode, the rules match sets and stay the same; only hash tables in the kernel grow.
+- In nftables mode, each Service has a chain with one rule for all of its endpoints, and a map element leads to that chain. A packet meets
+  the same few rules, however many Services there are.
 
 ${formatTable(header, body)}
 ![Rules per Service in the three modes, on logarithmic axes](rule-counts.svg)
