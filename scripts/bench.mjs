@@ -17,7 +17,7 @@ const isQuick = process.argv.includes('--quick');
 const named = process.argv.slice(2).filter((word) => word !== '--quick');
 
 const cases = new Cases();
-const machine = `Measured on: ${describeMachine()}. Medians; time is wall time, CPU that of all threads.`;
+const machine = `Measured on: ${describeMachine()}. Figures are medians; time is wall time, CPU is the CPU time of all threads.`;
 const missed = [];
 for (const part of named.length > 0 ? named : Object.keys(parts)) {
   const bench = parts[part];
