@@ -25,9 +25,9 @@ Written by \`npm run docs:releases\` from the table that kpc itself uses, src/ku
 kpc follows the kube-proxy of Kubernetes ${releaseRange}. \`--kubernetes-version 1.34\` names a release, and
 \`--kubernetes-version auto\` takes the release that the Node object names. The default is ${newestRelease}.${previews.length > 0 ? `\n\n${describePreviews()}` : ''}
 
-kpc follows the source of the versions below. Tests compared its output with what each of them programs, except v1.31.14. kpc follows
-nftables mode from ${modeHistories.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3, v1.37.2 and v1.38.0-beta.0. Of Kubernetes
-${releasesOfMode('userspace')}, it follows userspace mode alone: no later release has it.
+kpc follows the source of the versions below. Tests compared kpc's output with what each of them programs, except v1.31.14. kpc follows
+nftables mode from ${modeHistories.nftables.since} on; in that mode, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3, v1.37.2 and v1.38.0-beta.0.
+For Kubernetes ${releasesOfMode('userspace')}, kpc only follows userspace mode, which later releases do not have.
 
 ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}
@@ -36,15 +36,15 @@ ${versions.join('\n')}
 A fix can reach several releases at once, so an older patch release may program something else. v1.32.13 and v1.34.4 are newer patch
 releases: their source changes nothing that kpc follows.
 
-One known bug is not followed ([#142183](https://github.com/kubernetes/kubernetes/issues/142183)): where \`localhost\` is added to
+kpc does not follow one known bug ([#142183](https://github.com/kubernetes/kubernetes/issues/142183)). If \`localhost\` is added to
 \`nodePortAddresses\` and kube-proxy starts again in nftables mode, the map localhost-nodeport-reject-ports still has the entries of TCP
 node ports. kube-proxy v1.37.2, with the feature gate KubeProxyNFTablesLocalhostNodePorts on, then deletes the chain that they lead to,
-so its whole sync fails (EBUSY). v1.38.0-beta.0 removes the entries, and leaves the chain empty until a later sync deletes it: a dump of
-that time shows it. kpc writes what a kube-proxy programs on a fresh node.
+so its whole sync fails (EBUSY). v1.38.0-beta.0 removes the entries, and leaves the chain empty until a later sync deletes it, so a dump can
+show that chain. kpc writes what a kube-proxy programs on a fresh node.
 
-One difference is not followed: for an endpoint address that is not in canonical form (\`fd00:10:244:0::24\`), kube-proxy of 1.30 hashes
-the address as written into the name of its chain in iptables mode. kpc takes the canonical form for all releases. Only the name of
-the chain differs: the rules treat packets alike.
+kpc does not follow one difference either. If an endpoint address is not in canonical form (\`fd00:10:244:0::24\`), kube-proxy 1.30 in iptables
+mode names the endpoint's chain by the hash of the address as written. kpc hashes the canonical form for all releases. Only the name of the
+chain differs; the rules treat packets alike.
 
 This command shows what an upgrade changes on a node, by Service and with the reason:
 
@@ -73,8 +73,9 @@ ${behaviours.map((name) => row([`\`${name}\``, ...followed.map((release) => mark
 ## Feature gates
 
 Each of these feature gates turns one behaviour on or off, in the releases where you can set it. kube-proxy does not start if its
-configuration names a gate that it does not know, sets a locked gate to its other value, or turns on a gate without those that it needs:
-an error, by the gates that each of the versions above has in its own code. \`AllAlpha: true\` alone is such a case in 1.37 and 1.38.
+configuration names a gate that it does not know, sets a locked gate to its other value, or turns on a gate without the gates that it needs.
+kpc reports such a configuration as an error; it knows the gates from the code of each version above. \`AllAlpha: true\` alone is such an error
+in 1.37 and 1.38.
 
 ${row(['Feature gate', 'behaviour', 'can be set in', 'on by default in'])}
 ${row(['---', '---', '---', '---'])}
@@ -91,7 +92,7 @@ function describePreviews(): string {
   return previews
     .map(
       (release) =>
-        `Kubernetes ${release} is not out yet: kpc follows ${kubeProxyVersions[release]}, whose own code was recorded, and its final version may differ.`,
+        `Kubernetes ${release} is not out yet: kpc follows ${kubeProxyVersions[release]}, whose output was recorded. The final version may differ.`,
     )
     .join(' ');
 }
