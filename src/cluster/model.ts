@@ -179,6 +179,11 @@ export function hasAddress(port: ShownPort, { text }: Address): boolean {
   return portAddresses(port).some(({ address }) => address.text === text);
 }
 
+/** The source ranges, except those that a kernel prints as no network. */
+export function sourceNetworks({ sourceRanges = [] }: Pick<ShownPort, 'sourceRanges'>): readonly Network[] {
+  return sourceRanges.flatMap((range) => ('prefixLength' in range ? [range] : []));
+}
+
 /** "namespace/service", without the namespace if it is unknown; the port's label if the Service is unknown. */
 export function serviceName({
   namespace,

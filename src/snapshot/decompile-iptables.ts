@@ -3,7 +3,7 @@ import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import { labelInComment } from '../kube-proxy/owners.ts';
 import type { PortAddress } from '../cluster/model.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import { singleAddress } from '../kernel/address-range.ts';
+import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import { families, protocols, type Family } from '../kernel/family.ts';
 import {
   tableNames,
@@ -284,7 +284,7 @@ function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
   for (const { source, jumpsTo, refusal } of rules) {
     if (refusal !== undefined) draft.hasFirewall = true;
     const isGuarded = source && draft.addresses.has((singleAddress(source) ?? source).text);
-    if (source && jumpsTo !== undefined && !isGuarded) draft.sourceRanges.add(source.text);
+    if (source && jumpsTo !== undefined && !isGuarded) draft.admit(networkOfRange(source));
   }
 }
 

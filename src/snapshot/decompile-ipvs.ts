@@ -2,7 +2,8 @@ import type { Coverage } from '../dumps/coverage.ts';
 import type { Owners } from '../kube-proxy/owners.ts';
 import type { PortAddress } from '../cluster/model.ts';
 import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
-import { joinHostPort, type Address } from '../kernel/address.ts';
+import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
+import { networkOfRange } from '../kernel/address-range.ts';
 import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
@@ -89,7 +90,7 @@ class ServersReader {
   /** Set entries: a SetId with "10.96.0.1,tcp:80" or "30080". */
   readonly #entries = new Set<string>();
   /** Source ranges by "10.96.0.1,tcp:80". */
-  readonly #ranges = new Map<string, string[]>();
+  readonly #ranges = new Map<string, Network[]>();
   /** The endpoints on the node: "10.244.1.2:80"; undefined if nothing lists them. */
   readonly #onNode: Set<string> | undefined;
   /** Whether the sets are complete, so that a missing entry is meaningful. */
@@ -111,8 +112,8 @@ class ServersReader {
         if (!source || id !== 'sourceCIDR') continue;
         const at = formatEntry({ ...entry, source: undefined });
         const known = this.#ranges.get(at);
-        if (known) known.push(source.text);
-        else this.#ranges.set(at, [source.text]);
+        if (known) known.push(networkOfRange(source));
+        else this.#ranges.set(at, [networkOfRange(source)]);
       }
     }
   }
@@ -152,7 +153,7 @@ class ServersReader {
     if (kind === undefined || !address) draft.nodePort ??= port;
     else {
       draft.addAddress(kind, address, port);
-      for (const range of this.#ranges.get(entry) ?? []) draft.sourceRanges.add(range);
+      for (const range of this.#ranges.get(entry) ?? []) draft.admit(range);
       if (this.#has('loadBalancerFirewall', entry)) draft.hasFirewall = true;
     }
     const isExternal = kind === undefined || kind === 'external-ip' || kind === 'load-balancer-ip';

@@ -1,6 +1,6 @@
 import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-table.ts';
 import { dnatTargets, type Owners } from '../kube-proxy/owners.ts';
-import type { Address } from '../kernel/address.ts';
+import { hostNetwork, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
 import type { Element, Right, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
@@ -16,6 +16,7 @@ import {
   PortDraft,
   type DecompiledPort,
   type DraftEndpoint,
+  type SourceRange,
 } from './decompiled-port.ts';
 
 /** Reads Service ports back from kube-proxy's tables, by the chains' names. `whole`: families with a complete table. */
@@ -129,20 +130,25 @@ class TableReader {
         left.some(({ name: field }) => field.startsWith('fib ')),
       );
     } else if (name.kind === 'firewall') {
-      for (const range of this.#rangesOf(chain)) draft.sourceRanges.add(range);
+      for (const range of this.#rangesOf(chain)) draft.admit(range);
     }
   }
 
   /** The sources that the chain admits, except the addresses that it guards. */
-  #rangesOf(chain: NftChain): readonly string[] {
+  #rangesOf(chain: NftChain): readonly SourceRange[] {
     const guarded = new Set(
       this.#elements(nftSets.firewallIPs)
         .filter(({ value }) => value?.kind === 'goto' && value.chain === chain.name)
         .map(({ key }) => formatKey(key.slice(0, 1))),
     );
     return matchesIn(chain)
-      .flatMap(({ right }) => constantsOf(right).map(({ key }) => formatKey(key)))
-      .filter((range) => !guarded.has(range));
+      .flatMap(({ right }) => constantsOf(right))
+      .filter(({ key }) => !guarded.has(formatKey(key)))
+      .map(({ key }) => {
+        const [range] = key;
+        if (range?.kind === 'network') return range.network;
+        return range?.kind === 'address' ? hostNetwork(range.address) : { text: formatKey(key) };
+      });
   }
 
   /** With session affinity, each endpoint has its own chain, and a set of clients with a timeout. */

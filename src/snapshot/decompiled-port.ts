@@ -33,6 +33,9 @@ type DecompiledEndpoint = NonNullable<ShownPort['endpoints']>[number] & {
   readonly at?: readonly string[] | undefined;
 };
 
+/** A range that a tool prints as no network has only its text. */
+export type SourceRange = NonNullable<ShownPort['sourceRanges']>[number];
+
 /** Stands for a node port among the places where a Service port listens. */
 export const nodePortPlace = 'node port';
 
@@ -113,7 +116,8 @@ export class PortDraft {
   hasFirewall = false;
   /** Whether a missing rule that drops them means that they pass. */
   showsFirewall = false;
-  readonly sourceRanges = new Set<string>();
+  /** By their texts. */
+  readonly sourceRanges = new Map<string, SourceRange>();
   readonly refusals = new Set<'reject' | 'drop'>();
   /** Whether packets without an endpoint on the node go to all endpoints. */
   goesToAll = false;
@@ -144,6 +148,10 @@ export class PortDraft {
     const known = this.endpoints.get(endpoint.label);
     if (known) known.takes.add(policy);
     else this.endpoints.set(endpoint.label, { ...endpoint, takes: new Set([policy]) });
+  }
+
+  admit(range: SourceRange): void {
+    this.sourceRanges.set(range.text, range);
   }
 
   hasClusterIP(): boolean {
@@ -193,7 +201,7 @@ export class PortDraft {
 
   #enforcedRanges(): DecompiledPort['sourceRanges'] {
     if (this.sourceRanges.size === 0) return undefined;
-    return this.hasFirewall || !this.showsFirewall ? [...this.sourceRanges].map((text) => ({ text })) : [];
+    return this.hasFirewall || !this.showsFirewall ? [...this.sourceRanges.values()] : [];
   }
 
   #addressesByKind(): Pick<ServicePort<undefined>, 'clusterIP' | 'externalIPs' | 'loadBalancerIPs' | 'otherIPs'> {

@@ -110,6 +110,15 @@ test.each([
   expect(run.stdout).toMatch(new RegExp(`nothing in ${chain}\\S+ leads to an endpoint`));
 });
 
+test.each([
+  ['iptables', iptables, '-s 203.0.113.128/25'],
+  ['ipvs', ipvs, '12.12.12.12,tcp:80,203.0.113.0/24'],
+  ['nftables', nftables, '203.0.113.128/25'],
+])('%s: a range of one address is a network, however a tool prints it', (_mode, text, range) => {
+  const one = range.replace(/203\S+$/, (network) => network.replace(/[^,]+$/, '203.0.113.7'));
+  expect(factsOf(text.replace(range, one)).ranges).toContain('203.0.113.7/32');
+});
+
 test('sets and maps without the lines of their types are read by their keys', () => {
   expect(factsOf(without(nftables, /^\t\ttype [^;\n]*\n/gm))).toEqual(factsOf(nftables));
 });

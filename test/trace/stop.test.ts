@@ -121,6 +121,27 @@ describe('of a dump', () => {
   });
 });
 
+describe('source ranges of a dump are those of its rules', () => {
+  const folder = join(projectFolder, 'fixtures/dumps/kube-proxy-nftables-loadbalancer-source-ranges');
+  const ruleset = readFileSync(join(folder, 'nft-ruleset'), 'utf8').replace(', 203.0.113.0/24 } drop', ' } drop');
+  const node = write('node.txt', ruleset);
+  const service = (range: string): string =>
+    write(
+      'nginx.yaml',
+      `{ apiVersion: v1, kind: Service, metadata: { name: nginx }, spec: { type: LoadBalancer, clusterIP: 10.98.154.163, loadBalancerSourceRanges: [192.168.10.0/24${range}], ports: [{ port: 80, nodePort: 30938 }] }, status: { loadBalancer: { ingress: [{ ip: 12.12.12.12 }] } } }`,
+    );
+  const ask = ['--from', '203.0.113.7', '--to', '12.12.12.12:80'];
+  const rules = "this node's rules for loadBalancerSourceRanges of default/nginx (192.168.10.0/24) do not include 203.0.113.7";
+
+  test('which the Service beside it may not have', async () => {
+    expect(await summary(node, ...ask)).toContain(`${rules}\n`);
+    expect(await summary(node, '-f', service(''), ...ask)).toContain(`${rules}\n`);
+    expect(await summary(node, '-f', service(', 203.0.113.0/24'), ...ask)).toContain(
+      `${rules}; the manifests have 192.168.10.0/24, 203.0.113.0/24: kube-proxy has not programmed it yet`,
+    );
+  });
+});
+
 const stopped = async (...args: readonly string[]): Promise<unknown> => {
   const { stdout } = await runKpc(['trace', '-q', ...args, '--output', 'json']);
   return (JSON.parse(stdout) as { result: { traces: readonly { cause: unknown }[] } }).result.traces[0]?.cause;

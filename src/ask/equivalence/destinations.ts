@@ -1,9 +1,8 @@
 // A packet's destination and sender, in terms of the Services of both sides.
 import { nameSome } from '../../base/printable.ts';
-import type { ShownPort } from '../../cluster/model.ts';
+import { sourceNetworks, type ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
 import { contains, joinHostPort, type Address, type Network } from '../../kernel/address.ts';
-import { networkOfRange, parseAddressRange } from '../../kernel/address-range.ts';
 import { isUnknownOwn, type Packet } from '../../packet/packet.ts';
 import { addressKind } from '../trace/service-ends.ts';
 import { nodeSocketText } from '../trace/read-destination.ts';
@@ -74,19 +73,11 @@ export function senderOf(
   const usual: EffectSender =
     among && isMoved ? { kind: 'range', text: `${words} in ${among.text}` } : { kind: place, text: words };
   if (kind !== 'load-balancer-ip' && kind !== 'unknown') return usual;
-  const ranges = ports.flatMap(sourceRangesOf);
+  const ranges = ports.flatMap(sourceNetworks);
   if (ranges.length === 0 || !address) return usual;
   if (place === 'outside') return { kind: 'range', text: `a client ${cellWords(address, ranges)}` };
   const isCut = among !== undefined && ranges.some((range) => isWithin(range, among));
   return isCut ? { kind: 'range', text: `${words} ${cellWords(address, ranges)}` } : usual;
-}
-
-/** A kernel prints a range as it likes. */
-function sourceRangesOf({ sourceRanges = [] }: ShownPort): readonly Network[] {
-  return sourceRanges.flatMap(({ text }) => {
-    const range = parseAddressRange(text);
-    return range ? networkOfRange(range) : [];
-  });
 }
 
 /** Which addresses the ranges do not tell from this one: those of the narrowest range with it, without narrower ranges. */
@@ -148,7 +139,7 @@ export function servedPorts({ side: { ports } }: Scene): readonly string[] {
  * only one side has ranges.
  */
 export function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): boolean {
-  const lists = ports.map(sourceRangesOf);
+  const lists = ports.map(sourceNetworks);
   const named = lists.filter(({ length }) => length > 0);
   if (!sender) return named.length > 0 && named.length < lists.length;
   return named.some((ranges) => !ranges.some((range) => contains(range, sender)));

@@ -1,13 +1,14 @@
 import {
   portAddresses,
   serviceName,
+  sourceNetworks,
   type PortAddress,
   type ServiceHealthCheck,
   type ShownPort,
 } from '../../cluster/model.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
-import { networkOfRange, parseAddressRange, singleAddress, spanOf } from '../../kernel/address-range.ts';
+import { singleAddress, spanOf } from '../../kernel/address-range.ts';
 import type { Value } from '../../kernel/nftables/table.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
@@ -81,8 +82,9 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
 const ofRanges: ReadonlySet<TargetKind> = new Set(['load-balancer-ip', 'unknown']);
 
 /** A client outside that the source ranges do not treat as the usual one, if there is one. */
-function toldApart({ family, sourceRanges = [] }: ShownPort, scene: Scene): string | undefined {
-  const ranges = sourceRanges.flatMap(({ text }) => parseAddressRange(text) ?? []).map(networkOfRange);
+function toldApart(port: ShownPort, scene: Scene): string | undefined {
+  const { family } = port;
+  const ranges = sourceNetworks(port);
   const external = readSender({ from: 'external', inInterface: undefined, namespace: undefined }, family, scene);
   const usual = external.kind === 'read' ? external.value.address : undefined;
   if (ranges.length === 0 || !usual) return undefined;

@@ -104,6 +104,9 @@ export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefin
 
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
 
+/** Why a node's rules are not those of the manifests. */
+export const unprogrammedCause = 'kube-proxy has not programmed it yet, or another program changed its rules';
+
 /** kube-proxy itself leaves the set of node ports' addresses empty if it has none to serve. */
 export function lostRuleCause(from: string): string {
   return from === nftSets.nodePortIPs

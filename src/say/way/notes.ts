@@ -11,6 +11,7 @@ import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision } from '../../packet/step.ts';
+import { unprogrammedCause } from './lack.ts';
 import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
@@ -133,7 +134,7 @@ function unprogrammedNote({ target }: Trace, { side }: Scene): string | undefine
   const port = named.find((each) => hasAddress(each, target.address) && each.port === target.port);
   return (
     port &&
-    `the manifests have ${port.label} there, but this node has no rule for it: kube-proxy has not programmed it yet, or another program flushed its rules`
+    `the manifests have ${port.label} there, but this node has no rule for it: ${unprogrammedCause}`
   );
 }
 

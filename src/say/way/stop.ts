@@ -13,7 +13,7 @@ import {
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { faultsOfPort, findDormantTable } from '../../snapshot/faults.ts';
-import { dormantWords, lostRuleCause, unlessUnseen, whyNoEndpoint } from './lack.ts';
+import { dormantWords, lostRuleCause, unlessUnseen, unprogrammedCause, whyNoEndpoint } from './lack.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { carrierWords, decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -61,7 +61,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
     case 'no-server':
       return port && noServerWords(port, trace, scene);
     case 'source-ranges':
-      return port && rangesWords(port, trace);
+      return port && rangesWords(port, trace, scene);
     case 'unserved-port':
       return port ? undefined : unservedPortWords(trace, scene);
     case 'unserved-address':
@@ -127,10 +127,21 @@ export function lackNote({ target, fate }: Trace, scene: Scene): string | undefi
     : undefined;
 }
 
-function rangesWords({ label, sourceRanges = [] }: ShownPort, { sender }: Trace): string {
-  const named = sourceRanges.map(({ text }) => text).join(', ');
-  const ranges = `loadBalancerSourceRanges of ${label}${named === '' ? '' : ` (${named})`}`;
-  return `${ranges} do not include ${sender.address?.text ?? 'the address of the node'}`;
+/** A dump shows what its rules admit; manifests beside it may name other ranges. */
+function rangesWords(port: ShownPort, { sender }: Trace, { side }: Scene): string {
+  const { label, family } = port;
+  const isDump = side.kind === 'dump';
+  const shown = rangeTexts(port);
+  const written = isDump ? side.named?.servicePorts.find((each) => each.label === label && each.family === family) : port;
+  const wanted = written ? rangeTexts(written) : shown;
+  const ranges = `${isDump ? "this node's rules for " : ''}loadBalancerSourceRanges of ${label}${shown === '' ? '' : ` (${shown})`}`;
+  const left = `${ranges} do not include ${sender.address?.text ?? 'the address of the node'}`;
+  return wanted === shown ? left : `${left}; the manifests have ${wanted || 'none'}: ${unprogrammedCause}`;
+}
+
+function rangeTexts({ sourceRanges = [] }: ShownPort): string {
+  const texts = sourceRanges.map(({ text }) => text);
+  return texts.toSorted().join(', ');
 }
 
 /** Packets to a cluster IP that kube-proxy refuses because of their port. */
