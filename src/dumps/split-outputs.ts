@@ -324,7 +324,10 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
   ipvsadm: { part: /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/ },
   ip: { follows: /^ +(?:-\S+ +){0,9}(?:a|addr|address|link|l|r|ro|route|rule|ru)\b/i },
   sysctl: { follows: /^(?: +-|[\s:=`"')*-]*$)/i },
-  nft: { follows: /^ +(?:-\S+ +){0,9}list\b/i, part: /^(?!.* list +ruleset\b)/ },
+  nft: {
+    follows: /^ +(?:-\S+ +){0,9}list\b/i,
+    part: /^(?!.* list +ruleset\b(?! +(?:ip6?|inet|arp|bridge|netdev)\b))/,
+  },
 };
 
 /** A shell's prompt before a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { readDump } from '../../src/dumps/read-dump.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 import { resultOf } from '../support/printed-json.ts';
@@ -249,4 +250,25 @@ ${['PREROUTING', 'OUTPUT', 'POSTROUTING']
   expect(answer).toMatchObject({ verdict: 'unknown' });
   // What names the Services is iptables-save.
   expect(answer.reasons).toMatchObject([{ command: 'iptables-save' }]);
+});
+
+describe('a table of IPv4 alone', () => {
+  test.each([
+    ['$ nft list ruleset\n', ['ipv4', 'ipv6'], false],
+    ['$ nft list ruleset ip\n', ['ipv4'], true],
+    ['$ nft list table ip kube-proxy\n', ['ipv4'], true],
+    ['', ['ipv4'], false],
+  ])('below %j', (line, families, lacksTables) => {
+    const { coverage } = readDump(new Map([['node.txt', line + table]]));
+    expect(coverage).toMatchObject({ nftables: families, lacksTables });
+  });
+
+  test('what is asked for answers for IPv6', async () => {
+    const ask = async (text: string): Promise<string> =>
+      (await runKpc(['trace', '-q', write(text), '--from', '2001:db8::7', '--to', '[2001:db8::9]:80'], { cwd })).stdout;
+    expect(await ask(table)).toContain(
+      'nothing shows whether the node has table ip6 kube-proxy; add all of the output of nft list ruleset, below a line with that command',
+    );
+    expect(await ask(`nft list ruleset\n${table}`)).not.toContain('nft list ruleset');
+  });
 });

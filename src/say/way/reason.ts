@@ -1,7 +1,8 @@
 import { joinWays, joinWords, shellWord } from '../../base/printable.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
-import { formatElement, formatNftRule } from '../../kernel/nftables/format.ts';
+import { formatElement, formatNftRule, nftFamily } from '../../kernel/nftables/format.ts';
+import { nftTableName } from '../../kube-proxy/nft-table.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import { sysctlOfLink } from '../../kernel/sysctls-and-modules.ts';
 import { isGap, type Circumstance, type LostByBridge, type Missing, type Reason } from '../../packet/reason.ts';
@@ -142,7 +143,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       return { text: 'the dump lacks the rules of iptables-legacy that the node has, too', command };
     }
     case 'nftables':
-      return listing(jumpCommand({ tool: showsIptablesAsNft(side) ? 'iptables' : 'nftables', family }));
+      return nftablesWords(family, side);
     case 'jump':
     case 'chain':
     case 'policy': {
@@ -269,6 +270,16 @@ const bridgeEffects: { readonly [L in LostByBridge]: string } = {
 
 function listing(command: string): MissingInWords {
   return { text: `the dump lacks the output of ${command}`, command, settle: ['add it'] };
+}
+
+/** nft prints a table alone as it prints all of a ruleset that has no other. */
+function nftablesWords(family: Family, side: Snapshot): MissingInWords {
+  const { state, coverage } = side;
+  const command = jumpCommand({ tool: showsIptablesAsNft(side) ? 'iptables' : 'nftables', family });
+  const isOther = state.nftables.length > 0 && !state.nftables.some((table) => table.family === family);
+  if (!isOther || coverage.lacksTables) return listing(command);
+  const text = `nothing shows whether the node has table ${nftFamily[family]} ${nftTableName}`;
+  return { text, command, settle: [`add all of the output of ${command}, below a line with that command`] };
 }
 
 function unlistedClause({ doubts }: Snapshot): string {
