@@ -6,11 +6,11 @@ import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
 import type { Unlisted } from '../kernel/ipvs/ipvs.ts';
 import { addressesOn, type Link } from '../kernel/link/link.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
-import { chainsOf, chainsOfElement } from '../kernel/nftables/table.ts';
+import { chainsOf, chainsOfElement, expressionsIn, type NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from './chain-names.ts';
 import { isKubeProxyTable, nftSets, parseNftName } from './nft-table.ts';
-import { dnatTargets, type Owners } from './owners.ts';
+import { dnatTargets } from './owners.ts';
 import { formatEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
 import { nodePortProtocol, openSets, parseSetName, setFamily, formatServerSocket, type SetId } from './ipvs-objects.ts';
 import { modeOfState } from './evidence.ts';
@@ -178,28 +178,21 @@ function isEndless({ rules }: Chain): boolean {
   );
 }
 
-/** A chain that packets to a Service port come to, and whose rules lead to no endpoint. */
-export function findEndlessOf(
-  { iptables, nftables }: KernelState,
-  owners: Owners,
-  { family, label }: { readonly family: Family; readonly label: string },
-): string | undefined {
-  const ofRules = ledChains(iptables[family]?.nat ?? new Map()).filter(
-    (chain) => isEnding(parseServiceChain(chain.name)?.kind) && isEndless(chain) && owners.ofChain(chain) === label,
-  );
-  const tables = nftables.filter((table) => table.family === family && isKubeProxyTable(table.name));
-  const ofTables = tables.flatMap(({ chains, sets }) => {
-    const expressions = [...chains.values()].flatMap(({ rules }) => rules.flatMap((rule) => rule.expressions));
-    const elements = [...sets.values()].flatMap((set) => set.elements);
-    const reached = new Set([...expressions.flatMap(chainsOf), ...elements.flatMap(chainsOfElement)]);
-    return [...chains.values()].filter((chain) => {
-      const kind = parseNftName(chain.name)?.kind;
-      const leadsOn = chain.rules.some((rule) => rule.expressions.some((each) => chainsOf(each).length > 0));
-      const isDone = leadsOn || dnatTargets(chain).length > 0;
-      return reached.has(chain.name) && isEnding(kind) && !isDone && owners.ofNftChain(chain) === label;
-    });
+/** The chains of Service ports and endpoints in table nat that packets come to, and whose rules lead to no endpoint. */
+export function findEndless(nat: ReadonlyMap<string, Chain>): ReadonlySet<string> {
+  const endless = ledChains(nat).filter((chain) => isEnding(parseServiceChain(chain.name)?.kind) && isEndless(chain));
+  return new Set(endless.map(({ name }) => name));
+}
+
+/** The same of kube-proxy's table in nftables. */
+export function findEndlessOfTable(table: NftTable): ReadonlySet<string> {
+  const elements = [...table.sets.values()].flatMap((set) => set.elements);
+  const reached = new Set([...expressionsIn(table).flatMap(chainsOf), ...elements.flatMap(chainsOfElement)]);
+  const endless = [...table.chains.values()].filter((chain) => {
+    const leadsOn = chain.rules.some((rule) => rule.expressions.some((each) => chainsOf(each).length > 0));
+    return isEnding(parseNftName(chain.name)?.kind) && !leadsOn && dnatTargets(chain).length === 0;
   });
-  return [...ofRules, ...ofTables].at(0)?.name;
+  return new Set(endless.map(({ name }) => name).filter((name) => reached.has(name)));
 }
 
 function isEnding(kind: string | undefined): boolean {

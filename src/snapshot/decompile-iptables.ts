@@ -17,6 +17,7 @@ import { nameProtocol } from '../kernel/iptables/rule-args.ts';
 import { conditionsOf } from '../kernel/iptables/rule-terms.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain } from '../kube-proxy/chain-names.ts';
+import { findEndless } from '../kube-proxy/unshown.ts';
 import {
   endpointAt,
   endpointNamed,
@@ -42,6 +43,7 @@ class RulesReader {
   readonly #filter: Chains;
   readonly #family: Family;
   readonly #hasWholeNat: boolean;
+  readonly #endless: ReadonlySet<string>;
   readonly #hasWholeFilter: boolean;
   /** Addresses where what no source range admits is dropped. */
   readonly #guarded = new Set<string>();
@@ -56,6 +58,7 @@ class RulesReader {
     this.#filter = filter;
     this.#family = family;
     this.#hasWholeNat = shown.includes('nat');
+    this.#endless = this.#hasWholeNat ? findEndless(nat) : new Set();
     this.#hasWholeFilter = shown.includes('filter');
   }
 
@@ -176,6 +179,7 @@ class RulesReader {
       this.#byHash.get(hash) ?? (name === undefined ? undefined : (this.#named(name)[0] ?? this.#add(name)));
     if (!draft) return;
     this.#byHash.set(hash, draft);
+    if (this.#endless.has(chain.name)) draft.endless.set(chain.name, undefined);
     const path = kind === 'cluster' || kind === 'local' ? 'clusterIP' : 'external';
     for (const rule of rules) {
       this.#checkWay(rule, draft);
@@ -209,8 +213,10 @@ class RulesReader {
       const own = this.#nat.get(jumpsTo);
       const endpoint = dnatEndpoint(own?.rules ?? []) ?? commentedEndpoint(comment) ?? endpointBySource(own);
       draft.showsEndpoints = true;
+      const isEndless = this.#endless.has(jumpsTo);
+      if (isEndless) draft.endless.set(jumpsTo, endpoint?.label);
       if (endpoint === undefined) this.#lackChains.add(draft);
-      else draft.addEndpoint(endpoint, policy);
+      else if (!isEndless) draft.addEndpoint(endpoint, policy);
     }
   }
 

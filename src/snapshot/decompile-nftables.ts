@@ -1,4 +1,5 @@
 import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-table.ts';
+import { findEndlessOfTable } from '../kube-proxy/unshown.ts';
 import { dnatTargets, type Owners } from '../kube-proxy/owners.ts';
 import { hostNetwork, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
@@ -43,6 +44,7 @@ class TableReader {
   readonly #table: NftTable;
   readonly #owners: Owners;
   readonly #isWhole: boolean;
+  readonly #endless: ReadonlySet<string>;
   readonly #drafts = new Map<string, PortDraft>();
   readonly #clusterIPs: ReadonlySet<string>;
   /** Clients masqueraded for every cluster IP, by the single rule of newer releases. */
@@ -51,6 +53,7 @@ class TableReader {
   constructor(table: NftTable, owners: Owners, isWhole: boolean) {
     this.#table = table;
     this.#isWhole = isWhole;
+    this.#endless = isWhole ? findEndlessOfTable(table) : new Set();
     this.#owners = owners;
     this.#clusterIPs = new Set(this.#elements(nftSets.clusterIPs).map(({ key }) => formatKey(key)));
     this.#toAllClusterIPs = masqueradedIn(table.chains.get(nftChains.services));
@@ -116,6 +119,7 @@ class TableReader {
     const name = parseNftName(chain.name);
     const draft = name && this.#draftOf(this.#owners.ofNftChain(chain), name.protocol);
     if (!draft) return;
+    if (this.#endless.has(chain.name)) draft.endless.set(chain.name, name.endpoint && endpointNamed(name.endpoint).label);
     const clients = masqueradedIn(chain);
     if (name.kind === 'cluster' || name.kind === 'local') {
       if (clients) draft.masquerade.clusterIP ??= clients;
@@ -178,6 +182,7 @@ class TableReader {
     const chain = this.#table.chains.get(name);
     const [endpoint] = chain ? endpointsOfChain(chain) : [];
     if (endpoint) return [endpoint];
+    if (this.#endless.has(name)) return [];
     const named = parseNftName(name)?.endpoint;
     return named === undefined ? [] : [endpointNamed(named)];
   }

@@ -12,8 +12,16 @@ export interface DecompiledPort extends ShownPort {
   readonly endpoints: readonly DecompiledEndpoint[] | undefined;
   readonly fallback: 'no-endpoints' | 'local-drops' | 'local-to-all' | undefined;
   readonly masquerade: Masquerade | undefined;
+  /** Its chains that packets come to, and that lead to no endpoint: their rules were removed. */
+  readonly endless: readonly EndlessChain[];
   /** In userspace mode, the port where kube-proxy itself accepts connections. */
   readonly proxyPort: number | undefined;
+}
+
+interface EndlessChain {
+  readonly chain: string;
+  /** Set for the chain of an endpoint. */
+  readonly endpoint: string | undefined;
 }
 
 /** Clients whose packets endpoints see under the node's address. */
@@ -128,6 +136,8 @@ export class PortDraft {
     DraftEndpoint & Pick<DecompiledEndpoint, 'draining' | 'at'> & { readonly takes: Set<TrafficPolicy> }
   >();
   showsEndpoints = false;
+  /** With the labels of endpoints. */
+  readonly endless = new Map<string, string | undefined>();
   hidesAddresses = false;
   proxyPort: number | undefined;
 
@@ -191,6 +201,7 @@ export class PortDraft {
       scheduler: this.scheduler,
       forwarding: undefined,
       endpoints,
+      endless: Array.from(this.endless, ([chain, endpoint]) => ({ chain, endpoint })),
       proxyPort: this.proxyPort,
       fallback: this.goesToAll ? 'local-to-all' : refusal,
       // Independent of the order of rules.

@@ -119,6 +119,23 @@ test.each([
   expect(factsOf(text.replace(range, one)).ranges).toContain('203.0.113.7/32');
 });
 
+const sticky = read('session-affinity/expected-nftables/nftables.nft');
+
+test.each([
+  ['iptables', iptables, /^-A KUBE-SEP-4VWHTR2FUCURI7GF .* -j DNAT .*\n/gm, '10.244.1.33:8443'],
+  ['nftables', sticky, /^\t\tmeta l4proto tcp dnat to 10\.244\.1\.20:8080\n/gm, '10.244.1.20:8080'],
+])('%s: an endpoint whose rule is gone is none, and its chain is named', (_mode, text, rule, endpoint) => {
+  const found = (each: string) => {
+    const dump = dumpOf(each);
+    const notes = readDumped(dump).notes.flatMap((note) => (note.note === 'endless' ? [note.endpoint] : []));
+    return { endpoints: dump.ports.flatMap(({ endpoints = [] }) => endpoints.map(({ label }) => label)), notes };
+  };
+  const { endpoints } = found(text);
+  expect(endpoints).toContain(endpoint);
+  const rest = endpoints.filter((label) => label !== endpoint);
+  expect(found(without(text, rule))).toEqual({ endpoints: rest, notes: [endpoint] });
+});
+
 test('sets and maps without the lines of their types are read by their keys', () => {
   expect(factsOf(without(nftables, /^\t\ttype [^;\n]*\n/gm))).toEqual(factsOf(nftables));
 });

@@ -32,11 +32,14 @@ export interface DumpReading {
 }
 
 export function readDumped(dump: DumpedSnapshot): DumpReading {
-  const { mode, unreached } = dump.shown;
+  const { mode, ports, unreached } = dump.shown;
   const flows = findFlows(dump);
   const evidence = dump.state.virtualServers.map(weighServersOfSides(dump, dump));
   const notes = [
     ...(mode ? jumpNotes(dump, mode) : []),
+    ...ports.flatMap(({ endless, label: service }) =>
+      endless.map(({ chain: from, endpoint }) => ({ note: 'endless', from, service, endpoint }) as const),
+    ),
     ...unreached.map(({ from, to, facts }) => ({ note: 'unreached', from, to, facts }) as const),
     ...notesOnDump(dump, evidence),
   ];

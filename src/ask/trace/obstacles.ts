@@ -6,7 +6,6 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import { addressKind, servicePortAt } from './service-ends.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
-import { findEndlessOf } from '../../kube-proxy/unshown.ts';
 import { entryOf, findLostJumps } from '../../snapshot/faults.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Trace } from './question.ts';
@@ -84,8 +83,8 @@ export function lostLinkOf(
     (each) => isLocal && each.facts === 'nodePorts' && each.ports.some(isAsked),
   );
   if (unreached) return unreached;
-  const [from] = ports.flatMap((port) => findEndlessOf(side.state, side.owners, port) ?? []);
-  return from === undefined ? undefined : { from, to: undefined };
+  const [endless] = ports.flatMap(({ label, family: own }) => side.shownPort(label, own)?.endless ?? []);
+  return endless && { from: endless.chain, to: undefined };
 }
 
 /** The missing jump that keeps a packet to a Service from its rules; undefined if there is none. */

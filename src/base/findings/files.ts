@@ -21,6 +21,8 @@ export type DumpNote = By<
     /** `from`: the chains that lack it. */
     'lost-jump': Strings<'from' | 'to'>;
     unreached: Strings<'from' | 'to'> & { readonly facts: 'nodePorts' | 'sourceRanges' };
+    /** `endpoint`: undefined if the chain leads to all those of the Service. */
+    endless: Strings<'from' | 'service'> & { readonly endpoint: string | undefined };
     'unshown-jump': Strings<'from' | 'to' | 'command'>;
     'two-modes': { readonly logged: ProxyMode; readonly shown: ProxyMode };
     /** `isNamed`: manifests or a log name other Services. */

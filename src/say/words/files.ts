@@ -53,6 +53,8 @@ const dumpNote = byCase<'note', DumpNote>('note', {
     `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
   unreached: ({ from, to, facts }) =>
     `nothing in ${from} leads to ${to}, so ${facts === 'nodePorts' ? 'no node port is served' : 'source ranges let all clients pass'}: ${lostRuleCause(from)}`,
+  endless: ({ from, service, endpoint }) =>
+    `nothing in ${from} leads to ${endpoint ?? 'an endpoint'}, so ${service} does not reach ${endpoint === undefined ? 'any there' : 'it'}: ${lostRuleCause(from)}`,
   'unshown-jump': ({ command, ...jump }) => [unshownJumpWords(jump), `add all of the output of ${command}`],
   'two-modes': ({ logged, shown }) =>
     `the log is of kube-proxy in ${modeFacts[logged].title}, and the dump shows ${modeFacts[shown].title}: they come from different nodes or times`,
