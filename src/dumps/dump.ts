@@ -135,8 +135,8 @@ export class DumpDraft {
   readonly dormant = new Set<Family>();
   /** Whether nft's output is cut off at either end: tables may be missing. */
   isNftCut = false;
-  /** Whether a list of ipvsadm ends with a virtual server that has no real server. */
-  endsBare = false;
+  /** The last virtual server of each list. */
+  readonly endsOfServers: VirtualServer[] = [];
   /** Whether nft was asked for some tables only. */
   isNftPart = false;
   readonly #rules: { [F in Family]?: RuleListings } = {};
@@ -401,7 +401,7 @@ export class DumpDraft {
   /** What a list read as complete lacks although another one names it. */
   #unlisted(state: KernelState, coverage: Coverage): readonly Doubt[] {
     const isShown = (family: Family): boolean => coverage.links && showsAllAddresses(coverage, state.links, family);
-    const server = this.virtualServers.isWhole ? findUnlistedServer(state, this.endsBare) : undefined;
+    const server = this.virtualServers.isWhole ? findUnlistedServer(state, this.endsOfServers) : undefined;
     return [[server, /^ipvsadm/] as const, [findUnlistedAddress(state, isShown), /^ip (?:-j )?addr/] as const].flatMap(
       ([found, printed]) => {
         const file = this.#files.find(({ kind }) => printed.test(kind));

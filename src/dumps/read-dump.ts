@@ -167,9 +167,9 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     }
     case 'ipvsadm -Sn':
     case 'ipvsadm -Ln': {
-      const { virtualServers, unread } = kind === 'ipvsadm -Ln' ? parseIpvsadmList(text) : parseIpvsadm(text);
+      const { virtualServers, last, unread } = kind === 'ipvsadm -Ln' ? parseIpvsadmList(text) : parseIpvsadm(text);
       reportUnread(unread);
-      draft.endsBare ||= endsBare.test(text.trimEnd());
+      if (last) draft.endsOfServers.push(last);
       draft.list(draft.virtualServers, virtualServers, isWhole && isWholeList(output, file), at);
       return;
     }
@@ -204,9 +204,6 @@ function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip
   const all = !isPart && isTaken ? command?.allAddresses : undefined;
   if (all) draft.allAddresses = [...(draft.allAddresses ?? []), ...all];
 }
-
-/** Matches an ipvsadm list whose last line is a virtual server. */
-const endsBare = /(?:^|\n)(?:-A [^\n]*|(?:TCP|UDP|SCTP)[ \t][^\n]*)$/;
 
 /**
  * Whether these are all virtual servers of a node: after a command or titles, or several. The file's name may promise a whole list, too.

@@ -27,7 +27,8 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   const listing = command?.tool === 'nft' && command.isPart ? `${file} ${firstLine}` : file;
   draft.place(familiesOfTable(family), qualifyTableName(family, name), listing);
   // Only the whole ruleset contains tables of several names.
-  const isRuleset = command?.tool === 'nft' ? !command.isPart : /ruleset[^/]*$/i.test(file) || draft.hasOther(listing, name);
+  const isRuleset =
+    command?.tool === 'nft' ? !command.isPart : /ruleset[^/]*$/i.test(file) || draft.hasOther(listing, name);
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
     const { tables, unread } = readOtherTable(family, text);
     const [lost, ...others] = unread;

@@ -3,7 +3,7 @@ import { isLoopback } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
-import type { Unlisted } from '../kernel/ipvs/ipvs.ts';
+import type { Unlisted, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { addressesOn, type Link } from '../kernel/link/link.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { chainsOf, chainsOfElement, expressionsIn, type NftTable } from '../kernel/nftables/table.ts';
@@ -48,11 +48,12 @@ function addressGiven({ args }: Rule): readonly string[] {
 const addressSets: ReadonlySet<SetId | undefined> = new Set(openSets);
 
 /**
- * Finds a set entry without its virtual server, which kube-proxy makes first (syncProxyRules in ipvs/proxier.go). `endsBare`: the list ends
- * with a virtual server without real servers, so may lack those in a set of local endpoints.
+ * Finds a set entry without its virtual server, which kube-proxy makes first (syncProxyRules in ipvs/proxier.go). `ends`: the last virtual
+ * server of each list. If one has no real server, the list may lack those in a set of local endpoints.
  */
-export function findUnlistedServer(state: KernelState, endsBare: boolean): Unlisted | undefined {
+export function findUnlistedServer(state: KernelState, ends: readonly VirtualServer[]): Unlisted | undefined {
   if (!holdsServers(state)) return undefined;
+  const endsBare = ends.some(({ realServers }) => realServers.length === 0);
   const sockets = new Set(state.virtualServers.map(formatServerSocket));
   const ports = new Set(state.virtualServers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
   const real = new Set(
@@ -72,7 +73,7 @@ export function findUnlistedServer(state: KernelState, endsBare: boolean): Unlis
     const entry = set.entries.find((each) => each.other === undefined && !isListed(each));
     if (!entry) continue;
     const lacks = id === 'loopBack' ? 'real server' : 'virtual server';
-    return { by: set.name, entry: formatEntry({ ...entry, source: undefined }), lacks };
+    return { by: set.name, entry: formatEntry({ ...entry, source: undefined }), lacks, ends };
   }
   return undefined;
 }

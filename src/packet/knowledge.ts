@@ -74,6 +74,8 @@ export interface Gap {
   readonly reason: Reason;
   /** The interfaces whose packets it sees, if not all; a trailing `*` matches further characters. */
   readonly at?: { readonly end: 'input' | 'output'; readonly interfaces: readonly string[] } | undefined;
+  /** Whether it matters to packets that were sent there; undefined if to all. */
+  readonly concerns?: ((asked: Pick<Packet, 'destination' | 'protocol' | 'port'>) => boolean) | undefined;
 }
 
 /** A rule that sends all packets it matches on to another chain. */

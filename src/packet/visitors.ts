@@ -5,11 +5,11 @@ import { hooks, type Hook, type ProxyListener } from './step.ts';
 import { ipvsStations, iptablesPriorities, type Gap, type Station, type Knowledge } from './knowledge.ts';
 import { unspecifiedIPv4, type Address } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
+import { serverFinder } from '../kernel/ipvs/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { unreadValue, someOf, circumstance } from './reason.ts';
 import { proxyPortKey, type ProxyPort } from '../kernel/balancer/balancer.ts';
-import type { Family, Protocol } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { iptablesOf } from './iptables-rules.ts';
 import { nftTablesOf } from './nft-rules.ts';
 import { routingOf, type Routing } from './routing/routing.ts';
@@ -105,10 +105,11 @@ const answerStations: readonly Station[] = [
 
 function ipvsVisitors(state: KernelState): readonly Visitor[] {
   if (state.virtualServers.length === 0) return [];
-  const servers = new Map(state.virtualServers.map((server) => [virtualServerKey(server), server]));
+  const find = serverFinder(state.virtualServers);
   const visit = (flow: Flow): Decision | 'sent-on' => {
     if (isReply(flow) || isBetweenNeighbours(flow) || flow.server) return 'accept';
-    const served = flow.turn === 'later' ? flow.served : chooseServer(flow, find(flow));
+    const served =
+      flow.turn === 'later' ? flow.served : chooseServer(flow, find(flow.protocol, flow.destination, flow.port ?? 0));
     if (!served) return 'accept';
     if ('reason' in served) return served;
     if (!served.chosen) return 'refused';
@@ -122,12 +123,6 @@ function ipvsVisitors(state: KernelState): readonly Visitor[] {
     }
     if (flow.routing.sysctl('net.ipv4.vs.conntrack') === '0') flow.connection = undefined;
     return decide(flow, () => isLocalAddress(flow, chosen.address)) ? 'accept' : 'sent-on';
-  };
-  const find = ({ protocol: name, destination: address, port = 0 }: Flow): VirtualServer | undefined => {
-    const protocol = name.toUpperCase() as Protocol;
-    // A virtual server with port 0 takes all ports.
-    const [own, ofAll] = [port, 0].map((each) => servers.get(virtualServerKey({ protocol, address, port: each })));
-    return own ?? ofAll;
   };
   const answer = (flow: Flow): Decision => {
     const { turn, served, asked, source } = flow;
@@ -208,10 +203,14 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
   const findListener = indexListeners(state, knowledge);
   const unseen = gaps
     .filter((gap) => gap.family === family)
-    .flatMap(({ stations, reason, at }) =>
+    .flatMap(({ stations, reason, at, concerns = () => true }) =>
       stations.map(({ hook, priority }): Visitor => {
         // Before what is known to be there.
-        const visit = (flow: Flow): Decision => (!at || isAt(flow, at) ? unknown(reason) : 'accept');
+        const visit = (flow: Flow): Decision => {
+          const { protocol, asked } = flow;
+          const isMet = concerns({ protocol, destination: asked.address, port: asked.port });
+          return isMet && (!at || isAt(flow, at)) ? unknown(reason) : 'accept';
+        };
         const own = { name: '', listing: '', place: 0, isListable: false, reroutes: false };
         return { hook, priority: priority - 0.5, ...own, visit };
       }),

@@ -119,7 +119,8 @@ class TableReader {
     const name = parseNftName(chain.name);
     const draft = name && this.#draftOf(this.#owners.ofNftChain(chain), name.protocol);
     if (!draft) return;
-    if (this.#endless.has(chain.name)) draft.endless.set(chain.name, name.endpoint && endpointNamed(name.endpoint).label);
+    if (this.#endless.has(chain.name))
+      draft.endless.set(chain.name, name.endpoint && endpointNamed(name.endpoint).label);
     const clients = masqueradedIn(chain);
     if (name.kind === 'cluster' || name.kind === 'local') {
       if (clients) draft.masquerade.clusterIP ??= clients;

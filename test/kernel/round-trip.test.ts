@@ -57,7 +57,11 @@ describe('what is written reads back as the same state', () => {
   test('ipvsadm.restore', () => {
     fc.assert(
       fc.property(virtualServers, (state) => {
-        expect(parseIpvsadm(state.map(formatVirtualServer).join(''))).toEqual({ virtualServers: state, unread: [] });
+        expect(parseIpvsadm(state.map(formatVirtualServer).join(''))).toEqual({
+          virtualServers: state,
+          last: state.at(-1),
+          unread: [],
+        });
       }),
     );
   });

@@ -115,6 +115,27 @@ describe('a listing of iptables-save with a hole', () => {
   });
 });
 
+describe('a list of virtual servers with a hole', () => {
+  const verdicts = async (file: string, to: readonly string[]): Promise<readonly unknown[]> => {
+    const dump = dumpOf(ipvs, {
+      'ipvsadm-save': (text) => text.replace(new RegExp(`^-[Aa] -t ${file} .*\n`, 'gm'), ''),
+    });
+    const answers = await Promise.all(to.map((each) => trace(dump, '203.0.113.9', each, '--output', 'json')));
+    return answers.map((text) => (resultOf(text).traces as { readonly verdict: string }[])[0]?.verdict);
+  };
+
+  test.each([
+    ['a virtual server', '10\\.98\\.154\\.163:80', ['unknown', 'delivered', 'unknown', 'forwarded']],
+    ['nothing', 'none', ['delivered', 'delivered', 'delivered', 'forwarded']],
+  ])(
+    'lacks %s: packets to others are known, except to the last, whose real servers may be cut off',
+    async (_title, gone, expected) => {
+      const to = ['10.98.154.163:80', '192.168.10.11:30938', '12.12.12.12:80', '10.244.2.4:80'];
+      expect(await verdicts(gone, to)).toEqual(expected);
+    },
+  );
+});
+
 describe('sets with a hole', () => {
   const entry = /^add KUBE-CLUSTER-IP .*$/m;
 
@@ -156,7 +177,7 @@ describe('virtual servers that sets name', () => {
     const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => text.replace(isOf('12.12.12.12'), '') });
     const sentence =
       'KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, but the dump lists no virtual server for it: the list is cut off, or kube-proxy could not make all of them';
-    expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain(
+    expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toContain(
       `unknown: ${sentence}; add all of the output of ipvsadm -Sn`,
     );
     const diff = await runKpc(['diff', '-q', dump, dumpOf(ipvs, {})]);

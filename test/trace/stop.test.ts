@@ -131,7 +131,8 @@ describe('source ranges of a dump are those of its rules', () => {
       `{ apiVersion: v1, kind: Service, metadata: { name: nginx }, spec: { type: LoadBalancer, clusterIP: 10.98.154.163, loadBalancerSourceRanges: [192.168.10.0/24${range}], ports: [{ port: 80, nodePort: 30938 }] }, status: { loadBalancer: { ingress: [{ ip: 12.12.12.12 }] } } }`,
     );
   const ask = ['--from', '203.0.113.7', '--to', '12.12.12.12:80'];
-  const rules = "this node's rules for loadBalancerSourceRanges of default/nginx (192.168.10.0/24) do not include 203.0.113.7";
+  const rules =
+    "this node's rules for loadBalancerSourceRanges of default/nginx (192.168.10.0/24) do not include 203.0.113.7";
 
   test('which the Service beside it may not have', async () => {
     expect(await summary(node, ...ask)).toContain(`${rules}\n`);

@@ -11,7 +11,8 @@ import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { isUsualNodePort } from '../../kube-proxy/ipvs-objects.ts';
 import { findOwnAddresses, findUnshownMasquerading, showsAllAddresses } from '../../kube-proxy/unshown.ts';
-import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
+import { serverFinder, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
+import type { Unlisted, VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import {
   everywhere,
   ipvsStations,
@@ -208,7 +209,8 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
     ...(asksNftables && !hasRuleset
       ? [{ family, stations: everywhere, reason: lacks({ kind: 'nftables', family }) } as const]
       : []),
-    ...(kinds?.has('virtualServers') && (!coverage.virtualServers || unlisted) ? [serverGap(family, unlisted)] : []),
+    ...(kinds?.has('virtualServers') && !coverage.virtualServers ? [serverGap(family)] : []),
+    ...(kinds?.has('virtualServers') && unlisted ? [unlistedGap(family, unlisted, state.virtualServers)] : []),
   ];
 }
 
@@ -219,6 +221,21 @@ function tableGap(family: Family, tables: readonly TableName[]): Gap {
 function serverGap(family: Family, unlisted?: Unlisted): Gap {
   const missing = { kind: 'virtual-servers', unlisted } as const;
   return { family, stations: ipvsStations, reason: lacks(missing) };
+}
+
+/** A list may lack any virtual server, real servers of its last one, or all real servers. */
+function unlistedGap(family: Family, unlisted: Unlisted, servers: readonly VirtualServer[]): Gap {
+  const find = serverFinder(servers);
+  const ends = new Set(unlisted.ends?.map(virtualServerKey));
+  const isPart = (server: VirtualServer): boolean =>
+    ends.has(virtualServerKey(server)) || (unlisted.lacks === 'real server' && server.realServers.length === 0);
+  return {
+    ...serverGap(family, unlisted),
+    concerns: ({ protocol, destination, port }) => {
+      const server = find(protocol, destination, port);
+      return server ? isPart(server) : protocol !== 'icmp';
+    },
+  };
 }
 
 /** Rules at an interface: they see incoming packets before all other rules, and outgoing packets after all others. */

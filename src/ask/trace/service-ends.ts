@@ -66,7 +66,12 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePo
     if (verdict === 'delivered' && stale.size > 0)
       return staleAt(servicePortAt({ address, port, protocol }, side.addresses)?.label);
     if (verdict !== 'local' && verdict !== 'forwarded') return undefined;
-    const blind = gaps.find((gap) => gap.family === address.family && lacksTranslation(gap.reason));
+    const blind = gaps.find(
+      ({ family, reason, concerns }) =>
+        family === address.family &&
+        lacksTranslation(reason) &&
+        concerns?.({ destination: address, port, protocol }) !== false,
+    );
     if (blind && servicePortAt({ address, port, protocol }, side.addresses)) return blind.reason;
     return verdict === 'forwarded' ? ranges : undefined;
   };

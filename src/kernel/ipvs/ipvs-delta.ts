@@ -1,3 +1,4 @@
+import type { Address } from '../address.ts';
 import { itemOf, pairUp, type Pair } from '../compare.ts';
 import {
   formatRealServer,
@@ -33,6 +34,15 @@ export function diffVirtualServers(
 
 export function virtualServerOf(change: VirtualServerChange): VirtualServer {
   return change.kind === 'service' ? itemOf(change) : change.service;
+}
+
+/** Finds the virtual server that takes a packet: its own, or one with port 0, which takes all ports. */
+export function serverFinder(servers: readonly VirtualServer[]) {
+  const byKey = new Map(servers.map((server) => [virtualServerKey(server), server]));
+  return (protocol: string, address: Address, port: number): VirtualServer | undefined => {
+    const of = (each: number) => byKey.get(`${protocol.toUpperCase()} ${address.text} ${each}`);
+    return of(port) ?? of(0);
+  };
 }
 
 /** "TCP 10.0.0.1 80": unique in a state. */

@@ -60,6 +60,8 @@ export interface Unlisted {
   /** As ipset writes it: "10.96.0.1,tcp:80" or "30080". */
   readonly entry: string;
   readonly lacks: 'virtual server' | 'real server' | 'address';
+  /** The last virtual server of each list: if that is cut off, some of its real servers may be, too. */
+  readonly ends?: readonly VirtualServer[] | undefined;
 }
 
 /** IPv4 before IPv6, then by address as a number, port and protocol (TCP, UDP, SCTP). */
@@ -185,9 +187,11 @@ export class ServerDrafts {
     return undefined;
   }
 
-  finish(): readonly VirtualServer[] {
-    for (const { realServers } of this.#servers.values()) realServers.sort(compareRealServers);
-    return [...this.#servers.values()].sort(compareVirtualServers);
+  /** Sorted; with the last one of the list. */
+  finish(): { readonly virtualServers: readonly VirtualServer[]; readonly last: VirtualServer | undefined } {
+    const listed = [...this.#servers.values()];
+    for (const { realServers } of listed) realServers.sort(compareRealServers);
+    return { virtualServers: listed.toSorted(compareVirtualServers), last: listed.at(-1) };
   }
 }
 
@@ -209,7 +213,7 @@ function readPrintedName({ flag, name }: PrintedName) {
 export function parseIpvsadm(text: string) {
   const servers = new ServerDrafts();
   const unread = readLines(text, [], (line) => readServerLine(servers, line));
-  return { virtualServers: servers.finish(), unread };
+  return { ...servers.finish(), unread };
 }
 
 function readServerLine(servers: ServerDrafts, printed: string): string | undefined {

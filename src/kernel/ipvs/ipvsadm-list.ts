@@ -41,7 +41,7 @@ export function parseIpvsadmList(text: string) {
     seen.add(key);
     return servers.addServer({ ...server, ...readServerColumns(rest) });
   });
-  return { virtualServers: servers.finish(), unread };
+  return { ...servers.finish(), unread };
 }
 
 function readServerColumns([scheduler = '', ...words]: readonly string[]) {

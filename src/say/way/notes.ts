@@ -132,10 +132,7 @@ const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
 function unprogrammedNote({ target }: Trace, { side }: Scene): string | undefined {
   const named = side.kind === 'dump' ? (side.named?.servicePorts ?? []) : [];
   const port = named.find((each) => hasAddress(each, target.address) && each.port === target.port);
-  return (
-    port &&
-    `the manifests have ${port.label} there, but this node has no rule for it: ${unprogrammedCause}`
-  );
+  return port && `the manifests have ${port.label} there, but this node has no rule for it: ${unprogrammedCause}`;
 }
 
 /** Notes that a node port was asked in a family that its Service does not have. */

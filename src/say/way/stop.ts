@@ -132,7 +132,9 @@ function rangesWords(port: ShownPort, { sender }: Trace, { side }: Scene): strin
   const { label, family } = port;
   const isDump = side.kind === 'dump';
   const shown = rangeTexts(port);
-  const written = isDump ? side.named?.servicePorts.find((each) => each.label === label && each.family === family) : port;
+  const written = isDump
+    ? side.named?.servicePorts.find((each) => each.label === label && each.family === family)
+    : port;
   const wanted = written ? rangeTexts(written) : shown;
   const ranges = `${isDump ? "this node's rules for " : ''}loadBalancerSourceRanges of ${label}${shown === '' ? '' : ` (${shown})`}`;
   const left = `${ranges} do not include ${sender.address?.text ?? 'the address of the node'}`;
