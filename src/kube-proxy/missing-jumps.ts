@@ -46,15 +46,24 @@ function missingOfTables(tables: Tables, mode: ProxyMode, family: Family): reado
     const { table, from, to } = jump;
     const chains = tables[table];
     if (!chains || !leadsSomewhere(chains, jumps, table, to)) return [];
-    const isMade = [...chains.values()].some((chain) => {
-      return (chain.name === from || !isBuiltInChain(table, chain.name)) && hasJumpTo(chain, to);
-    });
+    const isMade = isRuleMade(chains, { table, from: [from], to: { kind: 'chain', name: to } });
     return isMade ? [] : [{ ...jump, tool: 'iptables', family, hasTarget: hasRulesIn(chains, to) }];
   });
 }
 
-function hasJumpTo({ rules }: Chain, to: string): boolean {
-  return rules.some((rule) => jumpChain(rule) === to);
+/** An administrator's own chain may jump there, too. */
+function isRuleMade(
+  chains: ReadonlyMap<string, Chain>,
+  { table, from, to }: Pick<LeadingRule, 'table' | 'from' | 'to'>,
+) {
+  return [...chains.values()].some(({ name, rules }) => {
+    const isAsked = from.includes(name) || (to.kind === 'chain' && !isBuiltInChain(table, name));
+    return isAsked && rules.some((rule) => (to.kind === 'chain' ? jumpChain(rule) === to.name : isDrop(rule)));
+  });
+}
+
+function isDrop({ args }: Rule): boolean {
+  return args.some((arg) => arg.kind === 'jump' && arg.target.kind === 'drop');
 }
 
 function hasRulesIn(chains: ReadonlyMap<string, Pick<Chain, 'rules'> | NftChain>, name: string): boolean {
@@ -93,39 +102,59 @@ function verdictChains({ expressions }: NftRule): readonly string[] {
   return expressions.flatMap(chainsOf);
 }
 
-/** Facts that hold only for packets that come to the chain or map that shows them, where nothing leads there. */
+/** A fact that holds only for packets that come to the chain or map that shows it, where nothing in chain `from` leads there. */
 export interface Unreached {
   readonly family: Family;
   readonly facts: 'nodePorts' | 'sourceRanges';
   readonly from: string;
-  readonly to: string;
+  readonly to: Target;
 }
 
-type LeadingRule = readonly [facts: Unreached['facts'], table: TableName, from: string, to: string];
+/** What a rule leads to: a chain or map, or the end of a packet. */
+export type Target = { readonly kind: 'chain' | 'map'; readonly name: string } | { readonly kind: 'drop' };
 
-const builtIn = 'INPUT or FORWARD';
-const dropped = 'DROP';
-const noChains: ReadonlyMap<string, Chain> = new Map();
-const toFirewall: LeadingRule = ['sourceRanges', 'filter', builtIn, baseChains.proxyFirewall];
+/** `from`: the chains of which any may have it. */
+interface LeadingRule extends Pick<Unreached, 'facts' | 'to'> {
+  readonly table: TableName;
+  readonly from: readonly string[];
+}
+
+const toNodePorts: LeadingRule = {
+  facts: 'nodePorts',
+  table: 'nat',
+  from: [baseChains.services],
+  to: { kind: 'chain', name: baseChains.nodePorts },
+};
+
+/** From these chains to the target of a rule in table filter. */
+function guards(from: readonly string[], to: Target): LeadingRule {
+  return { facts: 'sourceRanges', table: 'filter', from, to };
+}
+
+const toFirewall = guards(['INPUT', 'FORWARD'], { kind: 'chain', name: baseChains.proxyFirewall });
 
 /** The rules that lead to such chains, in each mode that has some. */
-const waysOfMode: { readonly [M in ProxyMode]?: readonly LeadingRule[] } = {
-  iptables: [['nodePorts', 'nat', baseChains.services, baseChains.nodePorts], toFirewall],
+const rulesOfMode: { readonly [M in ProxyMode]?: readonly LeadingRule[] } = {
+  iptables: [toNodePorts, toFirewall],
   ipvs: [
     toFirewall,
-    ['sourceRanges', 'filter', baseChains.proxyFirewall, baseChains.sourceRangesFirewall],
-    ['sourceRanges', 'filter', baseChains.sourceRangesFirewall, dropped],
+    guards([baseChains.proxyFirewall], { kind: 'chain', name: baseChains.sourceRangesFirewall }),
+    guards([baseChains.sourceRangesFirewall], { kind: 'drop' }),
   ],
 };
 
-const waysOfTable = [
-  ['nodePorts', nftChains.services, nftSets.serviceNodePorts],
-  ['sourceRanges', nftChains.firewallCheck, nftSets.firewallIPs],
-  ['sourceRanges', nftChains.filterPreroutingPreDnat, nftChains.firewallCheck],
+const rulesOfTable = [
+  { facts: 'nodePorts', from: nftChains.services, to: { kind: 'map', name: nftSets.serviceNodePorts } },
+  { facts: 'sourceRanges', from: nftChains.firewallCheck, to: { kind: 'map', name: nftSets.firewallIPs } },
+  {
+    facts: 'sourceRanges',
+    from: nftChains.filterPreroutingPreDnat,
+    to: { kind: 'chain', name: nftChains.firewallCheck },
+  },
 ] as const;
 
 /** Node ports are served at these addresses alone. */
-const toNodePorts = { facts: 'nodePorts', from: nftSets.nodePortIPs, to: nftSets.serviceNodePorts } as const;
+const ofNodePortIPs = { ...rulesOfTable[0], from: nftSets.nodePortIPs };
 
 /** `shown`: the tables that are whole. kube-proxy makes each of these rules, so something removed those that are missing. */
 export function findUnreached(
@@ -134,34 +163,21 @@ export function findUnreached(
   shown: { readonly iptables: Readonly<Record<Family, readonly TableName[]>>; readonly nftables: readonly Family[] },
 ): readonly Unreached[] {
   const ofChains = families.flatMap((family) =>
-    ((mode && waysOfMode[mode]) ?? []).flatMap(([facts, table, from, to]): readonly Unreached[] => {
-      const chains = shown.iptables[family].includes(table) ? (state.iptables[family]?.[table] ?? noChains) : noChains;
+    ((mode && rulesOfMode[mode]) ?? []).flatMap((each): readonly Unreached[] => {
+      const { table, facts, from, to } = each;
+      const chains = (shown.iptables[family].includes(table) && state.iptables[family]?.[table]) || undefined;
       // Without chains of the kernel, only some rules were pasted.
-      const isWhole = [...chains.keys()].some((name) => isBuiltInChain(table, name));
-      const isThere = isWhole && hasRulesIn(chains, to === dropped ? from : to);
-      const isMade = !isThere || rulesFrom(chains, from).some((rule) => isJumpTo(rule, to));
-      return isMade ? [] : [{ family, facts, from, to }];
+      if (!chains || ![...chains.keys()].some((name) => isBuiltInChain(table, name))) return [];
+      const isThere = (to.kind === 'drop' ? from : [to.name]).some((name) => hasRulesIn(chains, name));
+      return isThere && !isRuleMade(chains, each) ? from.map((name) => ({ family, facts, from: name, to })) : [];
     }),
   );
   const own = state.nftables.filter(({ family, name }) => isKubeProxyTable(name) && shown.nftables.includes(family));
   const ofTables = own.flatMap((table) => {
-    const { family } = table;
     const led = new Set(expressionsIn(table).flatMap((each) => [setOf(each), ...chainsOf(each)]));
     const isEmpty = table.sets.get(nftSets.nodePortIPs)?.elements.length === 0;
-    return [
-      ...waysOfTable.flatMap(([facts, from, to]) => (led.has(to) ? [] : [{ family, facts, from, to }])),
-      ...(isEmpty ? [{ family, ...toNodePorts }] : []),
-    ];
+    const missing = rulesOfTable.filter(({ to }) => !led.has(to.name));
+    return [...missing, ...(isEmpty ? [ofNodePortIPs] : [])].map((each) => ({ family: table.family, ...each }));
   });
   return [...ofChains, ...ofTables];
-}
-
-/** An administrator's own chain may jump there, too. */
-function rulesFrom(chains: ReadonlyMap<string, Chain>, from: string): readonly Rule[] {
-  return chains.get(from)?.rules ?? [...chains.values()].flatMap(({ rules }) => rules);
-}
-
-function isJumpTo(rule: Rule, to: string): boolean {
-  const isDrop = rule.args.some((arg) => arg.kind === 'jump' && arg.target.kind === 'drop');
-  return jumpChain(rule) === to || (to === dropped && isDrop);
 }

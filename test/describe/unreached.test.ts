@@ -29,7 +29,9 @@ function factsOf(text: string) {
   return {
     ranges: dump.ports.flatMap(({ sourceRanges = [] }) => sourceRanges.map((range) => range.text)),
     nodePorts: dump.ports.flatMap(({ nodePort }) => nodePort || []),
-    notes: readDumped(dump).notes.flatMap((note) => (note.note === 'unreached' ? [`${note.from} → ${note.to}`] : [])),
+    notes: readDumped(dump).notes.flatMap((note) =>
+      note.note === 'unreached' ? [`${note.from.join(' ')} → ${'name' in note.to ? note.to.name : note.to.kind}`] : [],
+    ),
   };
 }
 
@@ -53,16 +55,16 @@ describe.each([
 });
 
 test.each([
-  ['the jumps to the firewall', iptables, /^.* -j KUBE-PROXY-FIREWALL\n/gm, ['INPUT or FORWARD → KUBE-PROXY-FIREWALL']],
+  ['the jumps to the firewall', iptables, /^.* -j KUBE-PROXY-FIREWALL\n/gm, ['INPUT FORWARD → KUBE-PROXY-FIREWALL']],
   ['the rule that drops', iptables, /^-A KUBE-PROXY-FIREWALL .*\n/gm, []],
-  ['the jumps to the firewall', ipvs, /^.* -j KUBE-PROXY-FIREWALL\n/gm, ['INPUT or FORWARD → KUBE-PROXY-FIREWALL']],
+  ['the jumps to the firewall', ipvs, /^.* -j KUBE-PROXY-FIREWALL\n/gm, ['INPUT FORWARD → KUBE-PROXY-FIREWALL']],
   [
     'the rule for load balancers',
     ipvs,
     /^-A KUBE-PROXY-FIREWALL .*\n/gm,
     ['KUBE-PROXY-FIREWALL → KUBE-SOURCE-RANGES-FIREWALL'],
   ],
-  ['the rule that drops', ipvs, /^-A KUBE-SOURCE-RANGES-FIREWALL -j DROP\n/gm, ['KUBE-SOURCE-RANGES-FIREWALL → DROP']],
+  ['the rule that drops', ipvs, /^-A KUBE-SOURCE-RANGES-FIREWALL -j DROP\n/gm, ['KUBE-SOURCE-RANGES-FIREWALL → drop']],
   ['the rule for load balancers', nftables, /^.* vmap @firewall-ips\n/gm, ['firewall-check → firewall-ips']],
   ['the element of the map', nftables, /^.*goto firewall-.*\n/gm, []],
 ] as const)('without %s, source ranges are not enforced', (_title, text, lines, notes) => {

@@ -1,4 +1,3 @@
-import { joinWords } from '../../base/printable.ts';
 import type { NoService } from '../../base/findings/command-line.ts';
 import type { DumpNote } from '../../base/findings/files.ts';
 import { groupBy } from '../../cluster/grouping.ts';
@@ -40,7 +39,9 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
     ...ports.flatMap(({ endless, label: service }) =>
       endless.map(({ chain: from, endpoint }) => ({ note: 'endless', from, service, endpoint }) as const),
     ),
-    ...unreached.map(({ from, to, facts }) => ({ note: 'unreached', from, to, facts }) as const),
+    ...byTarget(unreached, ({ facts, to }) => JSON.stringify([facts, to])).map(
+      ([{ to, facts }, from]) => ({ note: 'unreached', from, to, facts }) as const,
+    ),
     ...notesOnDump(dump, evidence),
   ];
   return { dump, flows, notes, nothing: whyNothingFound(dump) };
@@ -61,20 +62,23 @@ function jumpNotes(side: Snapshot, mode: ProxyMode): readonly DumpNote[] {
   const lost = families.flatMap((family) => findLostJumps(side, mode, family));
   const unshown = findUnshownJumps(side, mode).filter(leadsToServices);
   return [
-    ...byTarget(lost).map(([{ to }, from]) => ({ note: 'lost-jump', from, to }) as const),
-    ...byTarget(unshown).map(
+    ...byTarget(lost, targetOf).map(([{ to }, from]) => ({ note: 'lost-jump', from, to }) as const),
+    ...byTarget(unshown, targetOf).map(
       ([jump, from]) => ({ note: 'unshown-jump', from, to: jump.to, command: jumpCommand(jump) }) as const,
     ),
   ];
 }
 
-/** Jumps to one chain, with the names of the chains that lack them. */
-function byTarget(jumps: readonly MissingJump[]): readonly (readonly [MissingJump, string])[] {
-  const groups = groupBy(jumps, (jump) => `${jump.to} ${jumpCommand(jump)}`);
-  return [...groups.values()].map((group) => {
-    const names = new Set(group.map(({ from }) => from));
-    return [group[0], joinWords([...names], 'or')];
-  });
+function targetOf(jump: MissingJump): string {
+  return `${jump.to} ${jumpCommand(jump)}`;
+}
+
+/** Missing rules to one target, with the names of the chains that lack them. */
+function byTarget<T extends { readonly from: string }>(
+  missing: readonly T[],
+  keyOf: (each: T) => string,
+): readonly (readonly [T, readonly string[]])[] {
+  return [...groupBy(missing, keyOf).values()].map((group) => [group[0], [...new Set(group.map(({ from }) => from))]]);
 }
 
 /** The mode of a dump that holds Services without names. */

@@ -82,7 +82,7 @@ export function lostLinkOf(
   const unreached = side.shown.unreached.find(
     (each) => isLocal && each.facts === 'nodePorts' && each.ports.some(isAsked),
   );
-  if (unreached) return unreached;
+  if (unreached) return { from: unreached.from, to: 'name' in unreached.to ? unreached.to.name : undefined };
   const [endless] = ports.flatMap(({ label, family: own }) => side.shownPort(label, own)?.endless ?? []);
   return endless && { from: endless.chain, to: undefined };
 }

@@ -1,4 +1,5 @@
 import type { NoService } from './command-line.ts';
+import type { Unreached } from '../../kube-proxy/missing-jumps.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Bounded } from '../bounds.ts';
 import {
@@ -19,11 +20,11 @@ export type DumpNote = By<
   'note',
   {
     /** `from`: the chains that lack it. */
-    'lost-jump': Strings<'from' | 'to'>;
-    unreached: Strings<'from' | 'to'> & { readonly facts: 'nodePorts' | 'sourceRanges' };
+    'lost-jump': Lists<'from'> & Strings<'to'>;
+    unreached: Lists<'from'> & Pick<Unreached, 'to' | 'facts'>;
     /** `endpoint`: undefined if the chain leads to all those of the Service. */
     endless: Strings<'from' | 'service'> & { readonly endpoint: string | undefined };
-    'unshown-jump': Strings<'from' | 'to' | 'command'>;
+    'unshown-jump': Lists<'from'> & Strings<'to' | 'command'>;
     'two-modes': { readonly logged: ProxyMode; readonly shown: ProxyMode };
     /** `isNamed`: manifests or a log name other Services. */
     nameless: { readonly mode: ProxyMode; readonly isNamed: boolean };

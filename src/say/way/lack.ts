@@ -4,7 +4,6 @@ import { mayBeUnseen } from '../../base/findings/services.ts';
 import { count, joinWords } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { familyNames } from '../../kernel/family.ts';
-import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import { nftSets } from '../../kube-proxy/nft-table.ts';
 import { lackOfEndpoints } from '../../snapshot/faults.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
@@ -108,8 +107,8 @@ export const lostJumpCause = "something removed kube-proxy's jump; restart kube-
 export const unprogrammedCause = 'kube-proxy has not programmed it yet, or another program changed its rules';
 
 /** kube-proxy itself leaves the set of node ports' addresses empty if it has none to serve. */
-export function lostRuleCause(from: string): string {
-  return from === nftSets.nodePortIPs
+export function lostRuleCause(from: readonly string[]): string {
+  return from.includes(nftSets.nodePortIPs)
     ? 'that set is empty: nodePortAddresses matches no address of the node, or something removed its elements'
     : "something removed kube-proxy's rules; restart kube-proxy";
 }
@@ -120,8 +119,8 @@ export function dormantWords(table: string): string {
 }
 
 /** A clause saying that it is unknown whether a jump exists. */
-export function unshownJumpWords({ from, to }: Pick<MissingJump, 'from' | 'to'>): string {
-  return `nothing in the dump jumps from ${from} to ${to}, so it is not known whether packets reach the rules there`;
+export function unshownJumpWords(from: readonly string[], to: string): string {
+  return `nothing in the dump jumps from ${joinWords(from, 'or')} to ${to}, so it is not known whether packets reach the rules there`;
 }
 
 /** ", unless …": what kpc cannot see but what may give a Service port endpoints; '' if there is nothing. */

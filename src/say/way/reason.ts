@@ -212,7 +212,7 @@ function routesWords(
 function unshownWords(missing: Missing & { readonly kind: 'jump' | 'chain' | 'policy' }): string {
   switch (missing.kind) {
     case 'jump':
-      return unshownJumpWords(missing);
+      return unshownJumpWords([missing.from], missing.to);
     case 'chain':
       return `a rule goes to chain ${missing.chain} of table ${missing.table}, which the dump lacks`;
     case 'policy':

@@ -213,6 +213,6 @@ export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   if (!link) return undefined;
   const { from, to } = link;
   return to === undefined
-    ? `nothing in ${from} leads to an endpoint: ${lostRuleCause(from)}`
-    : `${to} leads to its endpoints, but nothing in ${from} leads there: ${lostRuleCause(from)}`;
+    ? `nothing in ${from} leads to an endpoint: ${lostRuleCause([from])}`
+    : `${to} leads to its endpoints, but nothing in ${from} leads there: ${lostRuleCause([from])}`;
 }

@@ -50,12 +50,12 @@ export const addNames = 'add manifests with -f to name them';
 
 const dumpNote = byCase<'note', DumpNote>('note', {
   'lost-jump': ({ from, to }) =>
-    `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
+    `nothing in ${joinWords(from, 'or')} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
   unreached: ({ from, to, facts }) =>
-    `nothing in ${from} leads to ${to}, so ${facts === 'nodePorts' ? 'no node port is served' : 'source ranges let all clients pass'}: ${lostRuleCause(from)}`,
+    `nothing in ${joinWords(from, 'or')} ${to.kind === 'drop' ? 'drops packets' : `leads to ${to.name}`}, so ${facts === 'nodePorts' ? 'no node port is served' : 'source ranges let all clients pass'}: ${lostRuleCause(from)}`,
   endless: ({ from, service, endpoint }) =>
-    `nothing in ${from} leads to ${endpoint ?? 'an endpoint'}, so ${service} does not reach ${endpoint === undefined ? 'any there' : 'it'}: ${lostRuleCause(from)}`,
-  'unshown-jump': ({ command, ...jump }) => [unshownJumpWords(jump), `add all of the output of ${command}`],
+    `nothing in ${from} leads to ${endpoint ?? 'an endpoint'}, so ${service} does not reach ${endpoint === undefined ? 'any there' : 'it'}: ${lostRuleCause([from])}`,
+  'unshown-jump': ({ command, from, to }) => [unshownJumpWords(from, to), `add all of the output of ${command}`],
   'two-modes': ({ logged, shown }) =>
     `the log is of kube-proxy in ${modeFacts[logged].title}, and the dump shows ${modeFacts[shown].title}: they come from different nodes or times`,
   nameless: ({ mode, isNamed }) => [
