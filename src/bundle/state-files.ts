@@ -62,7 +62,10 @@ export const stateFiles = {
     print: 'ipvsadm',
     title: 'virtual servers and the endpoints behind them, for ipvsadm -R',
     format: ({ virtualServers }, texts) => joinPieces(virtualServers.map(texts.each(formatVirtualServer))),
-    read: parseIpvsadm,
+    read: (text) => {
+      const { virtualServers, unread } = parseIpvsadm(text);
+      return { virtualServers, unread };
+    },
   },
   'ip.batch': {
     kind: 'links',

@@ -105,13 +105,13 @@ function verdictChains({ expressions }: NftRule): readonly string[] {
 /** A fact that holds only for packets that come to the chain or map that shows it, where nothing in chain `from` leads there. */
 export interface Unreached {
   readonly family: Family;
-  readonly facts: 'nodePorts' | 'sourceRanges';
+  readonly facts: 'addresses' | 'nodePorts' | 'sourceRanges';
   readonly from: string;
   readonly to: Target;
 }
 
 /** What a rule leads to: a chain or map, or the end of a packet. */
-export type Target = { readonly kind: 'chain' | 'map'; readonly name: string } | { readonly kind: 'drop' };
+type Target = { readonly kind: 'chain' | 'map'; readonly name: string } | { readonly kind: 'drop' };
 
 /** `from`: the chains of which any may have it. */
 interface LeadingRule extends Pick<Unreached, 'facts' | 'to'> {
@@ -144,6 +144,7 @@ const rulesOfMode: { readonly [M in ProxyMode]?: readonly LeadingRule[] } = {
 };
 
 const rulesOfTable = [
+  { facts: 'addresses', from: nftChains.services, to: { kind: 'map', name: nftSets.serviceIPs } },
   { facts: 'nodePorts', from: nftChains.services, to: { kind: 'map', name: nftSets.serviceNodePorts } },
   { facts: 'sourceRanges', from: nftChains.firewallCheck, to: { kind: 'map', name: nftSets.firewallIPs } },
   {
@@ -154,7 +155,7 @@ const rulesOfTable = [
 ] as const;
 
 /** Node ports are served at these addresses alone. */
-const ofNodePortIPs = { ...rulesOfTable[0], from: nftSets.nodePortIPs };
+const ofNodePortIPs = { ...rulesOfTable[1], from: nftSets.nodePortIPs };
 
 /** `shown`: the tables that are whole. kube-proxy makes each of these rules, so something removed those that are missing. */
 export function findUnreached(
@@ -174,9 +175,14 @@ export function findUnreached(
   );
   const own = state.nftables.filter(({ family, name }) => isKubeProxyTable(name) && shown.nftables.includes(family));
   const ofTables = own.flatMap((table) => {
-    const led = new Set(expressionsIn(table).flatMap((each) => [setOf(each), ...chainsOf(each)]));
+    const ledFrom = (from: string): readonly unknown[] => {
+      // Chains of other releases have other names.
+      const rules = table.chains.get(from)?.rules;
+      const expressions = rules ? rules.flatMap((rule) => rule.expressions) : expressionsIn(table);
+      return expressions.flatMap((each) => [setOf(each), ...chainsOf(each)]);
+    };
     const isEmpty = table.sets.get(nftSets.nodePortIPs)?.elements.length === 0;
-    const missing = rulesOfTable.filter(({ to }) => !led.has(to.name));
+    const missing = rulesOfTable.filter(({ from, to }) => !ledFrom(from).includes(to.name));
     return [...missing, ...(isEmpty ? [ofNodePortIPs] : [])].map((each) => ({ family: table.family, ...each }));
   });
   return [...ofChains, ...ofTables];

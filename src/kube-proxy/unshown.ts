@@ -6,7 +6,7 @@ import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
 import type { Unlisted, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { addressesOn, type Link } from '../kernel/link/link.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
-import { chainsOf, chainsOfElement, expressionsIn, type NftTable } from '../kernel/nftables/table.ts';
+import { chainsOf, chainsOfElement, expressionsIn, type Expression, type NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from './chain-names.ts';
 import { isKubeProxyTable, nftSets, parseNftName } from './nft-table.ts';
@@ -173,9 +173,13 @@ function ledChains(chains: ReadonlyMap<string, Chain>): readonly Chain[] {
   return [...chains.values()].filter(({ name }) => reached.has(name));
 }
 
+/** What session affinity does with known clients says nothing of new ones. */
 function isEndless({ rules }: Chain): boolean {
   return !rules.some(
-    (rule) => rule.args.some(({ kind }) => kind === 'jump') && jumpChain(rule) !== baseChains.markMasquerade,
+    (rule) =>
+      rule.args.some(({ kind }) => kind === 'jump') &&
+      jumpChain(rule) !== baseChains.markMasquerade &&
+      !rule.args.some((arg) => arg.kind === 'recent' && arg.action.kind === 'rcheck'),
   );
 }
 
@@ -190,10 +194,16 @@ export function findEndlessOfTable(table: NftTable): ReadonlySet<string> {
   const elements = [...table.sets.values()].flatMap((set) => set.elements);
   const reached = new Set([...expressionsIn(table).flatMap(chainsOf), ...elements.flatMap(chainsOfElement)]);
   const endless = [...table.chains.values()].filter((chain) => {
-    const leadsOn = chain.rules.some((rule) => rule.expressions.some((each) => chainsOf(each).length > 0));
+    const leadsOn = chain.rules.some(
+      ({ expressions }) => expressions.some((each) => chainsOf(each).length > 0) && !expressions.some(isOfKnownClients),
+    );
     return isEnding(parseNftName(chain.name)?.kind) && !leadsOn && dnatTargets(chain).length === 0;
   });
   return new Set(endless.map(({ name }) => name).filter((name) => reached.has(name)));
+}
+
+function isOfKnownClients(expression: Expression): boolean {
+  return expression.kind === 'match' && 'set' in expression.right;
 }
 
 function isEnding(kind: string | undefined): boolean {

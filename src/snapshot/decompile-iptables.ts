@@ -16,7 +16,7 @@ import {
 import { nameProtocol } from '../kernel/iptables/rule-args.ts';
 import { conditionsOf } from '../kernel/iptables/rule-terms.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
-import { baseChains, parseServiceChain } from '../kube-proxy/chain-names.ts';
+import { baseChains, parseServiceChain, serviceChainName } from '../kube-proxy/chain-names.ts';
 import { findEndless } from '../kube-proxy/unshown.ts';
 import {
   endpointAt,
@@ -188,6 +188,7 @@ class RulesReader {
     switch (kind) {
       case 'external':
         draft.externalPolicyLocal = rules.some(({ isFromNode }) => isFromNode);
+        if (draft.externalPolicyLocal) this.#checkLocal(chain, serviceChainName('local', hash), draft);
         break;
       case 'firewall':
         readFirewallChain(rules, draft);
@@ -218,6 +219,12 @@ class RulesReader {
       if (endpoint === undefined) this.#lackChains.add(draft);
       else if (!isEndless) draft.addEndpoint(endpoint, policy);
     }
+  }
+
+  /** Whether a chain leads outside clients to the endpoints on the node, if another has some. */
+  #checkLocal({ name, rules }: Chain, local: string, draft: PortDraft): void {
+    const isShown = this.#hasWholeNat && this.#hasWholeFilter && this.#nat.has(local);
+    if (isShown && !rules.some((rule) => jumpChain(rule) === local)) draft.lackLocal(name, local);
   }
 
   /** Records a jump to a missing or empty chain of the Service port: then the dump lacks endpoints. */

@@ -1,9 +1,23 @@
-import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-table.ts';
+import {
+  isKubeProxyTable,
+  nftChains,
+  nftPrefixes,
+  nftSets,
+  parseNftName,
+  type NftName,
+} from '../kube-proxy/nft-table.ts';
 import { findEndlessOfTable } from '../kube-proxy/unshown.ts';
 import { dnatTargets, type Owners } from '../kube-proxy/owners.ts';
 import { hostNetwork, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
-import type { Element, Right, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import {
+  chainsOf,
+  type Element,
+  type Right,
+  type NftChain,
+  type NftRule,
+  type NftTable,
+} from '../kernel/nftables/table.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { compareText } from '../kernel/compare.ts';
 import { parsePort } from '../kernel/ports-and-marks.ts';
@@ -95,7 +109,7 @@ class TableReader {
     const kind = address && this.#kindOf(address.text, set, leadsTo);
     if (!address || kind === undefined) draft.nodePort ??= parsePort(port);
     else draft.addAddress(kind, address, parsePort(port));
-    if (set === nftSets.firewallIPs) draft.hasFirewall = true;
+    if (set === nftSets.firewallIPs) draft.hasFirewall = this.#mayDrop(value?.kind === 'goto' ? value.chain : '');
     const policy = kind === 'cluster-ip' ? 'internalPolicyLocal' : 'externalPolicyLocal';
     if (kind === 'cluster-ip' && leadsTo) {
       draft[policy] = leadsTo.kind === 'local';
@@ -134,9 +148,18 @@ class TableReader {
       draft.externalPolicyLocal = matchesIn(chain).some(({ left }) =>
         left.some(({ name: field }) => field.startsWith('fib ')),
       );
+      const local = chain.name.replace(nftPrefixes.external, nftPrefixes.local);
+      const isShown = this.#isWhole && draft.externalPolicyLocal && this.#table.chains.has(local);
+      const led = chain.rules.flatMap(({ expressions }) => expressions.flatMap(chainsOf));
+      if (isShown && !led.includes(local)) draft.lackLocal(chain.name, local);
     } else if (name.kind === 'firewall') {
       for (const range of this.#rangesOf(chain)) draft.admit(range);
     }
+  }
+
+  #mayDrop(name: string): boolean {
+    const rules = this.#table.chains.get(name)?.rules ?? [];
+    return !this.#isWhole || rules.some(({ expressions }) => expressions.some(({ kind }) => kind === 'drop'));
   }
 
   /** The sources that the chain admits, except the addresses that it guards. */

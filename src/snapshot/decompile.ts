@@ -1,4 +1,5 @@
 import type { Owners } from '../kube-proxy/owners.ts';
+import { portAddresses } from '../cluster/model.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { compareText } from '../kernel/compare.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
@@ -83,6 +84,7 @@ export function decompile(
 }
 
 const hasFact: { readonly [F in Unreached['facts']]: (port: DecompiledPort) => boolean } = {
+  addresses: (port) => portAddresses(port).length > 0,
   nodePorts: ({ nodePort }) => nodePort !== undefined,
   sourceRanges: ({ sourceRanges = [], hidesSourceRanges }) => sourceRanges.length > 0 || hidesSourceRanges === true,
 };

@@ -12,7 +12,7 @@ export interface DecompiledPort extends ShownPort {
   readonly endpoints: readonly DecompiledEndpoint[] | undefined;
   readonly fallback: 'no-endpoints' | 'local-drops' | 'local-to-all' | undefined;
   readonly masquerade: Masquerade | undefined;
-  /** Its chains that packets come to, and that lead to no endpoint: their rules were removed. */
+  /** Its chains that packets come to, and whose way on to endpoints was removed. */
   readonly endless: readonly EndlessChain[];
   /** In userspace mode, the port where kube-proxy itself accepts connections. */
   readonly proxyPort: number | undefined;
@@ -20,8 +20,8 @@ export interface DecompiledPort extends ShownPort {
 
 interface EndlessChain {
   readonly chain: string;
-  /** Set for the chain of an endpoint. */
-  readonly endpoint: string | undefined;
+  /** The endpoint or chain that it should lead to; undefined for any endpoint. */
+  readonly lacks: string | undefined;
 }
 
 /** Clients whose packets endpoints see under the node's address. */
@@ -136,7 +136,7 @@ export class PortDraft {
     DraftEndpoint & Pick<DecompiledEndpoint, 'draining' | 'at'> & { readonly takes: Set<TrafficPolicy> }
   >();
   showsEndpoints = false;
-  /** With the labels of endpoints. */
+  /** With the endpoint or chain that each should lead to. */
   readonly endless = new Map<string, string | undefined>();
   hidesAddresses = false;
   proxyPort: number | undefined;
@@ -158,6 +158,11 @@ export class PortDraft {
     const known = this.endpoints.get(endpoint.label);
     if (known) known.takes.add(policy);
     else this.endpoints.set(endpoint.label, { ...endpoint, takes: new Set([policy]) });
+  }
+
+  /** The chain for external clients under policy Local. Where no endpoint is on the node, kube-proxy drops their packets instead. */
+  lackLocal(chain: string, local: string): void {
+    if (!this.refusals.has('drop')) this.endless.set(chain, local);
   }
 
   admit(range: SourceRange): void {
@@ -201,7 +206,7 @@ export class PortDraft {
       scheduler: this.scheduler,
       forwarding: undefined,
       endpoints,
-      endless: Array.from(this.endless, ([chain, endpoint]) => ({ chain, endpoint })),
+      endless: Array.from(this.endless, ([chain, lacks]) => ({ chain, lacks })),
       proxyPort: this.proxyPort,
       fallback: this.goesToAll ? 'local-to-all' : refusal,
       // Independent of the order of rules.

@@ -3,17 +3,25 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { diffSides } from '../../src/ask/diff/diff-sides.ts';
 import { readDumped } from '../../src/ask/describe/read-dumped.ts';
+import { isStateFile, stateFiles, type StateFileName } from '../../src/bundle/state-files.ts';
+import { coverAll } from '../../src/dumps/coverage.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
+import { emptyState, type KernelState } from '../../src/kernel/state.ts';
+import { findOwners } from '../../src/kube-proxy/owners.ts';
+import { decompile } from '../../src/snapshot/decompile.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
+import { readScenarioStates, recordedRelease } from '../kube-proxy/cases.mjs';
 import { runKpc } from '../support/run-kpc.ts';
 
 const fixtures = new URL('../../fixtures/', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, fixtures), 'utf8');
 const builtIn = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'].map((name) => `:${name} ACCEPT [0:0]\n`);
-const iptables = read('loadbalancer-source-ranges/expected-iptables/iptables.restore')
-  .replaceAll(/^-I (\w+) \d+/gm, '-A $1')
-  .replace('*nat\n', ['*nat\n', ...builtIn.toSpliced(2, 1)].join(''))
-  .replace('*filter\n', ['*filter\n', ...builtIn.slice(1, 4)].join(''));
+const savedOf = (fixture: string): string =>
+  read(`${fixture}/expected-iptables/iptables.restore`)
+    .replaceAll(/^-I (\w+) \d+/gm, '-A $1')
+    .replace('*nat\n', ['*nat\n', ...builtIn.toSpliced(2, 1)].join(''))
+    .replace('*filter\n', ['*filter\n', ...builtIn.slice(1, 4)].join(''));
+const iptables = savedOf('loadbalancer-source-ranges');
 const nftables = read('loadbalancer-source-ranges/expected-nftables/nftables.nft');
 const ipvs = ['iptables-save', 'ipset-save', 'ipvsadm-save']
   .map((file) => read(`dumps/kube-proxy-ipvs-loadbalancer-source-ranges/${file}`))
@@ -66,9 +74,18 @@ test.each([
   ],
   ['the rule that drops', ipvs, /^-A KUBE-SOURCE-RANGES-FIREWALL -j DROP\n/gm, ['KUBE-SOURCE-RANGES-FIREWALL → drop']],
   ['the rule for load balancers', nftables, /^.* vmap @firewall-ips\n/gm, ['firewall-check → firewall-ips']],
+  [
+    "the rule for clients outside, but with the node's",
+    nftables,
+    /(?<=chain filter-prerouting-pre-dnat \{\n.*\n)\t\tct state new jump firewall-check\n/g,
+    ['filter-prerouting-pre-dnat → firewall-check'],
+  ],
+  ['the rule that drops', nftables, /^\t\tip saddr != .* drop\n/gm, []],
   ['the element of the map', nftables, /^.*goto firewall-.*\n/gm, []],
 ] as const)('without %s, source ranges are not enforced', (_title, text, lines, notes) => {
-  expect(factsOf(without(text, lines))).toMatchObject({ ranges: [], notes });
+  const changed = without(text, lines);
+  expect(factsOf(changed)).toMatchObject({ ranges: [], notes });
+  expect(dumpOf(changed).ports.map(({ hidesSourceRanges }) => hidesSourceRanges)).not.toContain(true);
 });
 
 const nodePortRules = [
@@ -129,13 +146,54 @@ test.each([
 ])('%s: an endpoint whose rule is gone is none, and its chain is named', (_mode, text, rule, endpoint) => {
   const found = (each: string) => {
     const dump = dumpOf(each);
-    const notes = readDumped(dump).notes.flatMap((note) => (note.note === 'endless' ? [note.endpoint] : []));
+    const notes = readDumped(dump).notes.flatMap((note) => (note.note === 'endless' ? [note.to] : []));
     return { endpoints: dump.ports.flatMap(({ endpoints = [] }) => endpoints.map(({ label }) => label)), notes };
   };
   const { endpoints } = found(text);
   expect(endpoints).toContain(endpoint);
   const rest = endpoints.filter((label) => label !== endpoint);
   expect(found(without(text, rule))).toEqual({ endpoints: rest, notes: [endpoint] });
+});
+
+test('kube-proxy itself leaves out no such rule, except for node ports that it serves at no address', () => {
+  const missing = Object.values(readScenarioStates()).flatMap((states) => {
+    const parts = (states[recordedRelease] ?? '').split(/^==> (.*) <==\n/m).slice(1);
+    const state = parts.reduce((read, name, i): KernelState => {
+      if (i % 2 === 1 || !isStateFile(name)) return read;
+      return { ...read, ...stateFiles[name as StateFileName].read(parts[i + 1] ?? '', read) };
+    }, emptyState);
+    const { ports, unreached } = decompile(state, findOwners([state]), () => 'certain', coverAll());
+    return [...ports.flatMap(({ endless }) => endless), ...unreached.filter(({ facts }) => facts !== 'nodePorts')];
+  });
+  expect(missing).toEqual([]);
+});
+
+test.each([
+  [
+    'iptables',
+    savedOf('loadbalancer-local'),
+    /^-A KUBE-EXT-3VBGCRIV4MDO2DCY -j KUBE-SVL-.*\n/gm,
+    /^KUBE-EXT-\S+ KUBE-SVL-/,
+  ],
+  [
+    'nftables',
+    read('loadbalancer-local/expected-nftables/nftables.nft'),
+    /^\t\tgoto local-UZIZZOKK-.*\n/gm,
+    /^external-\S+ local-/,
+  ],
+  ['nftables with session affinity', sticky, /^\t\tnumgen random mod 2 .*\n/gm, /^service-\S+ undefined$/],
+])('%s: a chain that leads only some or known clients on is named', (_mode, text, rule, chain) => {
+  const found = (each: string) =>
+    readDumped(dumpOf(each)).notes.flatMap((note) => (note.note === 'endless' ? [`${note.from} ${note.to}`] : []));
+  expect(found(text)).toEqual([]);
+  expect(found(without(text, rule))).toEqual([expect.stringMatching(chain)]);
+});
+
+test('without the rule for addresses, a trace names it, and not the policy', async () => {
+  const stdin = without(nftables, /^.* vmap @service-ips\n/gm);
+  expect(factsOf(stdin).notes).toEqual(['services → service-ips']);
+  const run = await runKpc(['trace', '-q', '-', '--from', '203.0.113.200', '--to', '198.51.100.90:443'], { stdin });
+  expect(run.stdout).toContain('service-ips leads to its endpoints, but nothing in services leads there');
 });
 
 test('sets and maps without the lines of their types are read by their keys', () => {

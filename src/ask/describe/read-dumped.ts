@@ -37,7 +37,7 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
   const notes = [
     ...(mode ? jumpNotes(dump, mode) : []),
     ...ports.flatMap(({ endless, label: service }) =>
-      endless.map(({ chain: from, endpoint }) => ({ note: 'endless', from, service, endpoint }) as const),
+      endless.map(({ chain: from, lacks: to }) => ({ note: 'endless', from, service, to }) as const),
     ),
     ...byTarget(unreached, ({ facts, to }) => JSON.stringify([facts, to])).map(
       ([{ to, facts }, from]) => ({ note: 'unreached', from, to, facts }) as const,

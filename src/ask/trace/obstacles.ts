@@ -1,5 +1,5 @@
 // Obstacles between a packet and the endpoints of its Service: policy Local, an unrecognised pod, a missing jump.
-import type { ShownPort } from '../../cluster/model.ts';
+import { hasAddress, type ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
@@ -79,8 +79,10 @@ export function lostLinkOf(
   const isAsked = ({ nodePort, protocol, family }: ShownPort): boolean =>
     nodePort === target.port && protocol.toLowerCase() === target.protocol && family === target.address.family;
   const isLocal = (fate.otherwise ?? fate).verdict === 'local';
+  const isAddress = ports.some((port) => hasAddress(port, target.address));
   const unreached = side.shown.unreached.find(
-    (each) => isLocal && each.facts === 'nodePorts' && each.ports.some(isAsked),
+    ({ facts, ports: lost }) =>
+      (facts === 'nodePorts' && isLocal && lost.some(isAsked)) || (facts === 'addresses' && isAddress),
   );
   if (unreached) return { from: unreached.from, to: 'name' in unreached.to ? unreached.to.name : undefined };
   const [endless] = ports.flatMap(({ label, family: own }) => side.shownPort(label, own)?.endless ?? []);

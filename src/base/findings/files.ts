@@ -22,8 +22,8 @@ export type DumpNote = By<
     /** `from`: the chains that lack it. */
     'lost-jump': Lists<'from'> & Strings<'to'>;
     unreached: Lists<'from'> & Pick<Unreached, 'to' | 'facts'>;
-    /** `endpoint`: undefined if the chain leads to all those of the Service. */
-    endless: Strings<'from' | 'service'> & { readonly endpoint: string | undefined };
+    /** `to`: an endpoint or chain; undefined for any endpoint. */
+    endless: Strings<'from' | 'service'> & { readonly to: string | undefined };
     'unshown-jump': Lists<'from'> & Strings<'to' | 'command'>;
     'two-modes': { readonly logged: ProxyMode; readonly shown: ProxyMode };
     /** `isNamed`: manifests or a log name other Services. */

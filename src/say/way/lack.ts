@@ -4,6 +4,7 @@ import { mayBeUnseen } from '../../base/findings/services.ts';
 import { count, joinWords } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { familyNames } from '../../kernel/family.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { nftSets } from '../../kube-proxy/nft-table.ts';
 import { lackOfEndpoints } from '../../snapshot/faults.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
@@ -106,10 +107,10 @@ export const lostJumpCause = "something removed kube-proxy's jump; restart kube-
 /** Why a node's rules are not those of the manifests. */
 export const unprogrammedCause = 'kube-proxy has not programmed it yet, or another program changed its rules';
 
-/** kube-proxy itself leaves the set of node ports' addresses empty if it has none to serve. */
-export function lostRuleCause(from: readonly string[]): string {
-  return from.includes(nftSets.nodePortIPs)
-    ? 'that set is empty: nodePortAddresses matches no address of the node, or something removed its elements'
+/** Why nothing leads to `to`. kube-proxy itself leaves node ports unserved if it has no address to serve them at. */
+export function lostRuleCause(to?: string): string {
+  return to === baseChains.nodePorts || to === nftSets.serviceNodePorts
+    ? "nodePortAddresses matches no address of the node, or something removed kube-proxy's rules"
     : "something removed kube-proxy's rules; restart kube-proxy";
 }
 

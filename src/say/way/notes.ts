@@ -37,7 +37,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     port && listenerNote(port, trace),
     port ? undefined : otherFamilyNote(trace, scene),
     port || lostWay !== undefined ? undefined : unprogrammedNote(trace, scene),
-    causeNote(trace, scene),
+    lostWay === undefined ? causeNote(trace, scene) : undefined,
     arrivalNote(trace, scene),
     undetectedNote(trace, scene),
     existingFlowNote(trace, scene, port),

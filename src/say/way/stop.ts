@@ -44,7 +44,7 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
 export function causeOfStop(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = stopOf(fate);
-  return stop && { kind: stop.kind, text: causeNote(trace, scene) ?? stoppedBy(fate) };
+  return stop && { kind: stop.kind, text: lostWayWords(trace, scene) ?? causeNote(trace, scene) ?? stoppedBy(fate) };
 }
 
 function stoppedBy({ steps, verdict }: KnownFate): string {
@@ -213,6 +213,6 @@ export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   if (!link) return undefined;
   const { from, to } = link;
   return to === undefined
-    ? `nothing in ${from} leads to an endpoint: ${lostRuleCause([from])}`
-    : `${to} leads to its endpoints, but nothing in ${from} leads there: ${lostRuleCause([from])}`;
+    ? `nothing in ${from} leads to an endpoint: ${lostRuleCause()}`
+    : `${to} leads to its endpoints, but nothing in ${from} leads there: ${lostRuleCause(to)}`;
 }

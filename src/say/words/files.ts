@@ -48,13 +48,19 @@ export const holdsNoNames = (mode: ProxyMode): string =>
   `the state of a node in ${modeFacts[mode].title} holds no names`;
 export const addNames = 'add manifests with -f to name them';
 
+const unreachedEffects = {
+  addresses: 'no address of a Service is served',
+  nodePorts: 'no node port is served',
+  sourceRanges: 'source ranges let all clients pass',
+} as const;
+
 const dumpNote = byCase<'note', DumpNote>('note', {
   'lost-jump': ({ from, to }) =>
     `nothing in ${joinWords(from, 'or')} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
   unreached: ({ from, to, facts }) =>
-    `nothing in ${joinWords(from, 'or')} ${to.kind === 'drop' ? 'drops packets' : `leads to ${to.name}`}, so ${facts === 'nodePorts' ? 'no node port is served' : 'source ranges let all clients pass'}: ${lostRuleCause(from)}`,
-  endless: ({ from, service, endpoint }) =>
-    `nothing in ${from} leads to ${endpoint ?? 'an endpoint'}, so ${service} does not reach ${endpoint === undefined ? 'any there' : 'it'}: ${lostRuleCause([from])}`,
+    `nothing in ${joinWords(from, 'or')} ${to.kind === 'drop' ? 'drops packets' : `leads to ${to.name}`}, so ${unreachedEffects[facts]}: ${lostRuleCause('name' in to ? to.name : undefined)}`,
+  endless: ({ from, service, to }) =>
+    `nothing in ${from} leads to ${to ?? 'an endpoint'}, so ${service} does not reach ${to === undefined ? 'any there' : 'it'}: ${lostRuleCause()}`,
   'unshown-jump': ({ command, from, to }) => [unshownJumpWords(from, to), `add all of the output of ${command}`],
   'two-modes': ({ logged, shown }) =>
     `the log is of kube-proxy in ${modeFacts[logged].title}, and the dump shows ${modeFacts[shown].title}: they come from different nodes or times`,
