@@ -131,13 +131,14 @@ function guards(from: readonly string[], to: Target): LeadingRule {
   return { facts: 'sourceRanges', table: 'filter', from, to };
 }
 
-const toFirewall = guards(['INPUT', 'FORWARD'], { kind: 'chain', name: baseChains.proxyFirewall });
+const firewall: Target = { kind: 'chain', name: baseChains.proxyFirewall };
 
 /** The rules that lead to such chains, in each mode that has some. */
 const rulesOfMode: { readonly [M in ProxyMode]?: readonly LeadingRule[] } = {
-  iptables: [toNodePorts, toFirewall],
+  iptables: [toNodePorts, guards(['INPUT', 'FORWARD'], firewall)],
   ipvs: [
-    toFirewall,
+    // In IPVS mode the node has the addresses of load balancers.
+    guards(['INPUT'], firewall),
     guards([baseChains.proxyFirewall], { kind: 'chain', name: baseChains.sourceRangesFirewall }),
     guards([baseChains.sourceRangesFirewall], { kind: 'drop' }),
   ],

@@ -65,7 +65,7 @@ describe.each([
 test.each([
   ['the jumps to the firewall', iptables, /^.* -j KUBE-PROXY-FIREWALL\n/gm, ['INPUT FORWARD → KUBE-PROXY-FIREWALL']],
   ['the rule that drops', iptables, /^-A KUBE-PROXY-FIREWALL .*\n/gm, []],
-  ['the jumps to the firewall', ipvs, /^.* -j KUBE-PROXY-FIREWALL\n/gm, ['INPUT FORWARD → KUBE-PROXY-FIREWALL']],
+  ['the jump to the firewall', ipvs, /^-A INPUT .* -j KUBE-PROXY-FIREWALL\n/gm, ['INPUT → KUBE-PROXY-FIREWALL']],
   [
     'the rule for load balancers',
     ipvs,
