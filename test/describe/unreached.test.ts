@@ -158,9 +158,9 @@ test.each([
 test('kube-proxy itself leaves out no such rule, except for node ports that it serves at no address', () => {
   const missing = Object.values(readScenarioStates()).flatMap((states) => {
     const parts = (states[recordedRelease] ?? '').split(/^==> (.*) <==\n/m).slice(1);
-    const state = parts.reduce((read, name, i): KernelState => {
-      if (i % 2 === 1 || !isStateFile(name)) return read;
-      return { ...read, ...stateFiles[name as StateFileName].read(parts[i + 1] ?? '', read) };
+    const state = parts.reduce((known, name, i): KernelState => {
+      if (i % 2 === 1 || !isStateFile(name)) return known;
+      return { ...known, ...stateFiles[name as StateFileName].read(parts[i + 1] ?? '', known) };
     }, emptyState);
     const { ports, unreached } = decompile(state, findOwners([state]), () => 'certain', coverAll());
     return [...ports.flatMap(({ endless }) => endless), ...unreached.filter(({ facts }) => facts !== 'nodePorts')];

@@ -76,14 +76,16 @@ export function lostLinkOf(
   const jump = lostJumpOf(trace, lost);
   if (jump || side.kind !== 'dump' || !isUntaken(trace)) return jump;
   const { fate, target } = trace;
-  const isAsked = ({ nodePort, protocol, family }: ShownPort): boolean =>
-    nodePort === target.port && protocol.toLowerCase() === target.protocol && family === target.address.family;
   const isLocal = (fate.otherwise ?? fate).verdict === 'local';
-  const isAddress = ports.some((port) => hasAddress(port, target.address));
-  const unreached = side.shown.unreached.find(
-    ({ facts, ports: lost }) =>
-      (facts === 'nodePorts' && isLocal && lost.some(isAsked)) || (facts === 'addresses' && isAddress),
-  );
+  const isAsked = ({ nodePort, protocol, family }: ShownPort): boolean =>
+    isLocal &&
+    nodePort === target.port &&
+    protocol.toLowerCase() === target.protocol &&
+    family === target.address.family;
+  const unreached = side.shown.unreached.find(({ facts, ports: unserved }) => {
+    if (facts === 'sourceRanges') return false;
+    return unserved.some((port) => (facts === 'nodePorts' ? isAsked(port) : hasAddress(port, target.address)));
+  });
   if (unreached) return { from: unreached.from, to: 'name' in unreached.to ? unreached.to.name : undefined };
   const [endless] = ports.flatMap(({ label, family: own }) => side.shownPort(label, own)?.endless ?? []);
   return endless && { from: endless.chain, to: undefined };
