@@ -149,9 +149,10 @@ describe('kpc diff', () => {
     async (command) => {
       expect(await compare(command, service({}), service({}))).toEqual([0, 0]);
       expect(await compare(command, service({}), service({ target: 9090 }))).toEqual([1, 1]);
+      expect(await compare(command, service({}), service({ app: 'wob' }))).toEqual([1, 1]);
       for (const spec of ['publishNotReadyAddresses: true', 'trafficDistribution: PreferClose']) {
         const after = service({}).replace('selector', `${spec}, selector`);
-        expect((await compare(command, service({}), after))[0]).toBe(1);
+        expect(await compare(command, service({}), after)).toEqual([1, 1]);
       }
     },
   );
