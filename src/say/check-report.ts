@@ -100,7 +100,17 @@ export async function reportCheck(
   const [files, present] = result.kind === 'same' ? [[], result.present] : [result.files, new Map<string, string>()];
   const lacking = lackingSources(present, content.cluster.services);
   const unread = unrecorded(to, lacking).map(beyondWords);
-  const report = { folder, form, files, to, unrecorded: unread, comparison: undefined, problems: [], compiled, ...words };
+  const report = {
+    folder,
+    form,
+    files,
+    to,
+    unrecorded: unread,
+    comparison: undefined,
+    problems: [],
+    compiled,
+    ...words,
+  };
   if (files.length === 0) return report;
   const stored = await readStoredSide(folder);
   if (stored.kind !== 'bundle') {

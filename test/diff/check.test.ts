@@ -55,7 +55,9 @@ describe.concurrent('kpc compile --check', () => {
       /To accept it, run this and commit the result:\n\n```sh\nkpc compile -f after -o \S+\n```\n$/,
     );
     // A comment on a pull request has nothing beside it: node, mode and what is assumed stand in it.
-    expect((await check('before', golden, 'markdown')).stdout).toMatch(/^\*\*No difference in what could be compared; not compared: selector of .*\.\*\*\n\n- .*mode .*\n/);
+    expect((await check('before', golden, 'markdown')).stdout).toMatch(
+      /^\*\*No difference in what could be compared; not compared: selector of .*\.\*\*\n\n- .*mode .*\n/,
+    );
   });
 
   test('github: an error at the line of the Service port', async () => {

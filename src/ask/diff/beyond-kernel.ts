@@ -44,6 +44,8 @@ type NamedBeyond =
   | 'later-connections'
   /** Services that differ in how they prefer near endpoints, where nothing shows a Node's zone. */
   | 'zones'
+  /** Nodes that only one of two inputs has. */
+  | 'nodes'
   /** Workloads whose Pods are assumed ready on both sides, but become ready by other probes or gates. */
   | 'readiness';
 
@@ -57,19 +59,22 @@ export function beyondKernel(
   const stale = new Set(namesOfStale(from, to));
   return [
     ...(from.kind === 'manifests' && to.kind === 'manifests'
-      ? [...beyondServices(from.objects, to.objects, changes), ...naming('readiness', differingReadiness(from, to))]
+      ? [
+          ...beyondServices(from.objects, to.objects, changes),
+          ...namedBeyond('readiness', differingReadiness(from, to)),
+        ]
       : []),
     ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to, lackingSources(from)) : []),
     ...(from.kind === 'manifests' && to.kind === 'bundle' ? unrecorded(from, lackingSources(to)) : []),
-    ...naming(
+    ...namedBeyond(
       'endpoints',
       ofSources.filter(
         (name) => !stale.has(name) && [from, to].every((side) => side.kind !== 'dump' && isUngiven(name, side)),
       ),
     ),
-    ...naming('kept-slices', [...stale]),
-    ...naming('later-connections', changedIn(['sessionAffinity'], changes)),
-    ...naming(
+    ...namedBeyond('kept-slices', [...stale]),
+    ...namedBeyond('later-connections', changedIn(['sessionAffinity'], changes)),
+    ...namedBeyond(
       'zones',
       changedIn(zoneFields, changes).filter((name) => !stale.has(name) && [from, to].every(lacksZones)),
     ),
@@ -210,6 +215,6 @@ function changedIn(fields: readonly string[], changes: readonly ServiceChange[])
   return [...new Set(own.map(({ service }) => service))];
 }
 
-function naming(kind: NamedBeyond, names: readonly string[]): readonly BeyondKernel[] {
+export function namedBeyond(kind: NamedBeyond, names: readonly string[]): readonly BeyondKernel[] {
   return names.length === 0 ? [] : [{ kind, names }];
 }

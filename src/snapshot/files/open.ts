@@ -1,6 +1,6 @@
 import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, optionsLike } from '../open/compile-like.ts';
-import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
+import { openManifests, openNodes, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
 import type { Beside } from '../open/beside.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
 import { withHostAddresses, withNames } from '../open/stored-side.ts';
@@ -58,13 +58,13 @@ async function openDump(
 
 export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inputs'> {
   /** Settings without a flag, such as the mode, come from the other side. */
-  readonly compile: (beside: Beside) => Reading;
+  readonly compile: (beside: Beside) => Opened;
 }
 
 export async function readManifestSide(
   path: string,
   { side: other }: Recognised,
-  options: SideOptions,
+  options: SideOptions & { readonly allNodes?: boolean | undefined },
 ): Promise<ManifestSide> {
   const asOther = optionsLike(other, options);
   const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] });
@@ -72,9 +72,9 @@ export async function readManifestSide(
     assumedCluster: read.assumedCluster,
     inputs: read.inputs,
     compile: (beside) => {
-      if (Object.values(beside).every((fact) => fact === undefined)) return compileLike(path, read, other, options);
-      const loaded = read.under({ ...asOther, ...beside }, read.texts.config);
-      return compileLike(path, loaded, other, { ...options, ...beside });
+      const isAlone = Object.values(beside).every((fact) => fact === undefined);
+      const loaded = isAlone ? read : read.under({ ...asOther, ...beside }, read.texts.config);
+      return openNodes(loaded, options, (node) => compileLike(path, loaded, other, { ...options, ...beside, node }));
     },
   };
 }
