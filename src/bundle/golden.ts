@@ -8,6 +8,7 @@ import {
   manifest as manifestCheck,
   sourcesLines,
 } from '#checks';
+import { isSameValue } from '../base/json/same-value.ts';
 import { isObject, type JsonObject, parseChecked, readChecked } from '../base/json/check.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload, Cluster, ServiceInfo } from '../cluster/model.ts';
@@ -186,12 +187,12 @@ export function isSameInGolden(name: string, present: string | undefined, fresh:
   if (present === undefined || fresh === undefined) return false;
   if (name !== goldenHead) return isGoldenServiceFile(name) && isSameServiceFile(present, fresh);
   const [old, now] = [parseChecked(fieldsCheck, present), parseChecked(fieldsCheck, fresh)];
-  const shaping = (head: JsonObject): string => {
+  const shaping = (head: JsonObject): JsonObject => {
     const { settings } = head;
     const own = isObject(settings) ? omitDefaults(settings, {}) : settings;
-    return JSON.stringify({ ...head, settings: own, assumed: undefined });
+    return { ...head, settings: own, assumed: undefined };
   };
-  return 'value' in old && 'value' in now && shaping(old.value) === shaping(now.value);
+  return 'value' in old && 'value' in now && isSameValue(shaping(old.value), shaping(now.value));
 }
 
 /** Settings that only decide what fields of the head record: the mode, and the name of the node. */
@@ -201,7 +202,7 @@ const headSettings: ReadonlySet<string> = new Set(['mode', 'hostnameOverride']);
 function omitDefaults(settings: object, defaults: object): object {
   const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
     const usual = (defaults as Readonly<Record<string, unknown>>)[key];
-    if (headSettings.has(key) || JSON.stringify(value) === JSON.stringify(usual)) return [];
+    if (headSettings.has(key) || isSameValue(value, usual)) return [];
     // Detection of local traffic counts as one value.
     const isGroup = isObject(value) && isObject(usual) && !('mode' in value);
     return [[key, isGroup ? omitDefaults(value, usual) : value]];
