@@ -157,3 +157,52 @@ describe('kpc diff', () => {
     },
   );
 });
+
+describe('the commands that show packets give the answer that is named', () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'kpc-shown-'));
+  afterAll(() => rmSync(cwd, { recursive: true }));
+  const given = slice + node;
+
+  interface Printed {
+    readonly packets: readonly {
+      readonly from: string;
+      readonly to: string;
+      readonly shownBy?: 'old' | 'new';
+      readonly trace: string;
+    }[];
+  }
+
+  const packetsOf = async (before: string, after: string) => {
+    writeFileSync(join(cwd, 'from.yaml'), before);
+    writeFileSync(join(cwd, 'to.yaml'), after);
+    const words = ['diff', 'from.yaml', 'to.yaml', '--proxy-mode', 'nftables', '--output', 'json'];
+    return (resultOf((await runKpc(words, { cwd })).stdout) as unknown as Printed).packets;
+  };
+
+  test.each([
+    [
+      'slices are made again',
+      service({}) + given + pod('10.244.1.10'),
+      service({ app: 'wob' }) + given + pod('10.244.1.10'),
+    ],
+    [
+      'each side has its own',
+      service({}) + given,
+      service({ target: 9090 }) + given.replaceAll('8080', '9090').replace('1.10]', '1.11]'),
+    ],
+  ])('%s', async (_, before, after) => {
+    const packets = await packetsOf(before, after);
+    expect(packets).not.toEqual([]);
+    for (const { trace, shownBy = 'new', ...ends } of packets) {
+      const { stdout } = await runKpc([...trace.split(' ').slice(1), '--output', 'json'], { cwd });
+      const { traces } = resultOf(stdout) as { readonly traces: readonly { readonly verdict: string }[] };
+      const [named] = ends[shownBy === 'old' ? 'from' : 'to'].split(' ');
+      expect({ trace, verdict: traces.map(({ verdict }) => verdict) }).toEqual({ trace, verdict: [named] });
+    }
+  });
+
+  test('none is named where no side alone gives it', async () => {
+    const packets = await packetsOf(service({}) + given, service({ target: 9090 }) + given);
+    expect(packets.map(({ shownBy, trace }) => [shownBy, trace.startsWith('kpc')])).toEqual([[undefined, false]]);
+  });
+});

@@ -2,6 +2,7 @@ import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openNodes, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
 import type { Beside } from '../open/beside.ts';
+import type { Snapshot } from '../snapshot.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
 import { withHostAddresses, withNames } from '../open/stored-side.ts';
 import { recogniseInputs, type SideOptions } from './read-side.ts';
@@ -74,7 +75,22 @@ export async function readManifestSide(
     compile: (beside) => {
       const isAlone = Object.values(beside).every((fact) => fact === undefined);
       const loaded = isAlone ? read : read.under({ ...asOther, ...beside }, read.texts.config);
-      return openNodes(loaded, options, (node) => compileLike(path, loaded, other, { ...options, ...beside, node }));
+      const { dualStackAs, ...unflagged } = beside;
+      // Flags do not say which slices were made again, nor the other side's Nodes.
+      const isOwn = Object.values(unflagged).every((fact) => fact === undefined);
+      const alone = (node: string) => {
+        const own = read.under({ ...asOther, node, dualStackAs }, read.texts.config);
+        return compileLike(path, own, other, { ...options, node, dualStackAs }).side;
+      };
+      return openNodes(loaded, options, (node) => {
+        const reading = compileLike(path, loaded, other, { ...options, ...beside, node });
+        return isOwn ? reading : { ...reading, side: reading.side && withAlone(reading.side, alone) };
+      });
     },
   };
+}
+
+function withAlone(side: Snapshot, alone: (node: string) => Snapshot | undefined): Snapshot {
+  if (side.kind === 'dump') return side;
+  return side.with({ alone, onNode: (name) => side.onNode(name)?.with({ alone }) });
 }
