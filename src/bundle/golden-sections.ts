@@ -38,7 +38,7 @@ export function parseSections(text: string): ReadonlyMap<string, string> {
   return sections;
 }
 
-/** Values of a section with one per line; a string is the problem. */
+/** Values of a section with one per line; a string says what is wrong. */
 export function readSectionLines<T>(
   sections: ReadonlyMap<string, string>,
   name: string,
@@ -46,7 +46,7 @@ export function readSectionLines<T>(
 ): readonly T[] | string {
   const lines = (sections.get(name) ?? '').split('\n').filter((line) => line !== '');
   const reading = parseChecked(check, `[${lines.join(',')}]`);
-  return 'value' in reading ? reading.value : `its ${name} cannot be read: ${reading.wrong}`;
+  return 'value' in reading ? reading.value : reading.wrong;
 }
 
 /** Whether a Service's file, perhaps of an older kpc, says what a fresh one says. */

@@ -277,9 +277,10 @@ function readGoldenPart(file: string, text: string): GoldenPart | string {
   const sources = readSectionLines(sections, sourcesSection, sourcesLines);
   const assigned = readSectionLines(sections, assignedSection, assignedLines);
   const assumed = readSectionLines(sections, assumedSection, assumedLines);
-  if (typeof sources === 'string') return `${file}: ${sources}`;
-  if (typeof assigned === 'string') return `${file}: ${assigned}`;
-  if (typeof assumed === 'string') return `${file}: ${assumed}`;
+  const unreadable = (name: string, wrong: string): string => `${file}: its ${name} cannot be read: ${wrong}`;
+  if (typeof sources === 'string') return unreadable(sourcesSection, sources);
+  if (typeof assigned === 'string') return unreadable(assignedSection, assigned);
+  if (typeof assumed === 'string') return unreadable(assumedSection, assumed);
   const made = sources[0] && { ...usualSources, ...sources[0] };
   return { service: { ...service, sources: made }, servicePorts, healthChecks, assigned, assumed };
 }

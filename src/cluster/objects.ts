@@ -42,7 +42,7 @@ export function selectorWords(selector: Labels = {}): string {
 }
 
 /** Equal for selectors that select the same. */
-export function sortedSelectorWords(selector: Labels = {}): string {
+function sortedSelectorWords(selector: Labels = {}): string {
   return selectorWords(Object.fromEntries(Object.entries(selector).toSorted(([a], [b]) => compareText(a, b))));
 }
 

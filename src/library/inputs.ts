@@ -1,4 +1,6 @@
 // Checks the texts and options that a program passes.
+import { faultOf } from '../base/findings/finding.ts';
+import { inOneLine } from '../say/words/words.ts';
 import { findNearest } from '../base/names.ts';
 import { ipFamilyChoices, type IpFamilyChoice } from '../snapshot/open/choose-families.ts';
 import type { LoadOptions as PipelineOptions, InputTexts } from '../snapshot/open/load-texts.ts';
@@ -55,7 +57,8 @@ export function eachOnce(texts: readonly NamedText[], what: string): readonly Na
   const first = new Map<string, NamedText>();
   for (const each of texts) {
     const other = first.get(each.name);
-    if (other && other.text !== each.text) throw new TypeError(`two of ${what} are named ${each.name}`);
+    if (other && other.text !== each.text)
+      throw new TypeError(inOneLine(faultOf('bad-call', { problem: 'same-name', what, name: each.name })));
     first.set(each.name, other ?? each);
   }
   return [...first.values()];

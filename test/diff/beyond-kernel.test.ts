@@ -199,8 +199,8 @@ describe('what a golden does not record', () => {
     expect(await check(plain, 'golden')).toMatchObject({ status: 0, notCompared: [] });
     expect(await check(more, 'golden')).toMatchObject({ status: 0, notCompared: lacking });
     const head = join(cwd, 'golden', 'golden.json');
-    const { node, ...others } = JSON.parse(readFileSync(head, 'utf8')) as Readonly<Record<string, unknown>>;
-    writeFileSync(head, JSON.stringify({ ...others, node }));
+    const { mode, ...fields } = JSON.parse(readFileSync(head, 'utf8')) as Readonly<Record<string, unknown>>;
+    writeFileSync(head, JSON.stringify({ ...fields, mode }));
     expect(await check(plain, 'golden')).toMatchObject({ status: 0 });
     writeFileSync(file, older.replace('"endpoints"', '"endpoint"'));
     expect(await check(plain, 'golden')).toMatchObject({ status: 1 });

@@ -55,6 +55,7 @@ export const callFindings = {
     'no-folder': None;
     'no-node': None;
     'no-shared-node': Strings<'from' | 'to'>;
+    'same-name': Strings<'what' | 'name'>;
     /** `first`: the side that was given. */
     'no-side': { readonly first?: string | undefined };
     // Arguments that cannot be used.

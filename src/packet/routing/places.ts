@@ -182,23 +182,21 @@ export function placesOf({
       const near = around.filter(({ network }) => contains(network, address));
       return [...new Set([...exact, ...near].map(({ link }) => link))];
     },
-    linkInside: (address) => {
-      const route = closest(address);
-      // A link keeps its addresses where its routes are gone.
-      const near = within.find(({ network }) => contains(network, address));
-      const isNear = near && near.network.prefixLength > (route?.prefixLength ?? -1);
-      return route?.hops.find(isHere)?.link ?? (isNear ? near.link : undefined);
-    },
+    linkInside: (address) =>
+      closest(address)?.hops.find(isHere)?.link ?? linkWithin(within, closest(address)?.prefixLength, address),
     closerHop: closerHopFinder(routes, isPod),
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
     isPod,
-    isBridge: (link) => {
-      const kind = kinds.get(link);
-      return kind === undefined ? undefined : kind === 'bridge';
-    },
+    isBridge: (link) => (kinds.get(link) === undefined ? undefined : kinds.get(link) === 'bridge'),
   };
+}
+
+/** The link whose network is closer than all routes: a link keeps its addresses where its routes are gone. */
+function linkWithin(within: ReturnType<typeof networksOf>, prefixLength = -1, address: Address) {
+  const near = within.find(({ network }) => contains(network, address));
+  return near && near.network.prefixLength > prefixLength ? near.link : undefined;
 }
 
 type RouteFinder = (

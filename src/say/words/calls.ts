@@ -117,6 +117,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     'no-packet': ({ lacks }) => [`no ${lacks} is named`, missingOfPacket[lacks]],
     'no-pack': ['no pack is named', 'name the file to write with -o, such as -o node.tgz'],
     'no-folder': ['the output for several nodes needs a folder', 'name one with -o, --golden or --check'],
+    'same-name': ({ what, name }) => [`two of ${what} are named ${name}`, 'give each text its own name'],
     'no-shared-node': ({ from, to }) => [
       `no Node is in both ${from} and ${to}`,
       'compare one node: leave out --all-nodes',

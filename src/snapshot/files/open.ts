@@ -2,7 +2,6 @@ import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openNodes, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
 import type { Beside } from '../open/beside.ts';
-import type { Snapshot } from '../snapshot.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
 import { withHostAddresses, withNames } from '../open/stored-side.ts';
 import { recogniseInputs, type SideOptions } from './read-side.ts';
@@ -90,7 +89,9 @@ export async function readManifestSide(
   };
 }
 
-function withAlone(side: Snapshot, alone: (node: string) => Snapshot | undefined): Snapshot {
+type Side = NonNullable<Reading['side']>;
+
+function withAlone(side: Side, alone: (node: string) => Side | undefined): Side {
   if (side.kind === 'dump') return side;
   return side.with({ alone, onNode: (name) => side.onNode(name)?.with({ alone }) });
 }
