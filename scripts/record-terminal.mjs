@@ -38,7 +38,7 @@ export const recordings = [
   {
     file: 'docs/diff.svg',
     title: 'kpc diff shows what changes in the kernel when a pod becomes ready, and why',
-    before: ['compile', '-f', svc, '--proxy-mode', 'ipvs', '-o', 'golden/worker-1'],
+    before: ['compile', '-f', svc, '--proxy-mode', 'ipvs', '--golden', 'golden/worker-1'],
     commands: [
       {
         typed: `sed 's/ready: false/ready: true/' ${svc} | kpc diff golden/worker-1 -`,

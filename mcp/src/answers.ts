@@ -111,7 +111,7 @@ export class Answers {
 }
 
 /** Answers the questions of the parent process until that ends. */
-export function answerQuestions(answer: (question: unknown) => string): void {
+export function answerQuestions(answer: (question: unknown) => Promise<string>): void {
   process.on('disconnect', () => process.exit());
-  process.on('message', (text) => process.send?.(answer(JSON.parse(String(text)))));
+  process.on('message', (text) => void answer(JSON.parse(String(text))).then((said) => process.send?.(said)));
 }

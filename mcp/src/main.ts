@@ -119,7 +119,7 @@ function answer(folder: string): number {
   const files = new TextsBelow(folder);
   // Paths in its kpc.yaml are relative to it.
   process.chdir(folder);
-  answerQuestions((question) => {
+  answerQuestions(async (question) => {
     const { name, given } = questionShape.parse(question);
     return answerOf(toolOf(name), given, files);
   });
@@ -132,12 +132,12 @@ const noAnswer: ToolAnswer = { snapshots: [], findings: [] };
 type Given = Readonly<Record<string, unknown>>;
 
 /** The text of the envelope. */
-function answerOf(tool: Tool, given: Given, files: TextsBelow): string {
-  return orFailure(tool, given, [], () => {
+async function answerOf(tool: Tool, given: Given, files: TextsBelow): Promise<string> {
+  return orFailure(tool, given, [], async () => {
     const { asked, flags } = readInput(tool, given);
     const { values, findings, isWrong } = tool.flags.length > 0 ? readConfigured(tool, asked, files) : unconfigured;
-    return orFailure(tool, given, findings, () => {
-      const own = isWrong ? noAnswer : tool.answer({ ...values, ...asked }, files, flags);
+    return orFailure(tool, given, findings, async () => {
+      const own = isWrong ? noAnswer : await tool.answer({ ...values, ...asked }, files, flags);
       const text = format(tool, given, { ...own, findings: [...findings, ...own.findings] });
       if (text.length <= longestAnswer) return text;
       return refuseUse(
@@ -149,9 +149,14 @@ function answerOf(tool: Tool, given: Given, files: TextsBelow): string {
 }
 
 /** `findings`: said before what fails. */
-function orFailure(tool: Tool, given: Given, findings: readonly SaidFinding[], answered: () => string): string {
+async function orFailure(
+  tool: Tool,
+  given: Given,
+  findings: readonly SaidFinding[],
+  answered: () => Promise<string>,
+): Promise<string> {
   try {
-    return answered();
+    return await answered();
   } catch (error) {
     return format(tool, given, { ...noAnswer, findings: [...findings, findingOf(error)] });
   }

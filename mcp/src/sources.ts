@@ -1,4 +1,5 @@
 // What a question names as input, opened by the rules of the command line.
+import { baseName, folderOf } from '../../src/base/names.ts';
 import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { ManifestsOfNodes, NamedText } from '../../src/library/index.ts';
@@ -37,10 +38,12 @@ interface Named {
 }
 
 /** A folder's manifests, as kpc lists them, or all of its files if it holds something else. */
-function listSource(path: string, exclude: readonly string[], files: TextsBelow): Named {
-  const listed = recognise(path, files.readManifests(path, exclude));
+async function listSource(path: string, { exclude = [], node }: Compiled, files: TextsBelow): Promise<Named> {
+  const packed = await files.readPack(path);
+  if (packed) return recognise(path, packed);
+  const listed = recognise(path, files.readManifests(path, [exclude].flat()));
   if (listed.kind === 'manifests' && listed.texts.length > 0) return listed;
-  const all = recognise(path, files.read(path));
+  const all = ofNode(recognise(path, files.read(path)), node);
   return all.kind === 'manifests' ? listed : all;
 }
 
@@ -49,9 +52,30 @@ function recognise(name: string, texts: readonly NamedText[]): Named {
   return { name, texts, kind, diagnostics };
 }
 
-function sourcesOf({ manifests: given = [], exclude = [] }: Compiled, files: TextsBelow): readonly Named[] {
-  return given.map((each) =>
-    typeof each === 'string' ? listSource(each, [exclude].flat(), files) : recognise(each.name, [each]),
+/** Of a fleet, the bundle or golden of the node. */
+function ofNode(named: Named, node: string | undefined): Named {
+  const { name, texts, diagnostics } = named;
+  if (node === undefined || diagnostics[0]?.code !== 'nodes-folder') return named;
+  const own = texts.filter((text) => baseName(folderOf(text.name)) === node);
+  return own.length > 0 ? recognise(`${name}/${node}`, own) : named;
+}
+
+async function sourcesOf(input: Compiled, files: TextsBelow): Promise<readonly Named[]> {
+  const { manifests: given = [] } = input;
+  return Promise.all(
+    given.map(async (each) =>
+      typeof each === 'string' ? listSource(each, input, files) : recognise(each.name, [each]),
+    ),
+  );
+}
+
+/** All that is named as a dump, whatever it is. */
+async function printedIn({ dump = [], node }: Compiled, files: TextsBelow): Promise<readonly Named[]> {
+  return Promise.all(
+    dump.map(async (each) => {
+      if (typeof each !== 'string') return recognise(each.name, [each]);
+      return ofNode(recognise(each, (await files.readPack(each)) ?? files.read(each)), node);
+    }),
   );
 }
 
@@ -69,8 +93,8 @@ function textOptions(input: Compiled, files: TextsBelow) {
 }
 
 /** For a tool that compiles manifests. Refuses anything else. */
-export function readManifests(input: Compiled, files: TextsBelow) {
-  const sources = sourcesOf(input, files);
+export async function readManifests(input: Compiled, files: TextsBelow) {
+  const sources = await sourcesOf(input, files);
   if (sources.length === 0) refuseUse('no manifests are named', 'name manifests, or write file: into kpc.yaml');
   for (const { kind, name: path, diagnostics } of sources) {
     const wrong = kind === 'unreadable' ? diagnostics[0] : diagnose('no-manifests', { what: kind, path });
@@ -80,11 +104,9 @@ export function readManifests(input: Compiled, files: TextsBelow) {
 }
 
 /** Recognises each source by its content. Manifests beside a dump name its Services. `path` names it in messages. */
-export function openInput(input: Compiled, files: TextsBelow) {
-  const printed = (input.dump ?? []).map((each) =>
-    typeof each === 'string' ? { name: each, texts: files.read(each) } : { name: each.name, texts: [each] },
-  );
-  const sources = sourcesOf(input, files);
+export async function openInput(input: Compiled, files: TextsBelow) {
+  const printed = await printedIn(input, files);
+  const sources = await sourcesOf(input, files);
   if (printed.length + sources.length === 0)
     refuseUse('no input is named', 'name manifests or a dump, or write file: into kpc.yaml');
   const others = [...printed, ...sources.filter(({ kind }) => kind !== 'manifests')];

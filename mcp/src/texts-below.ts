@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../../src/base/read-file.ts';
+import { largestPack, unpack } from '../../src/bundle/pack/pack.ts';
+import { signatureFile } from '../../src/bundle/pack/signature.ts';
 import type { FolderOrigin } from '../../src/input/documents/text-file.ts';
 import { disk, type FileTree, type TreeEntry } from '../../src/input/files/file-tree.ts';
 import { isInside, listFolder, type ListedFile } from '../../src/input/files/list-files.ts';
@@ -68,6 +70,20 @@ export class TextsBelow {
     );
   }
 
+  /** The files of a pack; undefined if it is something else. */
+  async readPack(path: string): Promise<readonly NamedText[] | undefined> {
+    if (!/\.(?:tgz|tar\.gz)$/.test(path)) return undefined;
+    const real = this.#inside(path);
+    if (disk.isFolder(real)) return undefined;
+    try {
+      const bytes = readRegularFile(real, largestPack, (opened) => this.#assertInside(opened, path));
+      const files = [...((await unpack(path, bytes)) ?? [])].filter(([name]) => name !== signatureFile);
+      return files.map(([name, text]) => ({ name: `${this.#nameOf(real)}/${name}`, text }));
+    } catch (error) {
+      return this.#refuseFile(path, error);
+    }
+  }
+
   #readAll(path: string, files: readonly (Pick<ListedFile, 'path'> & Partial<ListedFile>)[]): readonly NamedText[] {
     if (files.length > mostFiles) refusePath(path, `it holds more than ${mostFiles} files: name a smaller folder`);
     let total = 0;
@@ -115,9 +131,13 @@ export class TextsBelow {
       const bytes = readRegularFile(path, largestFile, (opened) => this.#assertInside(opened, name));
       return bytes.toString('utf8').replace(/^\uFEFF/, '');
     } catch (error) {
-      if (error instanceof Refusal) throw error;
-      return refusePath(name, error instanceof UnreadableFile ? error.reason : 'it cannot be read');
+      return this.#refuseFile(name, error);
     }
+  }
+
+  #refuseFile(name: string, error: unknown): never {
+    if (error instanceof Refusal) throw error;
+    return refusePath(name, error instanceof UnreadableFile ? error.reason : 'it cannot be read');
   }
 
   #collect(path: string, found: string[]): void {

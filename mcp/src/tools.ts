@@ -49,7 +49,7 @@ export interface Tool {
   readonly flags: readonly Flag[];
   readonly result: Schema;
   /** The findings and the result; without a result, why there is none. */
-  readonly answer: (input: Readonly<Record<string, unknown>>, ...others: Others) => ToolAnswer;
+  readonly answer: (input: Readonly<Record<string, unknown>>, ...others: Others) => ToolAnswer | Promise<ToolAnswer>;
 }
 
 export type ToolAnswer = Omit<CommandAnswer<unknown>, 'command'>;
@@ -61,7 +61,7 @@ type Others = readonly [files: TextsBelow, given: readonly Flag[]];
 function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
   made: Omit<Tool, 'input' | 'answer'> & {
     readonly input: Input;
-    readonly answer: (input: z.infer<z.ZodObject<Input>>, ...others: Others) => ToolAnswer;
+    readonly answer: (input: z.infer<z.ZodObject<Input>>, ...others: Others) => ToolAnswer | Promise<ToolAnswer>;
   },
 ): Tool {
   return made as unknown as Tool;
@@ -158,9 +158,9 @@ export const tools: readonly Tool[] = [
     },
     flags: [...traceFlags, ...openFlags('looks'), ...nodes],
     result: traced,
-    answer: ({ from, to, proto, inInterface, all, steps = false, ...input }, files, given) => {
+    answer: async ({ from, to, proto, inInterface, all, steps = false, ...input }, files, given) => {
       if (all === undefined && (from === undefined || to === undefined)) refuseUse('name from and to, or all');
-      const opened = openInput(input, files);
+      const opened = await openInput(input, files);
       refuseIdleOfPacket(given, opened, input);
       const read = scenesIn(opened);
       const { namespace, node, allNodes: onAll } = input;
@@ -191,9 +191,9 @@ export const tools: readonly Tool[] = [
     },
     flags: [...openFlags('looks'), nodeFlag(theNode)],
     result: described,
-    answer: ({ what, ...input }, files, given) => {
+    answer: async ({ what, ...input }, files, given) => {
       const { namespace, node } = input;
-      const opened = openInput(input, files);
+      const opened = await openInput(input, files);
       refuseIdleOfDescription(given, opened, node);
       const {
         snapshots: [side],
@@ -216,8 +216,8 @@ export const tools: readonly Tool[] = [
     },
     flags: [...openFlags('programs'), nodeFlag(theNode)],
     result: compiled,
-    answer: ({ file, ...input }, files) => {
-      const { bundle, diagnostics: findings } = compile(readManifests(input, files));
+    answer: async ({ file, ...input }, files) => {
+      const { bundle, diagnostics: findings } = compile(await readManifests(input, files));
       if (!bundle) return { snapshots: [], findings };
       const { manifest } = bundle;
       const snapshots = snapshotsJson([bundle.side]);
@@ -241,8 +241,10 @@ export const tools: readonly Tool[] = [
     },
     flags: [...openFlags('looks'), ...nodes],
     result: compared,
-    answer: ({ from, to, ...input }, files) =>
-      comparison(equivalence({ ...readManifests(input, files), from: from as ComparedSide, to: to as ComparedSide })),
+    answer: async ({ from, to, ...input }, files) =>
+      comparison(
+        equivalence({ ...(await readManifests(input, files)), from: from as ComparedSide, to: to as ComparedSide }),
+      ),
   }),
   tool({
     name: 'migrate',
@@ -258,8 +260,8 @@ export const tools: readonly Tool[] = [
     },
     flags: [...migrateFlags, nodeFlag(eachNode)],
     result: compared,
-    answer: ({ from, to, toKubernetesVersion, ...input }, files) =>
-      comparison(migrate({ ...readManifests(input, files), from, to, toKubernetesVersion })),
+    answer: async ({ from, to, toKubernetesVersion, ...input }, files) =>
+      comparison(migrate({ ...(await readManifests(input, files)), from, to, toKubernetesVersion })),
   }),
   tool({
     name: 'lint',
@@ -278,8 +280,8 @@ export const tools: readonly Tool[] = [
       strictFlag,
     ],
     result: linted,
-    answer: (input, files) => {
-      const { findings, report: result, snapshots, diagnostics } = lint(readManifests(input, files));
+    answer: async (input, files) => {
+      const { findings, report: result, snapshots, diagnostics } = lint(await readManifests(input, files));
       return { snapshots, findings: [...diagnostics, ...findings], result };
     },
   }),

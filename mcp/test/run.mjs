@@ -579,6 +579,25 @@ const tests = [
         assert.equal(beside.data.findings[0].code, 'no-manifests', beside.text);
         rmSync(stored, { recursive: true });
       }
+      const files = manifests.map((each) => join(folder, each));
+      const many = [kpc, 'compile', '-q', '--proxy-mode', 'iptables', ...files];
+      execFileSync(process.execPath, [...many, '--all-nodes', '--out', join(folder, 'fleet')]);
+      const packed = join(folder, 'node.tgz');
+      execFileSync(process.execPath, [kpc, 'bundle', 'pack', join(folder, 'fleet', 'worker-2'), '--out', packed], {
+        stdio: 'ignore',
+      });
+      for (const named of ['dump', 'manifests']) {
+        for (const given of [{ [named]: ['fleet'], node: 'worker-2' }, { [named]: ['node.tgz'] }]) {
+          const { data, text: said } = await ask('trace', { ...given, ...packet });
+          assert.deepEqual([data.snapshots[0]?.kind, data.snapshots[0]?.node], ['bundle', 'worker-2'], said);
+        }
+        const unnamed = await ask('describe', { [named]: ['fleet'] });
+        assert.equal(unnamed.data.findings[0].code, 'nodes-folder', unnamed.text);
+      }
+      writeFileSync(packed, readFileSync(packed).subarray(0, 200));
+      assert.equal((await ask('describe', { dump: ['node.tgz'] })).data.findings[0].arguments.problem, 'unreadable');
+      rmSync(join(folder, 'fleet'), { recursive: true });
+      rmSync(packed);
       const text =
         'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.80, ports: [{ port: 80 }] }\n';
       const named = { dump: ['dumps'], manifests: [{ name: 'web', text }] };

@@ -1,7 +1,15 @@
 import { indexCluster } from '../cluster/address-index.ts';
 import { goldenHead } from '../base/names.ts';
-import { assignedLines, assumedHead, assumedLines, fields as fieldsCheck, manifest as manifestCheck } from '#checks';
-import { isObject, type JsonObject, parseChecked, readChecked, type Check } from '../base/json/check.ts';
+import {
+  assignedLines,
+  assumedHead,
+  assumedLines,
+  fields as fieldsCheck,
+  manifest as manifestCheck,
+  sourcesLines,
+} from '#checks';
+import { isSameValue } from '../base/json/same-value.ts';
+import { isObject, type JsonObject, parseChecked, readChecked } from '../base/json/check.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload, Cluster, ServiceInfo } from '../cluster/model.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -30,14 +38,21 @@ import {
 } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 import { filesToRead } from './state-files.ts';
+import {
+  assignedSection,
+  assumedSection,
+  formatLines,
+  formatSections,
+  goldenServiceFile,
+  isSameServiceFile,
+  parseSections,
+  readSectionLines,
+  sourcesSection,
+} from './golden-sections.ts';
+import { changedSources, usualSources, type EndpointSources } from '../cluster/objects.ts';
 
 /** The file for everything that does not depend on Services. */
 export const goldenNodeFile = 'node.txt';
-
-/** Neither name has a dot, so each Service has its own file and none is node.txt. */
-function goldenServiceFile(namespace: string, name: string): string {
-  return `${namespace}.${name}.txt`;
-}
 
 function isGoldenServiceFile(name: string): boolean {
   return /^[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}\.txt$/.test(name);
@@ -88,6 +103,7 @@ export function makeGolden(content: BundleContent, compile: Compile): BundleFile
     const pods = assumed.filter((each) => isBehind(each, cluster));
     const sections = [
       ['services.json', formatFile('services.json', part) ?? ''],
+      [sourcesSection, formatLines(service.sources ? [unusualSources(service.sources)] : [])],
       [assignedSection, formatLines(chosen ? [chosen] : [])],
       [assumedSection, formatLines(pods)],
       ...filesToRead.map(
@@ -126,11 +142,9 @@ function dropKnownLines(text: string, known: ReadonlySet<string>): string {
   return kept.map((line) => `${line}\n`).join('');
 }
 
-const assignedSection = 'assigned.json';
-
-/** One workload a line. */
-const assumedSection = 'assumed.json';
-const unplacedMark = ',"unplaced":true';
+function unusualSources(sources: EndpointSources): Partial<EndpointSources> {
+  return Object.fromEntries(changedSources(sources, usualSources).map((name) => [name, sources[name]]));
+}
 
 function isBehind({ pods }: AssumedWorkload, { services, servicePorts }: Cluster): boolean {
   const addresses = new Set([
@@ -138,26 +152,6 @@ function isBehind({ pods }: AssumedWorkload, { services, servicePorts }: Cluster
     ...services.flatMap(({ headlessEndpoints }) => headlessEndpoints.map(({ address }) => address)),
   ]);
   return pods.some((pod) => pod.addresses.some((address) => addresses.has(address)));
-}
-
-function formatLines(values: readonly object[]): string {
-  return values.map((value) => `${JSON.stringify(value)}\n`).join('');
-}
-
-function formatSections(sections: readonly (readonly [name: string, text: string])[]): string {
-  return sections
-    .filter(([, text]) => text !== '')
-    .map(([name, text]) => `==> ${name} <==\n${text}`)
-    .join('\n');
-}
-
-function parseSections(text: string): ReadonlyMap<string, string> {
-  const sections = new Map<string, string>();
-  for (const part of text.split(/^(?===> )/m)) {
-    const [, name, body] = /^==> (\S+) <==\n([^]*)$/.exec(part) ?? [];
-    if (name !== undefined && body !== undefined) sections.set(name, body);
-  }
-  return sections;
 }
 
 function formatHead(content: BundleContent): string {
@@ -191,14 +185,14 @@ function headAssumed({ assumed }: BundleContent): AssumedHead | undefined {
 export function isSameInGolden(name: string, present: string | undefined, fresh: string | undefined): boolean {
   if (present === fresh) return true;
   if (present === undefined || fresh === undefined) return false;
-  if (name !== goldenHead) return present === fresh.replaceAll(unplacedMark, '');
+  if (name !== goldenHead) return isGoldenServiceFile(name) && isSameServiceFile(present, fresh);
   const [old, now] = [parseChecked(fieldsCheck, present), parseChecked(fieldsCheck, fresh)];
-  const shaping = (head: JsonObject): string => {
+  const shaping = (head: JsonObject): JsonObject => {
     const { settings } = head;
     const own = isObject(settings) ? omitDefaults(settings, {}) : settings;
-    return JSON.stringify({ ...head, settings: own, assumed: undefined });
+    return { ...head, settings: own, assumed: undefined };
   };
-  return 'value' in old && 'value' in now && shaping(old.value) === shaping(now.value);
+  return 'value' in old && 'value' in now && isSameValue(shaping(old.value), shaping(now.value));
 }
 
 /** Settings that only decide what fields of the head record: the mode, and the name of the node. */
@@ -208,7 +202,7 @@ const headSettings: ReadonlySet<string> = new Set(['mode', 'hostnameOverride']);
 function omitDefaults(settings: object, defaults: object): object {
   const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
     const usual = (defaults as Readonly<Record<string, unknown>>)[key];
-    if (headSettings.has(key) || JSON.stringify(value) === JSON.stringify(usual)) return [];
+    if (headSettings.has(key) || isSameValue(value, usual)) return [];
     // Detection of local traffic counts as one value.
     const isGroup = isObject(value) && isObject(usual) && !('mode' in value);
     return [[key, isGroup ? omitDefaults(value, usual) : value]];
@@ -280,22 +274,15 @@ function readGoldenPart(file: string, text: string): GoldenPart | string {
   if (!service || services.length > 1 || owners.some((name) => name !== file)) {
     return `${file}: it is not the file of one Service of this name`;
   }
+  const sources = readSectionLines(sections, sourcesSection, sourcesLines);
   const assigned = readSectionLines(sections, assignedSection, assignedLines);
   const assumed = readSectionLines(sections, assumedSection, assumedLines);
-  if (typeof assigned === 'string') return `${file}: ${assigned}`;
-  if (typeof assumed === 'string') return `${file}: ${assumed}`;
-  return { service, servicePorts, healthChecks, assigned, assumed };
-}
-
-/** Values of a section with one per line; a string is the problem. */
-function readSectionLines<T>(
-  sections: ReadonlyMap<string, string>,
-  name: string,
-  check: Check<readonly T[]>,
-): readonly T[] | string {
-  const lines = (sections.get(name) ?? '').split('\n').filter((line) => line !== '');
-  const reading = parseChecked(check, `[${lines.join(',')}]`);
-  return 'value' in reading ? reading.value : `its ${name} cannot be read: ${reading.wrong}`;
+  const unreadable = (name: string, wrong: string): string => `${file}: its ${name} cannot be read: ${wrong}`;
+  if (typeof sources === 'string') return unreadable(sourcesSection, sources);
+  if (typeof assigned === 'string') return unreadable(assignedSection, assigned);
+  if (typeof assumed === 'string') return unreadable(assumedSection, assumed);
+  const made = sources[0] && { ...usualSources, ...sources[0] };
+  return { service: { ...service, sources: made }, servicePorts, healthChecks, assigned, assumed };
 }
 
 /** A string is the problem. */

@@ -29,7 +29,7 @@ import { proxyModes } from '../kube-proxy/modes.ts';
 import { releaseRange } from '../kube-proxy/releases.ts';
 import { settingsSchema } from '../settings/table.ts';
 import type { BundleFileName } from './state-files.ts';
-import type { ServicePortSpec } from '../cluster/objects.ts';
+import type { EndpointSources, ServicePortSpec } from '../cluster/objects.ts';
 import { families, protocols } from '../kernel/family.ts';
 
 const addressSchema = textThat('an IP address', 'isAddress');
@@ -114,7 +114,7 @@ export const manifestSchema = closed(
   }),
 );
 
-export type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
+export type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven' | 'sources'>;
 
 const protocolSchema = oneOf(...protocols);
 const familySchema = oneOf(...families);
@@ -179,6 +179,16 @@ export const servicePortSchema = objectOf({
   forwarding: optional(oneOf('masquerade', 'direct', 'tunnel')),
   endpoints: listOf(endpointSchema),
 });
+
+/** What a golden records of a Service's endpoint sources. */
+export const sourcesSchema = closed(
+  objectOf<Partial<EndpointSources>>({
+    selector: optional(text),
+    publishNotReadyAddresses: optional(text),
+    trafficDistribution: optional(text),
+    'topology-mode': optional(text),
+  }),
+);
 
 /** services.json. Fields of a checked Cluster need no further checks. */
 export const servicesSchema = closed(

@@ -10,6 +10,7 @@ export const anyManifest: CheckOf<'anyManifest'>;
 export const assignedLines: CheckOf<'assignedLines'>;
 export const assumedHead: CheckOf<'assumedHead'>;
 export const assumedLines: CheckOf<'assumedLines'>;
+export const sourcesLines: CheckOf<'sourcesLines'>;
 export const manifest: CheckOf<'manifest'>;
 export const services: CheckOf<'services'>;
 export const signature: CheckOf<'signature'>;

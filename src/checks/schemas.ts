@@ -1,6 +1,6 @@
 // The schemas whose checks are in #checks, under the same names.
 import { listOf, mapOf, anything, objectOf, wholeNumber } from '../base/json/schema.ts';
-import { assignedSchema, assumedHeadSchema, assumedSchema } from '../bundle/schemas.ts';
+import { assignedSchema, assumedHeadSchema, assumedSchema, sourcesSchema } from '../bundle/schemas.ts';
 
 export { manifestSchema as manifest } from '../bundle/schemas.ts';
 export { servicesSchema as services } from '../bundle/schemas.ts';
@@ -11,6 +11,7 @@ export const fields = mapOf(anything);
 export const anyManifest = objectOf({ formatVersion: wholeNumber(1) });
 export const assignedLines = listOf(assignedSchema);
 export const assumedLines = listOf(assumedSchema);
+export const sourcesLines = listOf(sourcesSchema);
 export const assumedHead = assumedHeadSchema;
 
 // State folder.

@@ -28,7 +28,7 @@ import {
   type ServiceRange,
 } from './model.ts';
 import type { Place } from '../kernel/place.ts';
-import type { EndpointSlice, Service, ObjectSource, Sourced } from './objects.ts';
+import { endpointSources, type EndpointSlice, type Service, type ObjectSource, type Sourced } from './objects.ts';
 
 /** Builds the cluster that all modes compile from, in any input order. Skips what cannot be parsed. */
 export function buildCluster(
@@ -115,6 +115,7 @@ function makeServiceInfo({ object: service, source, slices, isServed }: ServiceW
     externalName: service.spec.externalName,
     ports: service.spec.ports,
     endpointsGiven: (skipped === undefined || skipped === 'headless') && !isServed ? false : undefined,
+    sources: endpointSources(service),
     headlessEndpoints: skipped === 'headless' ? headlessEndpoints(slices) : none,
     place: source.place(paths.name),
   };

@@ -2,7 +2,7 @@ import type { Address, Network } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import type { Place } from '../kernel/place.ts';
-import type { EndpointStatus, ServicePortSpec } from './objects.ts';
+import type { EndpointSources, EndpointStatus, ServicePortSpec } from './objects.ts';
 
 /** The part that all modes share, the same for every node: Service ports with endpoints. The modes decide the rest. */
 export interface Cluster extends ClusterObjects {
@@ -40,6 +40,8 @@ export interface ServiceInfo {
   readonly ports: readonly ServicePortSpec[];
   /** False if the input has neither EndpointSlices nor Endpoints for it, and kube-proxy or DNS would look for them. */
   readonly endpointsGiven?: false | undefined;
+  /** What its endpoints are made from, besides ports; undefined if a bundle or golden does not record it. */
+  readonly sources?: EndpointSources | undefined;
   /** For a headless Service: the addresses that DNS answers with. */
   readonly headlessEndpoints: readonly HeadlessEndpoint[];
   readonly place?: Place | undefined;

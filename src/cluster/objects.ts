@@ -42,7 +42,7 @@ export function selectorWords(selector: Labels = {}): string {
 }
 
 /** Equal for selectors that select the same. */
-export function sortedSelectorWords(selector: Labels = {}): string {
+function sortedSelectorWords(selector: Labels = {}): string {
   return selectorWords(Object.fromEntries(Object.entries(selector).toSorted(([a], [b]) => compareText(a, b))));
 }
 
@@ -81,17 +81,33 @@ export function topologyMode({ metadata: { annotations } }: Pick<Service, 'metad
   return (name && annotations[name]) ?? '';
 }
 
-/** The fields from which a Service's endpoints and their hints are made, as text; equal for Services that are made from equal ones. */
-export function endpointSources(service: Service): Readonly<Record<string, string>> {
-  const { selector, publishNotReadyAddresses, trafficDistribution, ports } = service.spec;
-  const targets = ports.map(({ name, protocol, targetPort }) => JSON.stringify([name, protocol, targetPort]));
+/** The fields, besides ports, from which a Service's endpoints and their hints are made: each as text, without effect. */
+export const usualSources = {
+  selector: '',
+  publishNotReadyAddresses: 'false',
+  trafficDistribution: '',
+  'topology-mode': '',
+} as const;
+
+export type SourceName = keyof typeof usualSources;
+
+const sourceNames = Object.keys(usualSources) as readonly SourceName[];
+
+/** As text, equal for Services whose endpoints are made from equal fields. */
+export type EndpointSources = Readonly<Record<SourceName, string>>;
+
+export function endpointSources(service: Service): EndpointSources {
+  const { selector, publishNotReadyAddresses, trafficDistribution } = service.spec;
   return {
     selector: sortedSelectorWords(selector),
     publishNotReadyAddresses: String(publishNotReadyAddresses),
     trafficDistribution,
     'topology-mode': topologyMode(service),
-    ports: targets.toSorted(compareText).join(),
   };
+}
+
+export function changedSources(old: EndpointSources, fresh: EndpointSources): readonly SourceName[] {
+  return sourceNames.filter((name) => old[name] !== fresh[name]);
 }
 
 /** A Service with the API server's defaults. Addresses are checked text, as written. */

@@ -1,9 +1,11 @@
 // EndpointSlices that fit only one of two sides, as a Service changes in a field that the controller makes them from.
 import { addressesOfEndpoints, hasSelector, serviceOfSlice, writtenAddresses } from './endpoints.ts';
 import { groupBy } from './grouping.ts';
-import { servicePortLabel, type ServiceInfo } from './model.ts';
+import { compareText } from '../kernel/compare.ts';
+import { serviceName, servicePortLabel, type Cluster, type ServiceInfo, type ServicePort } from './model.ts';
 import {
   addressesOfPod,
+  changedSources,
   endpointSources,
   fullName,
   type EndpointObjects,
@@ -17,7 +19,7 @@ type GivenObjects = Pick<EndpointObjects, 'services' | 'slices' | 'endpoints' | 
 /** A bundle has Services without objects. */
 interface ServiceSide {
   readonly objects: GivenObjects;
-  readonly cluster?: { readonly services: readonly ServiceInfo[] } | undefined;
+  readonly cluster?: Pick<Cluster, 'services' | 'servicePorts'> | undefined;
 }
 
 /** Service ports of a side ("namespace/name:port") whose slices may be the other side's, with the fields that changed. */
@@ -32,7 +34,7 @@ export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<
   const changed = to.services.flatMap(({ object }) => {
     const name = fullName(object.metadata);
     const old = before.get(name);
-    return old && [old, object].every(hasSelector) && changedSources(old, object).length > 0 ? name : [];
+    return old && [old, object].every(hasSelector) && !areMadeAlike(old, object) ? name : [];
   });
   if (changed.length === 0) return undefined;
   const [old, fresh] = [givenByService(from), givenByService(to)];
@@ -49,27 +51,31 @@ export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<
 export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts {
   const [own, others] = [side.objects, other.objects];
   if (own.slices.length + own.endpoints.length === 0 || own.services === others.services) return new Map();
-  const written = new Map(own.services.map(({ object }) => [fullName(object.metadata), object]));
-  const writtenThere = new Map(others.services.map(({ object }) => [fullName(object.metadata), object]));
   const there = new Map(other.cluster?.services.map((info) => [fullName(info), info]));
   const changed = (side.cluster?.services ?? []).flatMap((info) => {
-    const name = fullName(info);
-    const [service, otherService, otherInfo] = [written.get(name), writtenThere.get(name), there.get(name)];
-    if (!otherInfo || !service || ![service, otherService ?? service].every(hasSelector)) return [];
-    const shared = otherService ? changedSources(service, otherService).filter((field) => field !== 'ports') : [];
+    const otherInfo = there.get(fullName(info));
+    if (!otherInfo || [info, otherInfo].some(({ sources }) => sources?.selector === '')) return [];
+    const shared = info.sources && otherInfo.sources ? changedSources(info.sources, otherInfo.sources) : [];
     const isSame =
       shared.length === 0 && info.ports.every((port) => otherInfo.ports.some((each) => isAlike(port, each)));
-    return isSame ? [] : [{ info, otherInfo, shared, isWritten: otherService !== undefined }];
+    return isSame ? [] : [{ info, otherInfo, shared }];
   });
   if (changed.length === 0) return new Map();
   const [given, givenThere] = [givenByService(own), givenByService(others)];
   const remade = remadeSlices(own, others);
+  const recorded = groupBy(other.cluster?.servicePorts ?? [], serviceName);
   return new Map(
-    changed.flatMap(({ info, otherInfo, shared, isWritten }) => {
+    changed.flatMap(({ info, otherInfo, shared }) => {
       const service = fullName(info);
       const slices = given.get(service) ?? [];
-      const isGiven = slices.some(({ addresses }) => addresses.length > 0) && !remade?.has(service);
-      if (!isGiven || (isWritten && contentOf(slices) !== contentOf(givenThere.get(service)))) return [];
+      const addresses = slices.flatMap((each) => each.addresses);
+      if (addresses.length === 0 || remade?.has(service)) return [];
+      // A golden records no slices, but their addresses. Of ports, it is compared below what the slices fit.
+      const isKept =
+        others.services.length > 0
+          ? contentOf(slices) === contentOf(givenThere.get(service))
+          : shared.length === 0 || wordsOf(addresses) === wordsOf(addressesOf(otherInfo, recorded.get(service)));
+      if (!isKept) return [];
       return info.ports.flatMap((port) => {
         const fields =
           shared.length > 0
@@ -135,15 +141,27 @@ function givenByService({ slices, endpoints }: GivenObjects): ReadonlyMap<string
   return groupBy(all, ({ service }) => service);
 }
 
+/** The addresses of a Service's endpoints as a golden records them. */
+function addressesOf({ headlessEndpoints }: ServiceInfo, ports: readonly ServicePort[] = []): readonly string[] {
+  const ofPorts = ports.flatMap(({ endpoints }) => endpoints.map(({ address }) => address.text));
+  return [...ofPorts, ...headlessEndpoints.map(({ address }) => address)];
+}
+
+function wordsOf(texts: readonly string[]): string {
+  return [...new Set(texts)].toSorted().join();
+}
+
 /** Equal for the same slices, whatever the order of their endpoints, their readiness, and what a controller notes on them. */
 function contentOf(given: readonly Given[] = []): string {
   const ports = given.flatMap((each) => each.ports.map(({ name, protocol, port }) => `${name}/${protocol}/${port}`));
   const addresses = given.flatMap((each) => each.addresses);
-  return [ports, addresses].map((texts) => [...new Set(texts)].toSorted().join()).join(' ');
+  return [ports, addresses].map(wordsOf).join(' ');
 }
 
-/** The fields that differ of those that the EndpointSlice controller reads. */
-export function changedSources(old: Service, fresh: Service): readonly string[] {
-  const [before, after] = [endpointSources(old), endpointSources(fresh)];
-  return Object.keys(before).filter((field) => before[field] !== after[field]);
+/** Whether the fields are the same that the EndpointSlice controller reads. */
+export function areMadeAlike(old: Service, fresh: Service): boolean {
+  const targetsOf = ({ spec: { ports } }: Service) =>
+    ports.map(({ name, protocol, targetPort }) => JSON.stringify([name, protocol, targetPort])).toSorted(compareText);
+  const isSame = changedSources(endpointSources(old), endpointSources(fresh)).length === 0;
+  return isSame && targetsOf(old).join() === targetsOf(fresh).join();
 }

@@ -199,6 +199,12 @@ export function contains(network: Network, address: Address): boolean {
 }
 
 /** IPv4 before IPv6, then as numbers. */
+/** Equal for addresses of one network of that prefix length. */
+export function prefixKey(address: Address, length: number): string {
+  const { family } = address;
+  return `${family} ${length} ${addressNumber(address) >> BigInt(addressBits[family] - length)}`;
+}
+
 export function compareAddresses(a: Address, b: Address): number {
   if (a.family === 'ipv4') return b.family === 'ipv4' ? ipv4Number(a) - ipv4Number(b) : -1;
   if (b.family === 'ipv4') return 1;

@@ -1,6 +1,6 @@
 import { sortPreparations } from '../ask/equivalence/change.ts';
 import { Comparison } from '../ask/equivalence/findings.ts';
-import { beyondKernel } from '../ask/diff/beyond-kernel.ts';
+import { beyondKernel, namedBeyond, type BeyondKernel } from '../ask/diff/beyond-kernel.ts';
 import { beyondWords, describeUnshown } from '../say/gaps.ts';
 import { diffServices } from '../ask/diff/service-changes.ts';
 import type { Finding } from '../base/findings/finding.ts';
@@ -36,6 +36,8 @@ export class NodeComparison {
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
   readonly #called: readonly [CalledSide, CalledSide];
+  /** Nodes that only one side has, which are not compared. */
+  readonly #lone: readonly string[];
   readonly #announced: readonly Finding[] | undefined;
   readonly #standIns: ReturnType<typeof chooseStandIns>['standIns'];
   readonly #represented: readonly Represented[];
@@ -48,12 +50,14 @@ export class NodeComparison {
 
   /** `announced`: preparations for a change of mode or release; undefined for any other comparison. */
   constructor(from: Opened, to: Opened, called: readonly [CalledSide, CalledSide], announced?: readonly Finding[]) {
-    const { loaded } = from;
-    const nodes = loaded && to.loaded ? from.nodes : [''];
+    const loaded = from.loaded && to.loaded && [from.loaded, to.loaded];
+    const nodes = loaded ? from.nodes.filter((node) => to.nodes.includes(node)) : [''];
+    if (nodes.length === 0) refuse({ problem: 'no-shared-node', from: called[0].name, to: called[1].name });
+    this.#lone = loaded ? [from, to].flatMap((side) => side.nodes.filter((node) => !nodes.includes(node))) : [];
     this.#sides = [from, to];
     this.#called = called;
     this.#announced = announced;
-    const chosen = loaded && to.loaded && chooseStandIns(loaded.nodes, [loaded.cluster, to.loaded.cluster], nodes);
+    const chosen = loaded && chooseStandIns(loaded, nodes);
     this.#standIns = chosen?.standIns ?? nodes.map((node) => ({ node, only: undefined }));
     this.#represented = nodes.length > 1 ? (chosen?.represented ?? []) : [];
     this.counts = { nodes: nodes.length, standIns: this.#standIns.length };
@@ -107,7 +111,7 @@ export class NodeComparison {
       ...names,
       preparations: this.#preparations,
       trace: traceOf(scenes),
-      beyond: beyondOf(from, to),
+      beyond: [...beyondOf(from, to), ...namedBeyond('nodes', this.#lone)].map(beyondWords),
       snapshots: this.#snapshots,
       ...(this.#announced ? {} : modesOf(scenes)),
       nodes: this.counts.nodes + this.#elsewhere,
@@ -122,11 +126,11 @@ export class NodeComparison {
 }
 
 /** Differences that no packet shows. */
-function beyondOf(from: Snapshot, to: Snapshot): readonly string[] {
+function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
   // Two modes or releases of the same manifests.
   if (from.kind === 'manifests' && from.objects === to.objects) return [];
   const changes = from.kind === 'dump' || to.kind === 'dump' ? undefined : diffServices(from, to);
-  return beyondKernel(from, to, changes).map(beyondWords);
+  return beyondKernel(from, to, changes);
 }
 
 function placeOfPort({ cluster }: Snapshot, servicePort: string) {

@@ -1,4 +1,6 @@
 // Checks the texts and options that a program passes.
+import { faultOf } from '../base/findings/finding.ts';
+import { inOneLine } from '../say/words/words.ts';
 import { findNearest } from '../base/names.ts';
 import { ipFamilyChoices, type IpFamilyChoice } from '../snapshot/open/choose-families.ts';
 import type { LoadOptions as PipelineOptions, InputTexts } from '../snapshot/open/load-texts.ts';
@@ -50,9 +52,25 @@ export function byName(texts: readonly NamedText[]): ReadonlyMap<string, string>
   return new Map(texts.map(({ name, text }) => [name, text]));
 }
 
-/** Keeps the order. Throws if one is not text. */
+/** Each text once, in their order. Throws if two differ and have one name: messages could not say which they mean. */
+export function eachOnce(texts: readonly NamedText[], what: string): readonly NamedText[] {
+  const first = new Map<string, NamedText>();
+  for (const each of texts) {
+    const other = first.get(each.name);
+    if (other && other.text !== each.text)
+      throw new TypeError(inOneLine(faultOf('bad-call', { problem: 'same-name', what, name: each.name })));
+    first.set(each.name, other ?? each);
+  }
+  return [...first.values()];
+}
+
+/** Keeps the order. Throws if one is not text, or two have one name. */
 export function listTexts(texts: Texts, what: string): readonly NamedText[] {
-  if (Array.isArray(texts)) return texts.map((each: NamedText) => checkText(each, `one of ${what}`));
+  if (Array.isArray(texts))
+    return eachOnce(
+      texts.map((each: NamedText) => checkText(each, `one of ${what}`)),
+      what,
+    );
   if (typeof texts !== 'object' || texts === null) {
     throw new TypeError(`${what} is not a Map, an object or an array of texts`);
   }

@@ -15,6 +15,7 @@ import {
   expectSnapshot,
   checkText,
   byName,
+  eachOnce,
   listTexts,
   type NamedText,
   type Texts,
@@ -70,6 +71,7 @@ export function openAny(
   name?: string,
   beside: readonly NamedText[] = [],
 ): Opened & Pick<Recognised, 'kind'> {
+  eachOnce([...texts, ...beside], 'the inputs');
   const found = recogniseTexts(name, byName(texts));
   const { kind } = found;
   const isBeside = new Set(found.beside);

@@ -7,6 +7,7 @@ import { count, cutLines, nameSome, pathWord, printable, printableLines } from '
 import type { Shaped } from '../base/json/schema.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { noDifference, reportDiff } from './diff-report.ts';
+import { lackingSources } from '../bundle/golden-sections.ts';
 import { unrecorded } from '../ask/diff/beyond-kernel.ts';
 import { beyondWords } from './gaps.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
@@ -56,6 +57,8 @@ export interface CheckReport extends CheckWords {
   readonly files: readonly string[];
   /** The result of compiling the input. */
   readonly to: CompiledSnapshot;
+  /** What the folder does not record of it, in words. */
+  readonly unrecorded: readonly string[];
   /** Undefined if the folder holds no readable bundle: the differences are unknown then. */
   readonly comparison: { readonly from: Snapshot; readonly diff: SideDiff } | undefined;
   readonly problems: readonly string[];
@@ -80,9 +83,13 @@ export interface FleetReport extends Pick<CheckWords, 'accept' | 'taken'> {
   readonly example: CheckReport | undefined;
 }
 
+type FolderComparison =
+  | Extract<CheckResult, { readonly kind: 'same' }>
+  | Pick<Extract<CheckResult, { readonly kind: 'differs' }>, 'kind' | 'files'>;
+
 export async function reportCheck(
   folder: string,
-  files: readonly string[],
+  result: FolderComparison,
   content: CompiledSnapshot,
   form: FolderForm,
   words: CheckWords,
@@ -90,7 +97,20 @@ export async function reportCheck(
   const places = new Map(content.cluster.servicePorts.map(({ label, places: at }) => [label, at?.port]));
   const compiled = [...places].map(([label, place]) => ({ label, place: place?.locate() }));
   const to = content.with({ name: 'input' });
-  const report = { folder, form, files, to, comparison: undefined, problems: [], compiled, ...words };
+  const [files, present] = result.kind === 'same' ? [[], result.present] : [result.files, new Map<string, string>()];
+  const lacking = lackingSources(present, content.cluster.services);
+  const unread = unrecorded(to, lacking).map(beyondWords);
+  const report = {
+    folder,
+    form,
+    files,
+    to,
+    unrecorded: unread,
+    comparison: undefined,
+    problems: [],
+    compiled,
+    ...words,
+  };
   if (files.length === 0) return report;
   const stored = await readStoredSide(folder);
   if (stored.kind !== 'bundle') {
@@ -117,12 +137,8 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
 }
 
 /** Formats for CI leave out packets here. */
-function lacksOfCheck({ comparison, to }: Pick<CheckReport, 'comparison' | 'to'>): ArgumentsOf<'answer-lacks'> {
-  return comparison ? lacksOf(comparison.diff) : { ...nothingLacks, notCompared: unrecordedOf(to) };
-}
-
-function unrecordedOf(to: CompiledSnapshot): readonly string[] {
-  return unrecorded(to).map(beyondWords);
+function lacksOfCheck({ comparison, unrecorded: notCompared }: CheckReport): ArgumentsOf<'answer-lacks'> {
+  return comparison ? lacksOf(comparison.diff) : { ...nothingLacks, notCompared };
 }
 
 /**
@@ -130,7 +146,7 @@ function unrecordedOf(to: CompiledSnapshot): readonly string[] {
  * nothing differs, what the folder does not record.
  */
 export function aboutCheck(report: CheckReport, result: CheckResult, output: AnswerOutput): string {
-  const missed = output === 'text' && result.kind === 'same' ? unrecordedOf(report.to) : [];
+  const missed = output === 'text' && result.kind === 'same' ? report.unrecorded : [];
   if (missed.length > 0) return `${printable(noDifference(missed))}\n`;
   return `${output === 'text' ? checkToText(report) : ''}${result.kind === 'differs' ? describeDifference(report, result) : ''}`;
 }
@@ -152,10 +168,10 @@ function findingsOf(
 }
 
 export async function checkToJson(report: CheckReport): Promise<Shaped<typeof checked>> {
-  const { folder, files, accept, to } = report;
+  const { folder, files, accept } = report;
   const rest = await comparisonToJson(report);
   if (files.length > 0) return { folder, same: false, accept, ...rest };
-  return { folder, same: true, notCompared: unrecordedOf(to), ...rest };
+  return { folder, same: true, notCompared: report.unrecorded, ...rest };
 }
 
 /** Names the files that differ, and how to accept that. */
@@ -171,7 +187,7 @@ function describeDifference(
 /** The change as a comment on a pull request, and the command that accepts it. */
 async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promise<string> {
   const { folder, files, comparison, problems, accept, to } = report;
-  if (files.length === 0) return sameMarkdown(snapshotsJson([to]), unrecordedOf(to));
+  if (files.length === 0) return sameMarkdown(snapshotsJson([to]), report.unrecorded);
   const limits = { servicePorts: mostLines, lines: mostLines };
   const how = acceptMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`, accept);
   if (!comparison) return [listItems(problems.map(escapeMarkdown)), ...how].join('\n');

@@ -259,9 +259,10 @@ function packetLines(review: Review, { lines: limit }: ReportLimits): ReportBloc
     ...(note === undefined ? [] : [reportLine('reason', note)]),
     ...cutLines(lines, limit, (words) => reportLine('more', `${words} (--limit 0 shows all)`)),
     ...gaps.map((gap) => reportLine('more', gap)),
-    ...(review.trace === 'no-command' ? [] : effects.slice(0, 1)).map(({ trace }) =>
-      reportLine('reason', `to see why: ${trace}`),
-    ),
+    ...effects
+      .flatMap(({ trace }) => trace ?? [])
+      .slice(0, 1)
+      .map((trace) => reportLine('reason', `to see why: ${trace}`)),
   ];
 }
 
@@ -269,8 +270,8 @@ function packetLines(review: Review, { lines: limit }: ReportLimits): ReportBloc
 export interface PacketReview {
   readonly severity: EffectSeverity;
   readonly text: string;
-  /** The command that shows it. */
-  readonly trace: string;
+  /** The command that shows it; undefined if none does. */
+  readonly trace: string | undefined;
 }
 
 /** The packets that were not compared, and what happens to them. */
@@ -325,7 +326,11 @@ export function listEffects(review: Review): {
       const at = isHere ? '' : `, on ${example.node}`;
       const who = joinWords([...new Set(senders.map(senderInShort))]);
       const text = `${targetWords[target]}${whose} (${what})${at}, from ${who}: ${effectEndWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
-      return { severity, text, trace: traceEffect(trace, effect) };
+      return {
+        severity,
+        text,
+        trace: trace !== 'no-command' && effect.shownBy ? traceEffect(trace, effect) : undefined,
+      };
     });
   const isSame = packets.effects.length === 0;
   const isAll = unknown.length === 0 && diff.gaps.length === 0;

@@ -157,7 +157,7 @@ export function formatReviewMarkdown(review: Review, limits: ReportLimits): stri
   const shown = effects.length > mostEffects + 1 ? effects.slice(0, mostEffects) : effects;
   const folded = effects.slice(shown.length, limits.lines);
   const left = effects.length - shown.length - folded.length;
-  const traces = [...shown, ...folded].map(({ trace }) => trace);
+  const traces = [...shown, ...folded].flatMap(({ trace }) => trace ?? []);
   return [
     `**${escapeMarkdown(summarizeDiff(review.diff))}**\n`,
     ...(review.diff.servicePorts.length === 0 ? [] : [`### Services\n\n${listItems(serviceItems(review, limits))}`]),

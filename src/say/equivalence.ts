@@ -161,7 +161,7 @@ export type TraceWords = Tracing | 'no-command';
 
 /** The command that shows an effect, on the side that explains it; or the packet in words. */
 export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect, 'example' | 'shownBy'>): string {
-  if (trace === 'no-command') return `${example.protocol} from ${example.from} to ${example.to}`;
+  if (trace === 'no-command' || !shownBy) return `${example.protocol} from ${example.from} to ${example.to}`;
   return traceCommand(trace[shownBy], example);
 }
 

@@ -75,6 +75,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `later connections of a client, as session affinity of ${nameSome(beyond.names)} differs`;
     case 'zones':
       return `near endpoints of ${nameSome(beyond.names)}, as no Node shows a zone`;
+    case 'nodes':
+      return `packets on ${nameSome(beyond.names)}, which only one side has`;
     case 'readiness':
       return `when Pods of ${nameSome(beyond.names)} are ready: their probes or gates differ, and they are assumed ready`;
   }

@@ -1,3 +1,4 @@
+import { isSameValue } from '../base/json/same-value.ts';
 import { objectOf, type Schema, type Schemas, type Flat } from '../base/json/schema.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
@@ -104,7 +105,7 @@ export function settingsOver(base: SettingValues, own: SettingValues, flags: Pro
   return mapSettings((row, path) => {
     if (row.flags.some((flag) => isGiven(flag, flags))) return settingAt(own, path);
     const value = settingAt(base, path);
-    return JSON.stringify(value) === JSON.stringify(row.defaultIn(base.mode)) ? row.defaultIn(chosen) : value;
+    return isSameValue(value, row.defaultIn(base.mode)) ? row.defaultIn(chosen) : value;
   }) as SettingValues;
 }
 
@@ -115,15 +116,14 @@ export function flagsOfSettings(
   const { mode: chosen, release } = settings;
   const written = listSettings().flatMap(({ path, row }) => {
     const value = settingAt(settings, path);
-    const same = JSON.stringify(value);
-    const isDefault = path[0] !== 'mode' && JSON.stringify(row.defaultIn(chosen)) === same;
+    const isDefault = path[0] !== 'mode' && isSameValue(row.defaultIn(chosen), value);
     const [flag, ...others] = row.flags;
     if (isDefault || !flag || others.length > 0) return [];
     const none = { field: () => undefined, hasSection: () => false, report: () => undefined, gates: new Map() };
     const text = [`${[value].flat().join(',')}`, `${String(value)}s`].find((each) => {
       const given = flag.kind === 'list' ? splitList(each) : each;
       const source = { ...none, mode: chosen, release, flag: () => given } as unknown as SettingSource;
-      return JSON.stringify(row.read(source)) === same;
+      return isSameValue(row.read(source), value);
     });
     return text === undefined ? [] : [[flag.name, text] as const];
   });

@@ -149,6 +149,8 @@ interface CompiledFacts extends Facts {
   readonly anyOf?: ReadonlyMap<string, Node> | undefined;
   /** The same input on another Node; undefined if there is none of that name. */
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
+  /** The same input as kpc reads it alone, for a side of a comparison that no flag can make again; undefined if that is unusable. */
+  readonly alone?: ((node: string) => Snapshot | undefined) | undefined;
   /** Whether nothing named the mode. */
   readonly isModeAssumed?: boolean | undefined;
   /** The other side's decisions as flags and values: with them, this snapshot can be reproduced alone. */
@@ -377,6 +379,12 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return this.facts.onNode?.(name);
   }
 
+  /** What a command on this input alone sees of this node, if that may be something else. */
+  get alone(): (() => Snapshot | undefined) | undefined {
+    const { alone } = this.facts;
+    return alone && (() => alone(this.nodeName));
+  }
+
   /** For a node with other addresses. */
   on(node: NodeContext): CompiledSnapshot {
     return new CompiledSnapshot({ ...this.facts, node, state: () => this.compile(this.cluster, node) });
@@ -409,6 +417,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly settings = undefined;
   readonly assumed = undefined;
   readonly elsewhere = [];
+  readonly alone = undefined;
   readonly nodeName = '';
   readonly hostAddresses: readonly Address[] | undefined;
   #shown: ShownServices | undefined;

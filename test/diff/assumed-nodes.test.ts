@@ -54,3 +54,21 @@ test('a Node that a Pod names moves no other', async () => {
   expect(await addressOf('free.yaml')).toBe('198.51.100.1');
   expect(await addressOf('pinned.yaml')).toBe('198.51.100.1');
 });
+
+test('a Node for which the Pod network has no room moves no other', async () => {
+  const pinned = (name: string) =>
+    `---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: ${name}}, spec: {selector: {matchLabels: {app: ${name}}}, template: {metadata: {labels: {app: ${name}}}, spec: {nodeName: ${name}, containers: [{name: web}]}}}}\n`;
+  const addressesOf = async (...names: readonly string[]) => {
+    writeFileSync(join(cwd, 'pins.yaml'), manifests('') + names.map(pinned).join(''));
+    const found = names.slice(0, 4).map(async (node) => {
+      const words = ['describe', '-q', 'web', '-f', 'pins.yaml', '--node', node, '--output', 'json'];
+      const { stdout } = await runKpc([...words, '--assume-endpoints', '10.0.0.0/22'], { cwd });
+      return /198\.51\.100\.\d+/.exec(stdout)?.[0];
+    });
+    return Promise.all(found);
+  };
+  const names = ['pa', 'pb', 'pc', 'pd'];
+  const four = await addressesOf(...names);
+  expect(new Set(four).size).toBe(4);
+  for (const more of [['pe'], ['pe', 'pf', 'pg']]) expect(await addressesOf(...names, ...more)).toEqual(four);
+});

@@ -1,5 +1,5 @@
 // What differs between two sides and no packet shows: diff and equivalence name it alike.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -153,13 +153,16 @@ describe('what a kustomization changes', () => {
 
 describe('what a golden does not record', () => {
   const [plain, more] = ['plain.yaml', 'more.yaml'];
+  const open = (text: string) => text.replace('clusterIP: 10.96.0.10, ', '');
+  const check = async (file: string, folder: string) => {
+    const words = ['compile', '--assume', '-f', file, '--check', folder, '--output', 'json'];
+    const { status, stdout } = await runKpc(words, { cwd });
+    return { status, ...(resultOf(stdout) as { readonly notCompared?: readonly string[] }) };
+  };
 
   test('is named if manifests have it, and only then', async () => {
-    const web = deployment('containers: []');
-    const open = (text: string) => text.replace('clusterIP: 10.96.0.10, ', '');
-    const publishing = service('selector: {app: web}, publishNotReadyAddresses: true');
-    writeFileSync(join(cwd, plain), open(selecting) + web);
-    writeFileSync(join(cwd, more), open(publishing) + web + policy);
+    writeFileSync(join(cwd, plain), open(selecting) + deployment('containers: []'));
+    writeFileSync(join(cwd, more), open(selecting) + deployment('containers: []') + policy);
     const written = await runKpc(['compile', '--assume', '-f', plain, '--golden', 'golden'], { cwd });
     expect(written).toMatchObject({ status: 0 });
     const same = await runKpc(['diff', 'golden', plain, '--output', 'json'], { cwd });
@@ -169,18 +172,37 @@ describe('what a golden does not record', () => {
       [more, 'golden'],
     ]) {
       const { status, stdout } = await runKpc(['diff', ...sides, '--output', 'json'], { cwd });
-      const [lacking, ...others] = (resultOf(stdout) as { notCompared: readonly string[] }).notCompared;
-      expect({ status, others }).toEqual({ status: 0, others: [] });
-      expect(lacking).toMatch(/^1 NetworkPolicy and publishNotReadyAddresses of default\/web/);
+      expect({ status, ...resultOf(stdout) }).toMatchObject({
+        status: 0,
+        notCompared: [expect.stringMatching(/^1 NetworkPolicy/)],
+      });
     }
-    for (const [file, count] of [
-      [plain, 0],
-      [more, 1],
-    ] as const) {
-      const words = ['compile', '--assume', '-f', file, '--check', 'golden', '--output', 'json'];
-      const { status, stdout } = await runKpc(words, { cwd });
-      expect({ file, status }).toEqual({ file, status: 0 });
-      expect((resultOf(stdout) as { notCompared: object }).notCompared).toHaveLength(count);
-    }
+    expect(await check(plain, 'golden')).toMatchObject({ status: 0, notCompared: [] });
+    expect(await check(more, 'golden')).toMatchObject({ status: 0, notCompared: [expect.stringMatching(/^1 Net/)] });
+  });
+
+  test('what endpoints are made from, of a golden that older kpcs wrote', async () => {
+    const publishing = open(service('selector: {app: web}, publishNotReadyAddresses: true'));
+    writeFileSync(join(cwd, plain), open(selecting) + deployment('containers: []'));
+    writeFileSync(join(cwd, more), publishing + deployment('containers: []'));
+    await runKpc(['compile', '--assume', '-f', plain, '--golden', 'golden'], { cwd });
+    const file = join(cwd, 'golden', 'default.web.txt');
+    const diff = async () => {
+      const { status, stdout } = await runKpc(['diff', 'golden', more, '--output', 'json'], { cwd });
+      return { status, ...resultOf(stdout) };
+    };
+    expect(await diff()).toMatchObject({ status: 1 });
+    const older = readFileSync(file, 'utf8').replace(/==> sources\.json <==\n[^\n]*\n\n/, '');
+    writeFileSync(file, older);
+    const lacking = [expect.stringMatching(/^publishNotReadyAddresses of default\/web/)];
+    expect(await diff()).toMatchObject({ status: 0, notCompared: lacking });
+    expect(await check(plain, 'golden')).toMatchObject({ status: 0, notCompared: [] });
+    expect(await check(more, 'golden')).toMatchObject({ status: 0, notCompared: lacking });
+    const head = join(cwd, 'golden', 'golden.json');
+    const { mode, ...fields } = JSON.parse(readFileSync(head, 'utf8')) as Readonly<Record<string, unknown>>;
+    writeFileSync(head, JSON.stringify({ ...fields, mode }));
+    expect(await check(plain, 'golden')).toMatchObject({ status: 0 });
+    writeFileSync(file, older.replace('"endpoints"', '"endpoint"'));
+    expect(await check(plain, 'golden')).toMatchObject({ status: 1 });
   });
 });

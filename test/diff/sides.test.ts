@@ -25,7 +25,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const cwd = join(cases, 'scale-deployment');
     const bundle = join(scratch, 'iptables-bundle');
     const flags = ['--proxy-mode', 'iptables', '--masquerade-all'];
-    await runKpc(['compile', '-f', 'before', ...flags, '-o', bundle], { cwd });
+    await runKpc(['compile', '-f', 'before', ...flags, '--golden', bundle], { cwd });
     const same = await runKpc(['diff', '--rules', bundle, 'before'], { cwd });
     expect(same).toMatchObject({ status: 0, stdout: 'No difference.\n' });
     // The API server's flags say nothing of how kube-proxy is set up.

@@ -149,10 +149,60 @@ describe('kpc diff', () => {
     async (command) => {
       expect(await compare(command, service({}), service({}))).toEqual([0, 0]);
       expect(await compare(command, service({}), service({ target: 9090 }))).toEqual([1, 1]);
+      expect(await compare(command, service({}), service({ app: 'wob' }))).toEqual([1, 1]);
       for (const spec of ['publishNotReadyAddresses: true', 'trafficDistribution: PreferClose']) {
         const after = service({}).replace('selector', `${spec}, selector`);
-        expect((await compare(command, service({}), after))[0]).toBe(1);
+        expect(await compare(command, service({}), after)).toEqual([1, 1]);
       }
     },
   );
+});
+
+describe('the commands that show packets give the answer that is named', () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'kpc-shown-'));
+  afterAll(() => rmSync(cwd, { recursive: true }));
+  const given = slice + node;
+
+  interface Printed {
+    readonly packets: readonly {
+      readonly from: string;
+      readonly to: string;
+      readonly shownBy?: 'old' | 'new';
+      readonly trace: string;
+    }[];
+  }
+
+  const packetsOf = async (before: string, after: string) => {
+    writeFileSync(join(cwd, 'from.yaml'), before);
+    writeFileSync(join(cwd, 'to.yaml'), after);
+    const words = ['diff', 'from.yaml', 'to.yaml', '--proxy-mode', 'nftables', '--output', 'json'];
+    return (resultOf((await runKpc(words, { cwd })).stdout) as unknown as Printed).packets;
+  };
+
+  test.each([
+    [
+      'slices are made again',
+      service({}) + given + pod('10.244.1.10'),
+      service({ app: 'wob' }) + given + pod('10.244.1.10'),
+    ],
+    [
+      'each side has its own',
+      service({}) + given,
+      service({ target: 9090 }) + given.replaceAll('8080', '9090').replace('1.10]', '1.11]'),
+    ],
+  ])('%s', async (_, before, after) => {
+    const packets = await packetsOf(before, after);
+    expect(packets).not.toEqual([]);
+    for (const { trace, shownBy = 'new', ...ends } of packets) {
+      const { stdout } = await runKpc([...trace.split(' ').slice(1), '--output', 'json'], { cwd });
+      const { traces } = resultOf(stdout) as { readonly traces: readonly { readonly verdict: string }[] };
+      const [named] = ends[shownBy === 'old' ? 'from' : 'to'].split(' ');
+      expect({ trace, verdict: traces.map(({ verdict }) => verdict) }).toEqual({ trace, verdict: [named] });
+    }
+  });
+
+  test('none is named where no side alone gives it', async () => {
+    const packets = await packetsOf(service({}) + given, service({ target: 9090 }) + given);
+    expect(packets.map(({ shownBy, trace }) => [shownBy, trace.startsWith('kpc')])).toEqual([[undefined, false]]);
+  });
 });

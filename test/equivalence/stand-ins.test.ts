@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadInputs } from '../../src/snapshot/files/read-texts.ts';
-import { chooseStandIns, type StandIn } from '../../src/ask/equivalence/representatives.ts';
+import { chooseStandIns, type ClusterSide, type StandIn } from '../../src/ask/equivalence/representatives.ts';
 import type { Divergence } from '../../src/ask/equivalence/effects.ts';
 import { Comparison } from '../../src/ask/equivalence/findings.ts';
 import { onOneNode, sceneOf } from '../../src/ask/trace/scene.ts';
@@ -21,7 +21,7 @@ async function standInsOf(service: string, nodes: number) {
   // Nodes without any endpoints, all alike.
   const more = Array.from({ length: nodes }, (_, i) => [`empty-${i}`, first] as const);
   const all = new Map([...prepared.nodes, ...more]);
-  return chooseStandIns(all, [prepared.cluster], [...all.keys()].sort());
+  return chooseStandIns([{ nodes: all, cluster: prepared.cluster }], [...all.keys()].sort());
 }
 
 test('of 500 nodes that are alike, one is asked', async () => {
@@ -68,8 +68,10 @@ test('nodes that differ in their zone alone are one, unless hints make them use 
     });
     return [{ ...cluster, servicePorts }];
   };
-  const chosenOf = (clusters: Parameters<typeof chooseStandIns>[1]) =>
-    chooseStandIns(inZones, clusters, [...inZones.keys()]).standIns.map(({ node, only }) => [node, only === undefined]);
+  const chosenOf = (clusters: readonly ClusterSide['cluster'][]) => {
+    const sides = clusters.map((each) => ({ nodes: inZones, cluster: each }));
+    return chooseStandIns(sides, [...inZones.keys()]).standIns.map(({ node, only }) => [node, only === undefined]);
+  };
   expect(chosenOf([cluster])).toEqual([['in-a', true]]);
   expect(chosenOf(hintedTo(() => 'b'))).toEqual([['in-a', true]]);
   expect(chosenOf(hintedTo((at) => (at === 0 ? 'a' : 'b')))).toEqual([
@@ -101,9 +103,30 @@ test('random clusters: the nodes that stand for all find what all nodes together
       const { findings } = comparison.result();
       return findings.map(({ cause, servicePorts }) => ({ cause, servicePorts })).toSorted(byCause);
     };
-    const { standIns } = chooseStandIns(loaded.nodes, [loaded.cluster], nodes);
+    const { standIns } = chooseStandIns([loaded], nodes);
     if (standIns.some(({ only }) => only) || standIns.length < nodes.length) fewer++;
     expect(foundOn(standIns), `seed ${seed}`).toEqual(foundOn(nodes.map((node) => ({ node, only: undefined }))));
   }
   expect(fewer).toBeGreaterThan(0);
 }, 600_000);
+
+test('a node that changes from side to side, or whose endpoints do, stands for itself', async () => {
+  const loaded = await loadInputs({
+    file: [fixture('nodeport/svc.yaml'), fixture('cluster/nodes.yaml')],
+    ipFamily: 'auto',
+  });
+  const [first] = loaded.nodes.values();
+  if (!first) throw new Error('no Node');
+  const names = ['a', 'b', 'c'];
+  const nodes = new Map(names.map((name) => [name, first] as const));
+  const side: ClusterSide = { nodes, cluster: loaded.cluster };
+  const chosenOf = (other: ClusterSide) => chooseStandIns([side, other], names).standIns.map(({ node }) => node);
+  expect(chosenOf(side)).toEqual(['a']);
+  const renumbered = { ...first, addresses: [{ type: 'InternalIP', address: '192.0.2.7' }] };
+  expect(chosenOf({ ...side, nodes: new Map([...nodes, ['b', renumbered]]) })).toEqual(['a', 'b']);
+  const servicePorts = loaded.cluster.servicePorts.map((port) => ({
+    ...port,
+    endpoints: port.endpoints.map((each) => ({ ...each, status: { ...each.status, nodeName: 'c' } })),
+  }));
+  expect(chosenOf({ nodes, cluster: { ...loaded.cluster, servicePorts } })).toEqual(['a', 'c']);
+});

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import type { CompileOptions } from '../../src/library/compile.ts';
 import type { NamedText } from '../../src/library/index.ts';
 import { loadFiles } from '../../src/input/files/load-files.ts';
@@ -27,6 +27,6 @@ export function optionsOf({ args, folder }: Fixture): CompileOptions | undefined
     undefined,
   );
   if (diagnostics.length > 0) return undefined;
-  const manifests: NamedText[] = files.map(({ name, text }) => ({ name: name.slice(folder.length + 1), text }));
+  const manifests: NamedText[] = files.map(({ name, text }) => ({ name: relative(folder, name), text }));
   return { ...options, manifests };
 }

@@ -1,6 +1,15 @@
 // Differences between two sides that affect packets, but appear neither in the kernel nor in single traced packets.
 import { groupBy } from '../../cluster/grouping.ts';
-import { fullName, type Ingress, titleOfObject } from '../../cluster/objects.ts';
+import { serviceOfSlice } from '../../cluster/endpoints.ts';
+import type { ServiceInfo } from '../../cluster/model.ts';
+import {
+  changedSources,
+  fullName,
+  titleOfObject,
+  usualSources,
+  type Ingress,
+  type SourceName,
+} from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { CompiledSnapshot, Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
 import { stalePortsOf } from '../../cluster/stale-slices.ts';
@@ -22,7 +31,7 @@ export interface CountedKind {
 }
 
 interface FieldOf {
-  readonly field: 'publishNotReadyAddresses' | 'trafficDistribution';
+  readonly field: SourceName;
   readonly services: readonly string[];
 }
 
@@ -35,6 +44,8 @@ type NamedBeyond =
   | 'later-connections'
   /** Services that differ in how they prefer near endpoints, where nothing shows a Node's zone. */
   | 'zones'
+  /** Nodes that only one of two inputs has. */
+  | 'nodes'
   /** Workloads whose Pods are assumed ready on both sides, but become ready by other probes or gates. */
   | 'readiness';
 
@@ -48,19 +59,22 @@ export function beyondKernel(
   const stale = new Set(namesOfStale(from, to));
   return [
     ...(from.kind === 'manifests' && to.kind === 'manifests'
-      ? [...beyondServices(from.objects, to.objects, changes), ...naming('readiness', differingReadiness(from, to))]
+      ? [
+          ...beyondServices(from.objects, to.objects, changes),
+          ...namedBeyond('readiness', differingReadiness(from, to)),
+        ]
       : []),
-    ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to) : []),
-    ...(from.kind === 'manifests' && to.kind === 'bundle' ? unrecorded(from) : []),
-    ...naming(
+    ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to, lackingSources(from)) : []),
+    ...(from.kind === 'manifests' && to.kind === 'bundle' ? unrecorded(from, lackingSources(to)) : []),
+    ...namedBeyond(
       'endpoints',
       ofSources.filter(
         (name) => !stale.has(name) && [from, to].every((side) => side.kind !== 'dump' && isUngiven(name, side)),
       ),
     ),
-    ...naming('kept-slices', [...stale]),
-    ...naming('later-connections', changedIn(['sessionAffinity'], changes)),
-    ...naming(
+    ...namedBeyond('kept-slices', [...stale]),
+    ...namedBeyond('later-connections', changedIn(['sessionAffinity'], changes)),
+    ...namedBeyond(
       'zones',
       changedIn(zoneFields, changes).filter((name) => !stale.has(name) && [from, to].every(lacksZones)),
     ),
@@ -95,20 +109,42 @@ function readinessByWorkload({ pods, assumedEndpoints = [] }: CompiledSnapshot):
   return new Map(all.filter(([workload]) => serving.has(workload)));
 }
 
-/** What manifests say of packets and endpoints that a bundle does not record. */
-export function unrecorded(side: CompiledSnapshot): readonly BeyondKernel[] {
-  const { services, kustomized } = side.objects;
+/** The Services of which a side records no sources of endpoints. */
+function lackingSources({ cluster }: CompiledSnapshot): ReadonlySet<string> {
+  return new Set(cluster.services.flatMap((info) => (info.sources ? [] : [fullName(info)])));
+}
+
+/** What manifests say of packets and endpoints that a bundle does not record. `lacking`: Services of which it records no sources. */
+export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>): readonly BeyondKernel[] {
+  const { kustomized } = side.objects;
   const kinds = [...unreadObjects(side.objects).values()].map(({ kind }) => kind);
   const objects = countKinds([...kinds, ...kustomized.map(() => 'Kustomization')]);
-  const isAssumed = (service: string) => side.assumed.pods.size > 0 || isUngiven(service, side);
-  const fields = (['publishNotReadyAddresses', 'trafficDistribution'] as const).flatMap((field): readonly FieldOf[] => {
-    // With zones, the hints of endpoints show what it does.
-    if (field === 'trafficDistribution' && !lacksZones(side)) return [];
-    const using = services.filter(({ object: { spec } }) => spec[field]).map(({ object }) => fullName(object.metadata));
-    const own = using.filter(isAssumed);
-    return own.length > 0 ? [{ field, services: own }] : [];
+  const showsEffect = effectsShown(side);
+  const used = side.cluster.services.flatMap((info) => {
+    const { sources } = info;
+    if (!sources?.selector || !lacking.has(fullName(info))) return [];
+    const fields = changedSources(sources, usualSources).filter((field) => !showsEffect(info, field));
+    return fields.map((field) => ({ field, service: fullName(info) }));
   });
+  const fields = [...groupBy(used, ({ field }) => field).values()].flatMap((own) =>
+    own[0] ? [{ field: own[0].field, services: own.map(({ service }) => service) }] : [],
+  );
   return objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields }] : [];
+}
+
+/** Whether a Service's endpoints show what a field does: only if kpc made them from Pods, and those show it. */
+function effectsShown(side: CompiledSnapshot): (info: ServiceInfo, field: SourceName) => boolean {
+  const { slices, endpoints } = side.objects;
+  const given = new Set([
+    ...slices.map(({ object }) => serviceOfSlice(object)),
+    ...endpoints.map(({ object }) => fullName(object.metadata)),
+  ]);
+  const [knowsZones, assumesPods] = [!lacksZones(side), side.assumed.pods.size > 0];
+  return (info, field) => {
+    if (info.endpointsGiven === false || given.has(fullName(info))) return false;
+    if (field === 'selector') return true;
+    return field === 'publishNotReadyAddresses' ? !assumesPods : knowsZones;
+  };
 }
 
 function beyondServices(
@@ -179,6 +215,6 @@ function changedIn(fields: readonly string[], changes: readonly ServiceChange[])
   return [...new Set(own.map(({ service }) => service))];
 }
 
-function naming(kind: NamedBeyond, names: readonly string[]): readonly BeyondKernel[] {
+export function namedBeyond(kind: NamedBeyond, names: readonly string[]): readonly BeyondKernel[] {
   return names.length === 0 ? [] : [{ kind, names }];
 }

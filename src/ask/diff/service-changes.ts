@@ -2,7 +2,7 @@ import { explainEndpoints, isUsedFor } from '../../cluster/endpoint-choice.ts';
 import { groupBy, uniqueBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type Endpoint, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
 import { stalePortsOf } from '../../cluster/stale-slices.ts';
-import { fullName, sortedSelectorWords, topologyMode, type Service } from '../../cluster/objects.ts';
+import { changedSources, fullName } from '../../cluster/objects.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
@@ -128,18 +128,12 @@ export const sourceFields = ['selector', 'publishNotReadyAddresses', 'targetPort
 /** Those from which hints of near endpoints are made. */
 export const zoneFields = ['trafficDistribution', 'topology-mode'] as const;
 
-/** Compares the fields from which a Service's endpoints are made, if both sides show them as written. */
+/** Compares the fields from which a Service's endpoints are made, if both sides record them. */
 function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: string) => readonly ServiceReason[] {
   return (service) => {
-    const [old, fresh] = [from, to].map(({ written }) => written.get(service));
+    const [old, fresh] = [from, to].map((side) => side.info(service)?.sources);
     if (!old || !fresh) return [];
-    const compare = (name: string, read: (service: Service) => string) => fieldReason(name, read(old), read(fresh));
-    return [
-      ...compare('selector', ({ spec }) => sortedSelectorWords(spec.selector)),
-      ...compare('publishNotReadyAddresses', ({ spec }) => String(spec.publishNotReadyAddresses)),
-      ...compare('trafficDistribution', ({ spec }) => spec.trafficDistribution),
-      ...compare('topology-mode', topologyMode),
-    ];
+    return changedSources(old, fresh).flatMap((name) => fieldReason(name, old[name], fresh[name]));
   };
 }
 

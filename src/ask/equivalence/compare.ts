@@ -1,4 +1,4 @@
-import { changedSources } from '../../cluster/stale-slices.ts';
+import { areMadeAlike } from '../../cluster/stale-slices.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import { isSameEnd } from '../../packet/explore.ts';
@@ -322,7 +322,7 @@ export function lackOtherEndpoints(fates: readonly [Fate, Fate], scenes: readonl
 
 function haveSameSources(service: string, scenes: readonly [Scene, Scene]): boolean {
   const [old, fresh] = scenes.map(({ side }) => side.written.get(service));
-  return !old || !fresh || old === fresh || changedSources(old, fresh).length === 0;
+  return !old || !fresh || old === fresh || areMadeAlike(old, fresh);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isSameValue } from '../../base/json/same-value.ts';
 // The step that decides a difference, where neither a mode nor a Service explains it: it stops packets on one side only.
 import type { Fate } from '../../packet/packet.ts';
 import { stopSentence, type StopOfNode } from '../../say/way/fate.ts';
@@ -62,8 +63,7 @@ export function stepFinder(scenes: readonly [Scene, Scene]) {
 /** Whether the sides have the same known mode, and no known difference in release or settings. A dump shows only its mode. */
 function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
   if (old.mode === undefined || old.mode !== fresh.mode) return false;
-  const [before, after] = [old, fresh].map(({ settings }) => settings && JSON.stringify(settings));
-  return before === undefined || after === undefined || before === after;
+  return !old.settings || !fresh.settings || isSameValue(old.settings, fresh.settings);
 }
 
 /** What stops some of the packets: rules of other programs, and the kernel. An endpoint that is the sender is no fault of the node's. */

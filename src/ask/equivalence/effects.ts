@@ -99,7 +99,12 @@ export const effectFields = {
     interface: optional(anyText),
     node: about('empty if the side that shows it names none', anyText),
   }),
-  shownBy: about('the side whose answer to the example explains the difference', oneOf('old', 'new')),
+  shownBy: optional(
+    about(
+      'the side whose answer to the example explains the difference; missing if no side alone gives that answer',
+      oneOf('old', 'new'),
+    ),
+  ),
   lacks: optional(about('why the example is not known on that side, and what settles it', anyText)),
 };
 

@@ -61,8 +61,8 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const target = find(packet);
     const ownEndpoint = ownEndpointOf(sender, target, known);
     const source = seenSources(from, to, packet, nodes);
-    const shownBy = findShowing(difference, scenes);
-    const [fate, scene] = shownBy === 'old' ? [from, scenes[0]] : [to, scenes[1]];
+    const { explains, shownBy } = findShowing(difference, scenes);
+    const [fate, scene] = explains === 'old' ? [from, scenes[0]] : [to, scenes[1]];
     const choice = compareChoice(from, to);
     const wordsOf = (met: Fate, answer: HealthAnswer | undefined, seen: string | undefined, both: typeof scenes) =>
       fateWords({ sender, packet, fate: met, loses: judgeLoss(met), answer }, choice, seen, both);
@@ -107,19 +107,24 @@ function whyFailing({ packet, from, to }: Difference, [old, fresh]: readonly [Sc
   return texts.map((text) => ({ kind: 'failure', text }));
 }
 
-/** The side to show: it explains the difference, and preferably its own trace ends as it does in the comparison. */
-function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]): Effect['shownBy'] {
+/** The side that explains the difference, and the one whose own trace ends as in the comparison: the same if possible. */
+function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]) {
   const [old, fresh] = scenes;
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
-  // No side alone shows that slices fit only the other.
-  if (lackOtherEndpoints([from, to], scenes)) return first;
-  const isShown = (side: Effect['shownBy']): boolean => {
-    const [scene, { verdict }] = side === 'old' ? [old, from] : [fresh, to];
-    return scene.alone === scene.evaluate || scene.alone(packet).verdict === verdict;
+  const isShown = (side: Side): boolean => {
+    const [scene, { verdict, endpoints }] = side === 'old' ? [old, from] : [fresh, to];
+    if (scene.alone === scene.evaluate) return true;
+    const own = scene.alone(packet);
+    return own?.verdict === verdict && chancesOf(own.endpoints) === chancesOf(endpoints);
   };
   const other = first === 'old' ? 'new' : 'old';
-  return !isShown(first) && isShown(other) ? other : first;
+  if (isShown(first)) return { explains: first, shownBy: first } as const;
+  // That of the other side does not show that slices fit only one.
+  const shows = !lackOtherEndpoints([from, to], scenes) && isShown(other);
+  return shows ? ({ explains: other, shownBy: other } as const) : ({ explains: first, shownBy: undefined } as const);
 }
+
+type Side = NonNullable<Effect['shownBy']>;
 
 /** What one side lacks and what keeps the packet from that side's endpoints. */
 function findLost(

@@ -2,10 +2,10 @@
 import {
   addressAt,
   addressBits,
-  addressNumber,
   hostNetwork,
   parseAddress,
   parseNetwork,
+  prefixKey,
   type Address,
   type Network,
 } from '../../kernel/address.ts';
@@ -76,11 +76,6 @@ export class Places {
     }
     return first;
   }
-}
-
-function prefixKey(address: Address, length: number): string {
-  const { family } = address;
-  return `${family} ${length} ${addressNumber(address) >> BigInt(addressBits[family] - length)}`;
 }
 
 /** The places of senders according to both sides of a node: endpoints first, then Nodes with their Pods, then all Pods. */

@@ -1,6 +1,8 @@
 import { portAddresses, type Cluster, type Endpoint, type ServicePort, type ShownPort } from '../../cluster/model.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
+import { groupBy } from '../../cluster/grouping.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { PlanMemo } from '../../cluster/memos.ts';
 import { endpointClass } from '../../cluster/plan-traffic.ts';
 import type { Scene } from '../trace/scene.ts';
@@ -43,26 +45,30 @@ export interface Represented {
   readonly by: readonly string[];
 }
 
+/** A cluster as one side reads it: manifests differ in anything, and releases follow different hints. */
+export interface ClusterSide {
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly cluster: Pick<Cluster, 'servicePorts' | 'addresses'>;
+}
+
 /**
  * The nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
  * to a Service depends on which of its endpoints the node uses and has (if a traffic policy, hints or the endpoints' addresses
- * decide that), its kinds of addresses, which of them are also Service addresses, and whether it has any endpoints at all.
+ * decide that), its kinds of addresses, which of them are also Service addresses, and whether it has any endpoints at all. A node that
+ * itself changes from side to side, or the endpoints on it, represents only itself.
  */
-export function chooseStandIns(
-  nodes: ReadonlyMap<string, Node>,
-  /** The cluster as each side reads it: releases follow different hints. */
-  clusters: readonly Pick<Cluster, 'servicePorts' | 'addresses'>[],
-  names: readonly string[],
-) {
-  const servicePorts = [...new Set(clusters.flatMap((each) => each.servicePorts))];
-  const external = new Set(
-    servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),
+export function chooseStandIns(sides: readonly ClusterSide[], names: readonly string[]) {
+  const shapes = sides.map(nodeShapes);
+  const owns = sides.map(ownOfNodes);
+  const servicePorts = [...new Set(sides.flatMap(({ cluster }) => cluster.servicePorts))];
+  const ofNodes = new Set(
+    sides.flatMap(({ nodes }) =>
+      [...nodes.values()].flatMap(({ addresses }) => addresses.map(({ address }) => address)),
+    ),
   );
-  const hosts = new Set(servicePorts.flatMap(({ endpoints }) => endpoints.map(({ status }) => status.nodeName)));
-  const ofNodes = new Set([...nodes.values()].flatMap(({ addresses }) => addresses.map(({ address }) => address)));
   /** Whether the endpoint's address also belongs to a Node or Service, and is treated as such. */
   const isStrange = ({ address: { text } }: Endpoint): boolean =>
-    ofNodes.has(text) || clusters.some(({ addresses }) => addresses.servicesAt(text).length > 0);
+    ofNodes.has(text) || sides.some(({ cluster }) => cluster.addresses.servicesAt(text).length > 0);
   const bound = servicePorts.filter((port) => looksAtPlace(port) || port.endpoints.some(isStrange));
   const traffic = new PlanMemo();
   /** The first node with each shape, plan, and use of a Service port's endpoints. */
@@ -73,13 +79,9 @@ export function chooseStandIns(
     return first;
   };
   const found = names.map((name): StandIn & { readonly by: ReadonlySet<string> } => {
-    const node = nodes.get(name);
-    const kinds = (node?.addresses ?? []).map(({ type, address }) => `${type} ${address.includes(':') ? 6 : 4}`);
-    const shared = (node?.addresses ?? []).map(({ address }) => address).filter((text) => external.has(text));
-    const families = (node?.podCIDRs ?? []).map((cidr) => (cidr.includes(':') ? 6 : 4));
-    const shape = [node?.kubernetesVersion, ...kinds, ...shared, ...families, hosts.has(name)].join('|');
-    const like = firstWith(shape, name);
-    const identity = { name, zone: zoneOf(node) };
+    const isChanged = new Set(owns.map((ownOf) => ownOf(name))).size > 1;
+    const like = firstWith([...shapes.map((shapeOf) => shapeOf(name)), isChanged ? name : ''].join(' '), name);
+    const identity = { name, zone: zoneOf(sides[0]?.nodes.get(name)) };
     const firsts = bound.map((port, i) => {
       const plan = traffic.recall(port, identity);
       return (
@@ -96,6 +98,34 @@ export function chooseStandIns(
   };
 }
 
+/** The kinds of a node's addresses, which of them are also Service addresses, and whether it has endpoints. */
+function nodeShapes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: string) => string {
+  const external = new Set(
+    servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),
+  );
+  const hosts = new Set(servicePorts.flatMap(({ endpoints }) => endpoints.map(({ status }) => status.nodeName)));
+  return (name) => {
+    const node = nodes.get(name);
+    const kinds = (node?.addresses ?? []).map(({ type, address }) => `${type} ${address.includes(':') ? 6 : 4}`);
+    const shared = (node?.addresses ?? []).map(({ address }) => address).filter((text) => external.has(text));
+    const families = (node?.podCIDRs ?? []).map((cidr) => (cidr.includes(':') ? 6 : 4));
+    return [node?.kubernetesVersion, ...kinds, ...shared, ...families, hosts.has(name)].join('|');
+  };
+}
+
+/** What belongs to one node alone: its addresses, networks and zone, and the endpoints on it. */
+function ownOfNodes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: string) => string {
+  const placed = servicePorts.flatMap(({ label, endpoints }) =>
+    endpoints.map(({ status: { nodeName }, address }) => ({ nodeName, text: `${label} ${address.text}` })),
+  );
+  const byNode = groupBy(placed, ({ nodeName }) => nodeName ?? '');
+  return (name) => {
+    const node = nodes.get(name);
+    const texts = (byNode.get(name) ?? []).map(({ text }) => text).toSorted(compareText);
+    return JSON.stringify([node?.addresses, node?.podCIDRs, zoneOf(node), node?.kubernetesVersion, texts]);
+  };
+}
+
 type Side = Scene['side'];
 
 /**
@@ -108,9 +138,11 @@ export function pairsOnAny(
   servicePorts: readonly ServicePort[],
 ): readonly (readonly [Side, Side])[] {
   if (from.kind === 'dump' || to.kind === 'dump' || !from.anyOf || !to.anyOf) return [];
-  const clusters = [from, to].map(({ cluster: { addresses } }) => ({ servicePorts, addresses }));
+  const sides = [from, to].flatMap(({ anyOf: nodes, cluster: { addresses } }) =>
+    nodes ? [{ nodes, cluster: { servicePorts, addresses } }] : [],
+  );
   const names = [...from.anyOf.keys()].filter((name) => to.anyOf?.has(name));
-  return chooseStandIns(from.anyOf, clusters, names).standIns.flatMap(({ node }) => {
+  return chooseStandIns(sides, names).standIns.flatMap(({ node }) => {
     const [old, fresh] = [from.onNode(node), to.onNode(node)];
     return old && fresh ? [[old, fresh] as const] : [];
   });

@@ -5,7 +5,7 @@ import { families } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { prepareEvaluator, type Evaluator } from '../../packet/evaluate.ts';
-import { unknownOwn } from '../../packet/packet.ts';
+import { unknownOwn, type Fate, type Packet } from '../../packet/packet.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { evaluateOnAny } from './any-node.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
@@ -22,7 +22,7 @@ export interface Scene {
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
   /** Like `evaluate`, but without facts from the other side of a comparison, as `kpc trace` of this side has it. */
-  readonly alone: Evaluator;
+  readonly alone: (packet: Packet) => Fate | undefined;
   /** Service ports whose endpoints may be those of the other side of a comparison. */
   readonly stale: StalePorts;
   /** How the rules recognise pods. */
@@ -37,7 +37,19 @@ function sceneAt(side: Snapshot, asked: Snapshot): Scene {
   const { links } = side;
   const podTraffic = podTrafficOf(wholeState(side));
   const evaluate = evaluatorOf(side, links, podTraffic);
-  return { side, asked, links, podTraffic, evaluate, alone: evaluate, stale: new Map() };
+  const alone = asked.alone ? evaluatedLater(asked.alone) : evaluate;
+  return { side, asked, links, podTraffic, evaluate, alone, stale: new Map() };
+}
+
+function evaluatedLater(open: () => Snapshot | undefined): Scene['alone'] {
+  let made: { readonly scene: Scene | undefined } | undefined;
+  return (packet) => {
+    if (!made) {
+      const side = open();
+      made = { scene: side && sceneOf(side) };
+    }
+    return made.scene?.evaluate(packet);
+  };
 }
 
 /**

@@ -25,7 +25,6 @@ export interface IdleFlags {
   readonly because:
     | { readonly kind: 'compiled-already'; readonly path: string; readonly of: string }
     | { readonly kind: 'both-compiled-already'; readonly paths: readonly [string, string] }
-    | { readonly kind: 'read-apart' }
     | { readonly kind: 'one-node'; readonly path?: string | undefined; readonly of?: string | undefined }
     | { readonly kind: 'own-node'; readonly path: string }
     | { readonly kind: 'other-node'; readonly node: string; readonly path: string; readonly of: string }
@@ -55,6 +54,8 @@ export const callFindings = {
     'no-pack': None;
     'no-folder': None;
     'no-node': None;
+    'no-shared-node': Strings<'from' | 'to'>;
+    'same-name': Strings<'what' | 'name'>;
     /** `first`: the side that was given. */
     'no-side': { readonly first?: string | undefined };
     // Arguments that cannot be used.

@@ -62,7 +62,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
     refuseIdleOfSides(call.given, found);
     const { optionsOf, commandOf } = readRevisions(call);
     const sides = await openPair(found, { ...call.options, command: 'equivalence' }, [], optionsOf);
-    await expectNodes(call, sides[0]);
+    for (const side of sides) await expectNodes(call, side);
     const words = ({ side }: Scene, { name, adds }: NamedSide) =>
       traceSide(commandOf(name), side, adds ? (call.options.file ?? []) : [name], flagWords(adds ?? {}));
     const named = {

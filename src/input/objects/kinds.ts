@@ -68,8 +68,8 @@ interface Kind {
   /** The apiVersions that kpc reads, newest first. */
   readonly versions: readonly string[];
   /**
-   * What a command does not read it does not check: it counts it as ignored. All read "always". "traffic" is read by trace, test, lint, and
-   * comparisons of two inputs; compile, describe, migrate and comparisons of two modes or releases only ask kube-proxy's rules.
+   * What a command does not read it does not check: it counts it as ignored. All read "always". "traffic" is read by trace, test, lint,
+   * compile --check and comparisons of two inputs; compile, describe, migrate and comparisons of two modes or releases only ask kube-proxy's rules.
    */
   readonly group: 'always' | 'workloads' | 'traffic';
   readonly list: keyof ObjectLists;

@@ -54,6 +54,8 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
     ...options,
     // With many nodes, addresses are read once the nodes are known.
     hostAddresses: isHostFolder(hostAddresses) || hasMany ? undefined : hostAddresses,
+    // A check names what a golden does not record.
+    traffic: check !== undefined,
     emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
   });
   expectPrinted(print, asked);
@@ -174,5 +176,5 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   // A revision is not rewritten, nor is a real bundle replaced by one with assumptions.
   const isKept = tree !== undefined || (form === 'bundle' && (await holdsReal(folder, makeBundle(snapshot).manifest)));
   const words = isKept ? { ...own, accept: undefined } : own;
-  return { isSame, result, report: await reportCheck(folder, isSame ? [] : result.files, snapshot, form, words) };
+  return { isSame, result, report: await reportCheck(folder, result, snapshot, form, words) };
 }

@@ -101,7 +101,7 @@ export async function checkFleetFolder(
     if (difference.kind === 'differs') {
       changed.push({ node, what: difference.files.join(', ') });
       // All nodes have the same Services, so one node that differs shows the change.
-      if (withExample) example ??= await reportCheck(own, difference.files, snapshot, form, wordsFor(form, []));
+      if (withExample) example ??= await reportCheck(own, difference, snapshot, form, wordsFor(form, []));
     }
     await progress.step();
   }

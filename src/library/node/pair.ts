@@ -149,12 +149,8 @@ export async function openPair(
   // What kube-proxy does not read differs between two inputs only.
   const options = { ...given, traffic: !(from.adds && to.adds) };
   if ((from.adds || to.adds) && (options.file ?? []).length === 0) refuse({ problem: 'no-input', takes: 'both-sides' });
-  if (options.allNodes && !(from.adds && to.adds))
-    refuse({
-      problem: 'idle-flag',
-      flags: ['--all-nodes'],
-      because: { kind: from.found.kind === 'manifests' && to.found.kind === 'manifests' ? 'read-apart' : 'one-node' },
-    });
+  if (options.allNodes && [from, to].some(({ found }) => found.kind !== 'manifests'))
+    refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node' } });
   const { command } = options;
   let { loaded } = options;
   const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
@@ -187,7 +183,7 @@ function intoSide(command: string, sides: FromTo<string>, name: string): Into {
 /** `name`: the other side's. */
 function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide, name: string): Opened {
   if (!('compile' in side)) return side;
-  return openReading(side.compile('compile' in other ? factsBeside(side, other, name) : {}));
+  return side.compile('compile' in other ? factsBeside(side, other, name) : {});
 }
 
 /** The name of a side for `ofSides`: a mode or release is not a path. */

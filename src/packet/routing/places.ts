@@ -7,6 +7,7 @@ import {
   isLoopback,
   addressNumber,
   parseNetwork,
+  prefixKey,
   type Address,
   type Network,
 } from '../../kernel/address.ts';
@@ -170,6 +171,7 @@ export function placesOf({
     const network = isOutward(each) && outer.includes(each.link) ? networkAround(each) : undefined;
     return network ? [{ network, link: each.link }] : [];
   });
+  const closest = closestFinder(routes);
   const within = networksOf(own).filter(({ link }) => isInner(link));
   const isHere = (hop: NextHop | undefined): boolean =>
     hop?.link !== undefined && hop.gateway === undefined && isInner(hop.link);
@@ -180,48 +182,51 @@ export function placesOf({
       const near = around.filter(({ network }) => contains(network, address));
       return [...new Set([...exact, ...near].map(({ link }) => link))];
     },
-    linkInside: (address) => closestHops(routes, address).find(isHere)?.link ?? linkWithin(within, routes, address),
+    linkInside: (address) =>
+      closest(address)?.hops.find(isHere)?.link ?? linkWithin(within, closest(address)?.prefixLength, address),
     closerHop: closerHopFinder(routes, isPod),
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
     isPod,
-    isBridge: (link) => {
-      const kind = kinds.get(link);
-      return kind === undefined ? undefined : kind === 'bridge';
-    },
+    isBridge: (link) => (kinds.get(link) === undefined ? undefined : kinds.get(link) === 'bridge'),
   };
 }
 
 /** The link whose network is closer than all routes: a link keeps its addresses where its routes are gone. */
-function linkWithin(within: ReturnType<typeof networksOf>, routes: readonly Route[], address: Address) {
+function linkWithin(within: ReturnType<typeof networksOf>, prefixLength = -1, address: Address) {
   const near = within.find(({ network }) => contains(network, address));
-  return near && near.network.prefixLength > closestPrefix(routes, address) ? near.link : undefined;
+  return near && near.network.prefixLength > prefixLength ? near.link : undefined;
 }
 
-function closerHopFinder(routes: readonly Route[], isPod: Places['isPod']): Places['closerHop'] {
-  const live = routes.map((route) => ({ ...route, hops: route.hops.filter(({ down }) => down !== 'dead') }));
-  return (address, { link, gateway }) => {
-    if (!isPod(address)) return undefined;
-    const hops = closestHops(live, address);
-    return hops.some((each) => each.link === link && each.gateway?.text === gateway?.text) ? undefined : hops[0];
+type RouteFinder = (
+  address: Address,
+) => { readonly prefixLength: number; readonly hops: readonly NextHop[] } | undefined;
+
+/** Finds the next hops of the routes with the longest prefix to an address, in any table. */
+function closestFinder(routes: readonly Route[]): RouteFinder {
+  const found = new Map<string, { readonly prefixLength: number; readonly hops: NextHop[] }>();
+  for (const { type, destination, hops } of routes) {
+    if (type !== 'unicast' || hops.length === 0) continue;
+    const { address, prefixLength } = destination;
+    const key = prefixKey(address, prefixLength);
+    const known = found.get(key);
+    if (known) known.hops.push(...hops);
+    else found.set(key, { prefixLength, hops: [...hops] });
+  }
+  const lengths = [...new Set([...found.values()].map(({ prefixLength }) => prefixLength))].sort((a, b) => b - a);
+  return (address) => {
+    const length = lengths.find((each) => found.has(prefixKey(address, each)));
+    return length === undefined ? undefined : found.get(prefixKey(address, length));
   };
 }
 
-/** The next hops of the routes with the longest prefix to an address, in any table. */
-function closestHops(routes: readonly Route[], address: Address): readonly NextHop[] {
-  const longest = closestPrefix(routes, address);
-  return leadingTo(routes, address).flatMap(({ destination, hops }) =>
-    destination.prefixLength === longest ? hops : [],
+function closerHopFinder(routes: readonly Route[], isPod: Places['isPod']): Places['closerHop'] {
+  const closest = closestFinder(
+    routes.map((route) => ({ ...route, hops: route.hops.filter(({ down }) => down !== 'dead') })),
   );
-}
-
-function closestPrefix(routes: readonly Route[], address: Address): number {
-  return Math.max(...leadingTo(routes, address).map(({ destination }) => destination.prefixLength));
-}
-
-function leadingTo(routes: readonly Route[], address: Address): readonly Route[] {
-  return routes.filter(
-    ({ type, destination, hops }) => type === 'unicast' && hops.length > 0 && contains(destination, address),
-  );
+  return (address, { link, gateway }) => {
+    const hops = isPod(address) ? (closest(address)?.hops ?? []) : [];
+    return hops.some((each) => each.link === link && each.gateway?.text === gateway?.text) ? undefined : hops[0];
+  };
 }

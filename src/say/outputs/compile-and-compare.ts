@@ -22,7 +22,7 @@ import { manifestSchema } from '../../bundle/schemas.ts';
 const printedEffectFields = {
   ...effectFields,
   senders: listOf(text),
-  trace: about('the command that shows the example', text),
+  trace: about('the command that shows the example, or the packet in words if shownBy is missing', text),
 };
 
 const divergence = objectOf({

@@ -53,8 +53,6 @@ function idleWords({ flags, because }: IdleFlags): Words {
       return `${names}: only for manifests, but ${because.path} is a ${because.of}`;
     case 'both-compiled-already':
       return `${names}: only for manifests, but neither ${because.paths.join(' nor ')} is manifests`;
-    case 'read-apart':
-      return `${names}: two manifest sides are compared on one node; name it with --node, or give the manifests once with -f and two modes or releases as sides`;
     case 'one-node': {
       const { path, of } = because;
       if (path === undefined) return `${names}: only for manifests, but a bundle or dump belongs to one node`;
@@ -119,6 +117,11 @@ export const callWords: WordsOf<typeof callFindings> = {
     'no-packet': ({ lacks }) => [`no ${lacks} is named`, missingOfPacket[lacks]],
     'no-pack': ['no pack is named', 'name the file to write with -o, such as -o node.tgz'],
     'no-folder': ['the output for several nodes needs a folder', 'name one with -o, --golden or --check'],
+    'same-name': ({ what, name }) => [`two of ${what} are named ${name}`, 'give each text its own name'],
+    'no-shared-node': ({ from, to }) => [
+      `no Node is in both ${from} and ${to}`,
+      'compare one node: leave out --all-nodes',
+    ],
     'no-node': ['the input holds no Node', 'add the output of kubectl get nodes -o yaml'],
     'no-side': ({ first }) => [
       `diff needs ${first === undefined ? 'two sides' : `a second side to compare with ${first}`}`,

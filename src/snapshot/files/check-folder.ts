@@ -75,7 +75,7 @@ function peekManifest(folder: string, tree: FileTree): JsonObject | undefined {
 }
 
 export type CheckResult =
-  | { readonly kind: 'same' }
+  | { readonly kind: 'same'; readonly present: BundleFiles }
   | {
       readonly kind: 'differs';
       readonly files: readonly string[];
@@ -111,7 +111,7 @@ export async function checkBundleFolder(
   }
   const names = [...new Set([...fresh.keys(), ...present.keys()])];
   const differing = names.filter((name) => !isSameInGolden(name, present.get(name), fresh.get(name)));
-  if (differing.length + strangers.length === 0) return { kind: 'same' };
+  if (differing.length + strangers.length === 0) return { kind: 'same', present };
   const pairs = differing.map((name) => ({ name, from: present.get(name), to: fresh.get(name) }));
   return { kind: 'differs', files: [...new Set([...differing, ...strangers])], strangers, pairs };
 }

@@ -1,6 +1,6 @@
 import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, optionsLike } from '../open/compile-like.ts';
-import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
+import { openManifests, openNodes, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
 import type { Beside } from '../open/beside.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
 import { withHostAddresses, withNames } from '../open/stored-side.ts';
@@ -58,13 +58,13 @@ async function openDump(
 
 export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inputs'> {
   /** Settings without a flag, such as the mode, come from the other side. */
-  readonly compile: (beside: Beside) => Reading;
+  readonly compile: (beside: Beside) => Opened;
 }
 
 export async function readManifestSide(
   path: string,
   { side: other }: Recognised,
-  options: SideOptions,
+  options: SideOptions & { readonly allNodes?: boolean | undefined },
 ): Promise<ManifestSide> {
   const asOther = optionsLike(other, options);
   const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] });
@@ -72,9 +72,26 @@ export async function readManifestSide(
     assumedCluster: read.assumedCluster,
     inputs: read.inputs,
     compile: (beside) => {
-      if (Object.values(beside).every((fact) => fact === undefined)) return compileLike(path, read, other, options);
-      const loaded = read.under({ ...asOther, ...beside }, read.texts.config);
-      return compileLike(path, loaded, other, { ...options, ...beside });
+      const isAlone = Object.values(beside).every((fact) => fact === undefined);
+      const loaded = isAlone ? read : read.under({ ...asOther, ...beside }, read.texts.config);
+      const { dualStackAs, ...unflagged } = beside;
+      // Flags do not say which slices were made again, nor the other side's Nodes.
+      const isOwn = Object.values(unflagged).every((fact) => fact === undefined);
+      const alone = (node: string) => {
+        const own = read.under({ ...asOther, node, dualStackAs }, read.texts.config);
+        return compileLike(path, own, other, { ...options, node, dualStackAs }).side;
+      };
+      return openNodes(loaded, options, (node) => {
+        const reading = compileLike(path, loaded, other, { ...options, ...beside, node });
+        return isOwn ? reading : { ...reading, side: reading.side && withAlone(reading.side, alone) };
+      });
     },
   };
+}
+
+type Side = NonNullable<Reading['side']>;
+
+function withAlone(side: Side, alone: (node: string) => Side | undefined): Side {
+  if (side.kind === 'dump') return side;
+  return side.with({ alone, onNode: (name) => side.onNode(name)?.with({ alone }) });
 }

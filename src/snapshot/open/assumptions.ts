@@ -193,7 +193,7 @@ const mostNumbers = 254;
 
 /**
  * The number of each Node, from which its address and Pod network follow. It depends on the Node's name alone, unless two names share a
- * hash: a further Node then moves no other.
+ * hash: a further Node then moves no other. Nodes for which the Pod networks have no room get numbers after those that have.
  */
 function numberNodes(
   names: readonly string[],
@@ -204,13 +204,15 @@ function numberNodes(
     const network = networks.find((each) => each.family === family);
     return network ? 2 ** Math.max(0, nodePrefix[family] - network.prefixLength) : [];
   });
-  const size = Math.max(Math.min(mostNumbers, ...rooms), names.length);
-  const reserved = assumedNodes.length;
+  const size = Math.min(mostNumbers, ...rooms);
+  const roomy = { size, reserved: assumedNodes.length };
+  const others = { size: Math.max(mostNumbers, names.length), reserved: size };
   const usual = assumedNodes.filter((name) => names.includes(name));
   const numbers = new Map<string, number>(usual.map((name) => [name, assumedNodes.indexOf(name)]));
   const taken = new Set(numbers.values());
   for (const name of names.toSorted(compareText)) {
-    const number = numbers.get(name) ?? pick(name, { size, reserved, isFree: (each) => !taken.has(each) }) ?? 0;
+    const isFree = (each: number): boolean => !taken.has(each);
+    const number = numbers.get(name) ?? pick(name, { ...roomy, isFree }) ?? pick(name, { ...others, isFree }) ?? 0;
     numbers.set(name, number);
     taken.add(number);
   }

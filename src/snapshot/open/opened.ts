@@ -54,19 +54,28 @@ export function openReading(reading: Reading): Opened {
   return { loaded: undefined, nodes: [''], at: () => reading };
 }
 
-/** Opens the node in the options, or all Nodes. No diagnostic is repeated for another node. */
-export function openManifests(
-  name: string,
+type OpenedNodes = NodeOptions & { readonly allNodes?: boolean | undefined };
+
+/** Opens the node in the options, or all Nodes. */
+export function openManifests(name: string, loaded: LoadedInputs, options: OpenedNodes): Opened {
+  return openNodes(loaded, options, (node, memo) => {
+    const compilation = compileLoaded(loaded, { ...options, node, name }, [], memo);
+    return readingOf(name, loaded, compilation, '', undefined);
+  });
+}
+
+/** No diagnostic is repeated for another node. */
+export function openNodes(
   loaded: LoadedInputs,
-  { allNodes = false, ...options }: NodeOptions & { readonly allNodes?: boolean | undefined },
+  { allNodes = false, ...options }: OpenedNodes,
+  read: (node: string | undefined, memo: NodeMemo | undefined) => Reading,
 ): Opened {
   const nodes = allNodes ? [...loaded.nodes.keys()].toSorted() : [''];
   const memo = nodes.length > 1 ? new NodeMemo() : undefined;
   /** The node that first reported each diagnostic; reading that node again repeats it. */
   const first = new Map<string, string>();
   const at = (node: string): Reading => {
-    const asked = { ...options, node: node === '' ? options.node : node, name };
-    const reading = readingOf(name, loaded, compileLoaded(loaded, asked, [], memo), '', undefined);
+    const reading = read(node === '' ? options.node : node, memo);
     const diagnostics = reading.diagnostics.filter((each) => {
       const key = keyOfFault(each);
       return !first.has(key) || first.get(key) === node;

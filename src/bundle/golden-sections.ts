@@ -1,0 +1,74 @@
+// A Service's file in a golden: sections, each of one tool's lines or of data, one value a line.
+import { assumedLines } from '#checks';
+import { parseChecked, type Check } from '../base/json/check.ts';
+import type { ServiceInfo } from '../cluster/model.ts';
+import { fullName } from '../cluster/objects.ts';
+import type { BundleFiles } from './make-bundle.ts';
+
+/** The fields that endpoints are made from, if they are not as usual. Older goldens lack the section, and `unplaced` of workloads. */
+export const sourcesSection = 'sources.json';
+export const assignedSection = 'assigned.json';
+/** One workload a line. */
+export const assumedSection = 'assumed.json';
+
+export type Sections = Iterable<readonly [name: string, text: string]>;
+
+/** Neither name has a dot, so each Service has its own file and none is node.txt. */
+export function goldenServiceFile(namespace: string, name: string): string {
+  return `${namespace}.${name}.txt`;
+}
+
+export function formatLines(values: readonly object[]): string {
+  return values.map((value) => `${JSON.stringify(value)}\n`).join('');
+}
+
+export function formatSections(sections: Sections): string {
+  return [...sections]
+    .filter(([, text]) => text !== '')
+    .map(([name, text]) => `==> ${name} <==\n${text}`)
+    .join('\n');
+}
+
+export function parseSections(text: string): ReadonlyMap<string, string> {
+  const sections = new Map<string, string>();
+  for (const part of text.split(/\n(?===> )/)) {
+    const [, name, body] = /^==> (\S+) <==\n([^]*)$/.exec(part) ?? [];
+    if (name !== undefined && body !== undefined) sections.set(name, body);
+  }
+  return sections;
+}
+
+/** Values of a section with one per line; a string says what is wrong. */
+export function readSectionLines<T>(
+  sections: ReadonlyMap<string, string>,
+  name: string,
+  check: Check<readonly T[]>,
+): readonly T[] | string {
+  const lines = (sections.get(name) ?? '').split('\n').filter((line) => line !== '');
+  const reading = parseChecked(check, `[${lines.join(',')}]`);
+  return 'value' in reading ? reading.value : reading.wrong;
+}
+
+/** Whether a Service's file, perhaps of an older kpc, says what a fresh one says. */
+export function isSameServiceFile(present: string, fresh: string): boolean {
+  return present === fresh || (!parseSections(present).has(sourcesSection) && present === withoutNews(fresh));
+}
+
+/** A fresh file without what older goldens lack. */
+function withoutNews(fresh: string): string {
+  const sections = new Map(parseSections(fresh));
+  sections.delete(sourcesSection);
+  const assumed = readSectionLines(sections, assumedSection, assumedLines);
+  if (typeof assumed === 'string') return fresh;
+  const older = assumed.map((workload) => ({ ...workload, unplaced: undefined }));
+  return formatSections(sections.set(assumedSection, formatLines(older)));
+}
+
+/** The Services ("namespace/name") of which the files, those of a bundle or a golden, record no sources of endpoints. */
+export function lackingSources(files: BundleFiles, services: readonly ServiceInfo[]): ReadonlySet<string> {
+  const lacking = services.filter(({ namespace, name }) => {
+    const text = files.get(goldenServiceFile(namespace, name));
+    return text === undefined || !parseSections(text).has(sourcesSection);
+  });
+  return new Set(lacking.map(fullName));
+}

@@ -1,0 +1,61 @@
+// Two inputs, compared on every node that both have.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
+import { runKpc } from '../support/run-kpc.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-all-nodes-'));
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+const node = (name: string, at: number) =>
+  `---\n{apiVersion: v1, kind: Node, metadata: {name: ${name}}, spec: {podCIDRs: [10.244.${at}.0/24]}, status: {addresses: [{type: InternalIP, address: 192.168.50.${at}}]}}\n`;
+const served = (...hosts: readonly number[]) => {
+  const endpoints = hosts.map((at) => `{addresses: [10.244.${at}.10], nodeName: n${at}}`).join(', ');
+  return `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: 10.96.0.80, internalTrafficPolicy: Local, ports: [{port: 80, targetPort: 8080}]}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}, addressType: IPv4, ports: [{port: 8080}], endpoints: [${endpoints}]}
+`;
+};
+const three = [1, 2, 3].map((at) => node(`n${at}`, at)).join('');
+writeFileSync(join(cwd, 'old.yaml'), served(1, 2) + three);
+writeFileSync(join(cwd, 'new.yaml'), served(1, 3) + three + node('n4', 4));
+writeFileSync(join(cwd, 'others.yaml'), served(1, 2) + node('n5', 5));
+
+const compare = async (...sides: readonly string[]) => {
+  const words = ['equivalence', ...sides, '--all-nodes', '--proxy-mode', 'nftables', '--output', 'json'];
+  return runKpc(words, { cwd });
+};
+
+test('kpc equivalence --all-nodes: a node that lost its endpoint breaks, and the command shows it there', async () => {
+  const { status, stdout } = await compare('old.yaml', 'new.yaml');
+  expect(status).toBe(1);
+  const found = resultOf(stdout) as {
+    readonly nodes: number;
+    readonly notCompared: readonly string[];
+    readonly causes: readonly {
+      readonly nodes: readonly string[];
+      readonly effects: readonly { readonly trace: string }[];
+    }[];
+  };
+  expect(found).toMatchObject({ nodes: 3, causes: [{ nodes: ['n2', 'n3'] }] });
+  expect(found.notCompared).toContainEqual(expect.stringMatching(/\bn4\b/));
+  const traced = found.causes[0]?.effects[0]?.trace.split(' ').slice(1) ?? [];
+  const traces = await runKpc([...traced, '--output', 'json'], { cwd });
+  expect(traced).toContain('n2');
+  expect(resultOf(traces.stdout)).toMatchObject({ traces: [{ node: 'n2', verdict: 'dropped' }] });
+  expect(await compare('old.yaml', 'old.yaml')).toMatchObject({ status: 0 });
+});
+
+test('one side may be a mode', async () => {
+  writeFileSync(join(cwd, 'mode.yaml'), served(1, 2) + three);
+  const { status, stdout } = await compare('old.yaml', 'nftables', '-f', 'mode.yaml');
+  expect({ status, result: resultOf(stdout) }).toMatchObject({ status: 0, result: { nodes: 3 } });
+});
+
+test('two inputs without a common Node are refused', async () => {
+  const { status, stdout } = await compare('old.yaml', 'others.yaml');
+  expect(status).toBe(2);
+  expect(findingsOf(stdout, 'bad-call')).toMatchObject([{ arguments: { problem: 'no-shared-node' } }]);
+});
