@@ -5,7 +5,7 @@ import { portChanges } from '../cluster/annotations.ts';
 import { fullName, type EndpointStatus } from '../cluster/objects.ts';
 import { serviceName, type Cluster, type ServicePort } from '../cluster/model.ts';
 import { isLabelValue, isName } from '../base/names.ts';
-import { describeUnusable, type Address } from '../kernel/address.ts';
+import { unusableAs, type Address } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import { mostIpvsSeconds } from '../kernel/ipvs/ipvs.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
@@ -70,8 +70,8 @@ function checkServicePort(port: ServicePort, own: ReadonlySet<string>): readonly
   const problems: string[] = [];
   const refuse = (text: string): void => void problems.push(`${quotePrintable(port.label)}: ${text}`);
   const checkAddress = (what: string, address: Address): void => {
-    const kind = describeUnusable(address);
-    if (kind !== undefined) refuse(`${what} ${address.text} is ${kind}`);
+    const use = unusableAs(address);
+    if (use !== undefined) refuse(`${what} ${address.text} is ${use}`);
     if (address.family !== family) refuse(`${what} ${address.text} is not an ${family} address`);
   };
   checkAddress('cluster IP', port.clusterIP);

@@ -254,8 +254,8 @@ suite('Services', () => {
     expect(
       diagnose(service('clusterIP: 10.96.0.1', 'clusterIPs: [fd00::1]', 'ipFamilies: [IPv4]', 'ports: [{port: 1}]')),
     ).toEqual([
-      '6:16 error: clusterIPs[0] cannot be "fd00::1": clusterIP is "10.96.0.1": write the same in both [bad-value]',
-      '6:16 error: clusterIPs[0] cannot be "fd00::1": write an IPv4 address, which ipFamilies[0] requires [bad-value]',
+      '6:16 error: clusterIPs[0] cannot be "fd00::1": write an IPv4 address, the family that this object names [bad-value]',
+      '6:16 error: clusterIPs[0] cannot be "fd00::1": write 10.96.0.1, as in clusterIP [bad-value]',
     ]);
   });
 
@@ -282,7 +282,7 @@ suite('Services', () => {
     expect(
       diagnose('apiVersion: v1\nkind: Service\nmetadata: {generateName: web-}\nspec: {ports: [{port: 1}]}\n'),
     ).toEqual([
-      '3:11 error: the object has no name: write one, or give the object as the cluster has it, with the name that it made [missing-field]',
+      '3:11 error: the object has no name: write one, or give the object as the cluster has it [missing-field]',
     ]);
   });
 
@@ -315,7 +315,7 @@ suite('EndpointSlices', () => {
       '- addresses: []',
     );
     expect(diagnose(text)).toEqual([
-      '8:15 error: addresses[0] cannot be "fd00::1": write an IPv4 address, as addressType says [bad-value]',
+      '8:15 error: addresses[0] cannot be "fd00::1": write an IPv4 address, the family that this object names [bad-value]',
       '9:15 error: addresses[0] cannot be "127.0.0.1": it is a loopback address: write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
       '10:14 error: endpoints[2] has no addresses: write one, or leave the endpoint out [missing-field]',
     ]);

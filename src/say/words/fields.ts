@@ -1,6 +1,9 @@
-import { quote } from '../../base/printable.ts';
+import { joinWords, quote } from '../../base/printable.ts';
 import { adviseOnOddSpace } from '../../base/odd-texts.ts';
-import type { FoundValue, WrongValue, fieldFindings } from '../../base/findings/fields.ts';
+import type { FoundValue, RequiredField, ValueForm, WrongValue, fieldFindings } from '../../base/findings/fields.ts';
+import type { SpecialUse } from '../../kernel/address.ts';
+import { nodePortWords, proxyModeNames } from '../../kube-proxy/modes.ts';
+import { releaseRange } from '../../kube-proxy/releases.ts';
 import { didYouMean, type Words, type WordsOf } from './rows.ts';
 
 export function foundWords(found: FoundValue): string {
@@ -20,10 +23,85 @@ export function foundWords(found: FoundValue): string {
   }
 }
 
-function describeWrong({ field, found, types = ['string'], expected, because, ignoredIn }: WrongValue): Words {
+/** What to write, and why. */
+type FormWords = string | readonly [write: string, because: string];
+
+const oneOfEachFamily = 'one network, or one of each family';
+const network = 'a network such as 10.0.0.0/8 or fd00::/64';
+const port = 'a number from 1 to 65535';
+const release = `a release of Kubernetes ${releaseRange}`;
+const labelValue =
+  'letters, digits, dashes, underscores and dots, 63 characters at most, with a letter or digit at both ends';
+const leftOut = 'the rules are made without it';
+
+const forms: { readonly [Form in ValueForm]: FormWords | ((expected: string) => FormWords) } = {
+  label: 'lower-case letters, digits and dashes, 63 characters at most, with a letter or digit at both ends',
+  subdomain: 'lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends',
+  'label-value': labelValue,
+  zone: [labelValue, leftOut],
+  'port-name': 'lower-case letters, digits and single dashes, with a letter among them, 15 at most',
+  port,
+  'slice-port': [port, leftOut],
+  'node-port': 'type: NodePort, or leave nodePort out',
+  address: 'an IP address such as 10.0.0.1 or fd00::1, without a prefix length',
+  'address-of-family': (family) => `an ${family} address, the family that this object names`,
+  'cluster-ips': 'one address, or one of each family',
+  'same-cluster-ip': (clusterIP) => `${clusterIP}, as in clusterIP`,
+  none: 'None',
+  'none-or-address': 'None alone, or an address',
+  'of-cluster-ip-type': [
+    'type: ClusterIP, or no clusterIP',
+    'a Service of type NodePort or LoadBalancer cannot be headless',
+  ],
+  'of-other-type': ['none, or another type', 'a Service of type ExternalName has no cluster IP'],
+  'external-name': [
+    'a DNS name, or a Service without a selector and an EndpointSlice with the address',
+    'DNS looks it up as a name, and finds none',
+  ],
+  'traffic-distribution': ['PreferSameZone, PreferSameNode or PreferClose', `API servers refuse it, and ${leftOut}`],
+  families: 'each family once',
+  'family-policy': ['PreferDualStack or RequireDualStack for two ipFamilies', leftOut],
+  network,
+  'single-network': (single) => `${single} for this one address`,
+  'exact-network': (exact) => [exact, 'Kubernetes refuses it'],
+  networks: oneOfEachFamily,
+  'network-or-word': `${network}, or one of the words ${joinWords(nodePortWords)}`,
+  quantity: 'a quantity such as 4 or 3920m',
+  mode: proxyModeNames,
+  'linux-mode': [proxyModeNames, 'a bundle is for a Linux host'],
+  gate: 'the name of a gate, = and true or false',
+  release,
+  'release-or-auto': `${release}, or auto`,
+  '--assume-endpoints': `${oneOfEachFamily}, such as 10.244.0.0/16,fd00:10:244::/56`,
+  '--load-balancer-ip-range': 'networks such as 203.0.113.0/24 or 2001:db8::/120',
+  '--service-cluster-ip-range': `${oneOfEachFamily}, such as 10.96.0.0/16,fd00:10:96::/112`,
+  '--service-node-port-range': 'the first and the last port, such as 30000-32767',
+  '--shard': 'I/N for part I of N; I counts from 0, so the last of eight is 7/8',
+};
+
+const required: Readonly<Record<RequiredField, string>> = {
+  spec: 'one with ports',
+  name: 'one',
+  port,
+  addressType: 'IPv4, IPv6 or FQDN',
+  addresses: 'one, or leave the endpoint out',
+  externalName: 'the DNS name that it stands for',
+  parentRef: 'the Gateway that it is of',
+};
+
+export function specialWords(use: SpecialUse): string {
+  return use === 'unspecified' ? 'the unspecified address' : `a ${use} address`;
+}
+
+function describeWrong(details: WrongValue): Words {
+  const { field, found, types = ['string'], expected, form, use, ignoredIn } = details;
+  const words = form && forms[form];
+  const [write, reason] = [typeof words === 'function' ? words(expected ?? '') : words].flat();
+  const because = use ? `it is ${specialWords(use)}` : (reason ?? details.because);
   const why = because === undefined ? '' : `: ${because}`;
   const ending = ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`;
   const wrong = `${field} cannot be ${foundWords(found)}${why}${ending}`;
+  if (write !== undefined) return [wrong, `write ${write}`];
   if (types.includes('string') && (found.type === 'number' || found.type === 'boolean')) {
     // A duration needs a unit, so quotes alone do not help.
     const isAnyString = expected === undefined || expected === 'a string' || found.type === 'boolean';
@@ -50,7 +128,11 @@ const yesIsTrue = ' (to YAML 1.1, yes, y and on are true, no, n and off are fals
 /** Problems with single fields, whatever object they belong to. */
 export const fieldWords: WordsOf<typeof fieldFindings> = {
   'bad-value': describeWrong,
-  'missing-field': ({ owner, field, expected }) => [`${owner} has no ${field}`, `write ${expected}`],
+  'missing-field': ({ owner, field, isGenerated }) => [
+    `${owner} has no ${field}`,
+    `write ${required[field]}`,
+    isGenerated ? 'give the object as the cluster has it' : undefined,
+  ],
   'unknown-field': ({ name, owner, reader, meant }) => [
     `${owner} has no field ${quote(name)}${reader === undefined ? '' : `: ${reader} ignores it`}`,
     adviseOnOddSpace(name) ?? didYouMean(meant),

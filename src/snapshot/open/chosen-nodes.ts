@@ -1,5 +1,5 @@
 import { type Finding, diagnose } from '../../base/findings/finding.ts';
-import { foundOf, nameForms } from '../../base/findings/fields.ts';
+import { foundOf } from '../../base/findings/fields.ts';
 import { isName } from '../../base/names.ts';
 import type { Prepared } from './compile-node.ts';
 import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../../kernel/address.ts';
@@ -214,5 +214,5 @@ function diagnoseLoopbackPorts(listening: readonly ServicePort[], ofNodes: boole
 export function checkNodeName(name: string): Finding | undefined {
   return isName(name, 'subdomain')
     ? undefined
-    : diagnose('bad-value', { field: '--node', found: foundOf(name), expected: nameForms.subdomain });
+    : diagnose('bad-value', { field: '--node', found: foundOf(name), form: 'subdomain' });
 }

@@ -125,8 +125,7 @@ export interface GivenFlags extends Partial<LoadOptions>, Omit<FleetChoice, 'nod
 
 function checkShard(shard: string | undefined): readonly Finding[] {
   if (shard === undefined || parseShard(shard)) return [];
-  const expected = 'I/N for part I of N; I counts from 0, so the last of eight is 7/8';
-  return [diagnose('bad-value', { field: '--shard', found: foundOf(shard), expected })];
+  return [diagnose('bad-value', { field: '--shard', found: foundOf(shard), form: '--shard' })];
 }
 
 function checkPrune({ prune, allNodes }: Omit<FleetChoice, 'node'>): readonly Finding[] {
