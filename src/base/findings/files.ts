@@ -74,6 +74,28 @@ export type OfFolder = Strings<'folder'>;
 
 export type Render = Strings<'tool' | 'said' | 'pipe'>;
 
+/** What kubectl rejects or reads differently from other programs. */
+export type OddYaml =
+  | 'text-behind-marker'
+  | 'lone-end'
+  | 'lone-block'
+  | 'unknown-alias'
+  | 'alias-in-itself'
+  | 'anchor-behind-word'
+  | 'long-key'
+  | 'blank-spaces'
+  | 'directive'
+  | 'explicit-key'
+  | 'name'
+  | 'tag'
+  | 'escape'
+  | 'in-brackets'
+  | 'same-keys'
+  | 'not-of-tag'
+  | 'number'
+  | 'merge'
+  | 'no-text';
+
 export type SyntaxCode =
   | 'alias-bomb'
   | 'bad-json'
@@ -129,10 +151,11 @@ export const fileFindings = {
   'unrendered-template': row<UnrenderedTemplate>('error'),
   'unreadable-file': row<FileProblem>('error'),
   'alias-bomb': row<Numbers<'copies' | 'values'>>('error'),
-  'bad-json': row<Strings<'reason'>>('error'),
+  // `reason`: the parser's; without one, text follows the value.
+  'bad-json': row<{ readonly reason?: string }>('error'),
   'not-closed': row<Strings<'language' | 'sign'> & Numbers<'line'>>('error'),
-  // `lines`: the surrounding lines, if the parser gives them; none for a text that only kubectl reads differently.
-  'bad-yaml': row<Strings<'reason'> & { readonly lines?: string }>('error'),
+  // `lines`: the surrounding ones. `character`: a code point that go-yaml rejects anywhere.
+  'bad-yaml': row<Strings<'reason' | 'lines'> | { readonly odd: OddYaml } | Numbers<'character'>>('error'),
   'duplicate-key': row<{ readonly times: number } | { readonly isTwoObjects: true }>('error'),
   'merge-conflict': row<None>('error'),
   'too-deep': row<None>('error'),

@@ -1,5 +1,5 @@
 import { joinWords, quote } from '../../base/printable.ts';
-import { adviseOnOddSpace } from '../../base/odd-texts.ts';
+import { adviseOnOddSpace } from './odd-space.ts';
 import type { FoundValue, RequiredField, ValueForm, WrongValue, fieldFindings } from '../../base/findings/fields.ts';
 import type { SpecialUse } from '../../kernel/address.ts';
 import { nodePortWords, proxyModeNames } from '../../kube-proxy/modes.ts';
