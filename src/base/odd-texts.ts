@@ -36,10 +36,6 @@ export function findConflict(text: string): number | undefined {
   return text.slice(0, from).split('\n').length;
 }
 
-/** A clause about the file. */
-export const conflictText =
-  'Git left a merge conflict here: resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>';
-
 const logStart = '\n==== START logs for container ';
 const logEnd = '\n==== END logs for container ';
 

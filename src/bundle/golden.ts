@@ -1,7 +1,15 @@
 import { indexCluster } from '../cluster/address-index.ts';
 import { goldenHead } from '../base/names.ts';
 import { assignedLines, assumedHead, assumedLines, fields as fieldsCheck, manifest as manifestCheck } from '#checks';
-import { isObject, type JsonObject, parseChecked, readChecked, type Check } from '../base/json/check.ts';
+import type { BundleFault } from '../base/findings/bundle.ts';
+import {
+  isObject,
+  type JsonObject,
+  parseChecked,
+  readChecked,
+  type Check,
+  type CheckedValue,
+} from '../base/json/check.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload, Cluster, ServiceInfo } from '../cluster/model.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -21,6 +29,7 @@ import {
 import type { AssumedHead } from './schemas.ts';
 import { formatVersion, writeManifestNode, writeSettings, type Manifest } from './manifest.ts';
 import {
+  broken,
   findBroken,
   findMergeConflicts,
   findTooLong,
@@ -229,20 +238,17 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
 
 /** Reads a golden back: node, settings and Services, compiled by this kpc. --check compares the tools' lines. */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string, path = ''): BundleReading {
-  const unfit = findBroken([
-    ...findTooLong(files),
-    ...findMergeConflicts(files, 'write it again with kpc compile --golden'),
-  ]);
+  const unfit = findBroken([...findTooLong(files), ...findMergeConflicts(files)]);
   if (unfit) return unfit;
   const head = readHead(files.get(goldenHead), kpcVersion);
   const parts = [...files]
     .filter(([name]) => isGoldenServiceFile(name))
     .map(([name, text]) => readGoldenPart(name, text));
-  const broken = [head, ...parts].filter((part) => typeof part === 'string');
-  if (typeof head === 'string' || broken.length > 0) return { kind: 'broken', problems: broken };
+  const faults = [head, ...parts].filter((part) => 'problem' in part);
+  if ('problem' in head || faults.length > 0) return broken(faults);
   const { manifest, assumed } = head;
   const good = parts
-    .filter((part) => typeof part !== 'string')
+    .filter((part) => 'service' in part)
     .sort(({ service: a }, { service: b }) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
   const cluster = indexCluster({
     services: good.map(({ service }) => service),
@@ -266,11 +272,11 @@ interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
   readonly assumed: readonly AssumedWorkload[];
 }
 
-/** A string is the problem. */
-function readGoldenPart(file: string, text: string): GoldenPart | string {
+function readGoldenPart(file: string, text: string): GoldenPart | BundleFault {
   const sections = parseSections(text);
   const reading = readServices(sections.get('services.json') ?? '');
-  if ('problems' in reading) return `${file}: its ${reading.problems[0] ?? ''}`;
+  if ('problems' in reading)
+    return { problem: 'misnamed', ...reading.problems[0], file, line: undefined, column: undefined };
   const { services, servicePorts, healthChecks } = reading.value;
   const [service] = services;
   const owners = [
@@ -278,40 +284,39 @@ function readGoldenPart(file: string, text: string): GoldenPart | string {
     ...[...servicePorts, ...healthChecks].map((each) => goldenServiceFile(each.namespace, each.service)),
   ];
   if (!service || services.length > 1 || owners.some((name) => name !== file)) {
-    return `${file}: it is not the file of one Service of this name`;
+    return { file, problem: 'misnamed' };
   }
   const assigned = readSectionLines(sections, assignedSection, assignedLines);
   const assumed = readSectionLines(sections, assumedSection, assumedLines);
-  if (typeof assigned === 'string') return `${file}: ${assigned}`;
-  if (typeof assumed === 'string') return `${file}: ${assumed}`;
-  return { service, servicePorts, healthChecks, assigned, assumed };
+  if ('wrong' in assigned) return { file, ...assigned.wrong };
+  if ('wrong' in assumed) return { file, ...assumed.wrong };
+  return { service, servicePorts, healthChecks, assigned: assigned.value, assumed: assumed.value };
 }
 
-/** Values of a section with one per line; a string is the problem. */
+/** Values of a section with one per line. */
 function readSectionLines<T>(
   sections: ReadonlyMap<string, string>,
   name: string,
   check: Check<readonly T[]>,
-): readonly T[] | string {
+): CheckedValue<readonly T[]> {
   const lines = (sections.get(name) ?? '').split('\n').filter((line) => line !== '');
-  const reading = parseChecked(check, `[${lines.join(',')}]`);
-  return 'value' in reading ? reading.value : `its ${name} cannot be read: ${reading.wrong}`;
+  return parseChecked(check, `[${lines.join(',')}]`, name);
 }
 
-/** A string is the problem. */
 function readHead(
   text: string | undefined,
   kpcVersion: string,
-): { readonly manifest: Manifest; readonly assumed: AssumedHead } | string {
+): { readonly manifest: Manifest; readonly assumed: AssumedHead } | BundleFault {
+  const file = goldenHead;
   const head = parseChecked(fieldsCheck, text ?? '');
-  if ('wrong' in head) return `${goldenHead} cannot be read: ${head.wrong}`;
+  if ('wrong' in head) return { file, ...head.wrong };
   const { goldenVersion: found, kubernetesVersion, settings, assumed = {}, ...said } = head.value;
   if (found !== goldenVersion) {
-    const version = typeof found === 'number' ? found : 'none';
-    return `${goldenHead}: its version is ${version}, but this kpc reads ${goldenVersion}: write it again with kpc compile --golden`;
+    return { file, problem: 'version', found: typeof found === 'number' ? found : undefined, reads: goldenVersion };
   }
   const release = releases.find((each) => each === kubernetesVersion);
-  if (release === undefined) return `${goldenHead}: kubernetesVersion must be one of ${releases.join(', ')}`;
+  if (release === undefined)
+    return { file, problem: 'wrong', at: 'kubernetesVersion', expected: releases.join(' or ') };
   const manifest = {
     ...said,
     formatVersion,
@@ -326,11 +331,9 @@ function readHead(
     files: {},
   };
   const reading = readChecked(manifestCheck, manifest);
-  if ('wrong' in reading) return `${goldenHead}: ${reading.wrong}`;
-  const chosen = readChecked(assumedHead, assumed);
-  return 'wrong' in chosen
-    ? `${goldenHead}: its assumed: ${chosen.wrong}`
-    : { manifest: reading.value, assumed: chosen.value };
+  if ('wrong' in reading) return { file, ...reading.wrong };
+  const chosen = readChecked(assumedHead, assumed, 'assumed');
+  return 'wrong' in chosen ? { file, ...chosen.wrong } : { manifest: reading.value, assumed: chosen.value };
 }
 
 function addDefaults(settings: unknown, defaults: object): object {

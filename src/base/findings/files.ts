@@ -1,7 +1,8 @@
+import type { BundleFault } from './bundle.ts';
 import type { NoService } from './command-line.ts';
 import type { Unreached } from '../../kube-proxy/missing-jumps.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import type { Bounded } from '../bounds.ts';
+import type { Exceeded } from '../bounds.ts';
 import {
   row,
   byProblem,
@@ -55,9 +56,6 @@ export interface UnrenderedTemplate {
 }
 
 export type FileNames = Lists<'files'>;
-
-/** `words`: the limit for YAML that only the full parser reads. */
-export type TooLong = Numbers<'most'> & { readonly of: Bounded };
 
 /** What reads the manifests of a rendered folder: a command, which renders a `side` itself if asked; none before a revision is checked out. */
 export type Into = { readonly command: string; readonly side?: string } | { readonly revision: string };
@@ -159,9 +157,9 @@ export const fileFindings = {
   'duplicate-key': row<{ readonly times: number } | { readonly isTwoObjects: true }>('error'),
   'merge-conflict': row<None>('error'),
   'too-deep': row<None>('error'),
-  'too-long': row<TooLong>('error'),
+  'too-long': row<Exceeded>('error'),
   'yaml-tab': row<None>('error'),
-  'bad-bundle': row<Strings<'path' | 'problem'>>('error'),
+  'bad-bundle': row<Strings<'path'> & { readonly problem: BundleFault }>('error'),
   'dump-reading': byProblem<{
     'legacy-tables': None;
     // `chain`: one whose rules are not all there.

@@ -48,6 +48,9 @@ export function mayBeUnseen({ near, lacking, maker, isOfCluster = false }: Likel
   return !isOfCluster && near === undefined && lacking?.isOnOwner !== true && (lacking ?? maker) !== undefined;
 }
 
+/** A port that IPVS would have to change. */
+export type PortChange = Strings<'label'> & (Numbers<'port' | 'target'> | Numbers<'nodePort'>);
+
 export const serviceFindings = {
   // Without an address, it is a node port that kpc gives to `holder`. `isRefused`: the API server assigns it once.
   'address-conflict': row<
@@ -59,8 +62,7 @@ export const serviceFindings = {
     severityBy('isOfSlice', 'error', { true: 'warning' }),
   ),
   'external-ips': row<Lists<'services'>>('warning'),
-  // `wrong` says which port would change.
-  'forwarding-changes-port': row<Strings<'method' | 'wrong' | 'help'>>('error'),
+  'forwarding-changes-port': row<Strings<'method'> & PortChange>('error'),
   'ignored-field': row<Strings<'field' | 'needs'>>('warning'),
   // `lack`: the kind of endpoints that the Service lacks on nodes where kube-proxy writes the comment.
   'long-comment': row<Strings<'servicePort' | 'lack'> & Numbers<'limit'>>('warning'),

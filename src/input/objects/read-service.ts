@@ -231,7 +231,7 @@ function readBalancerIngress(
   });
 }
 
-const trafficDistributions = ['PreferSameZone', 'PreferSameNode', 'PreferClose'];
+const trafficDistributions: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferSameNode', 'PreferClose']);
 
 /** Reports fields that contradict a Service's type or each other (pkg/apis/core/validation); a warning if kube-proxy ignores them. */
 function checkCombinations(spec: RawServiceSpec, type: Type, report: Report): void {
@@ -259,7 +259,7 @@ function checkCombinations(spec: RawServiceSpec, type: Type, report: Report): vo
       ignoreField('allocateLoadBalancerNodePorts', needed, report);
   }
   const value = spec.trafficDistribution;
-  if (!value || trafficDistributions.includes(value)) return;
+  if (!value || trafficDistributions.has(value)) return;
   const form = 'traffic-distribution';
   report.addWrong(['spec', 'trafficDistribution'], value, { form, isWarning: true });
 }

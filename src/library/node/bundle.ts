@@ -22,6 +22,7 @@ import {
   type TrustedKey,
 } from '../../bundle/pack/signature.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
+import { bundleFaultWords } from '../../say/words/bundle.ts';
 import { summarize } from '../../say/bundle-text.ts';
 import { refuse, type BadCall } from '../refusal.ts';
 
@@ -76,7 +77,7 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
   const reading = checkBundle(bundle, compileState);
   const problems = [
     ...(signer.advice === undefined ? [] : [signer.words]),
-    ...(reading.kind === 'broken' ? reading.problems : []),
+    ...(reading.kind === 'broken' ? reading.problems.map(bundleFaultWords) : []),
     ...(reading.kind === 'bundle' && reading.bundle.manifest.dumped
       ? ['it is a dump that "kpc-apply dump" wrote, which names no Services']
       : []),

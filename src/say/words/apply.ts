@@ -13,6 +13,7 @@ import {
   stopProcess,
   unseenWords,
 } from './apply-parts.ts';
+import { bundleFaultWords } from './bundle.ts';
 import { describeFolderProblem } from './folder-problem.ts';
 import { byCase, type WordsOf } from './rows.ts';
 import { adviseOnStates, describeLastCommand } from './states.ts';
@@ -69,7 +70,7 @@ export const applyWords: WordsOf<typeof applyFindings> = {
     broken: ({ path, problems, writer = version }) => {
       const again = 'compile it again with "kpc compile -o", and copy all of it';
       const versions = `kpc ${writer} wrote it and this is kpc-apply ${version}: use the same version of both`;
-      return [notApplied(path, problems), writer === version ? again : `${again}; ${versions}`];
+      return [notApplied(path, problems.map(bundleFaultWords)), writer === version ? again : `${again}; ${versions}`];
     },
     dump: ({ path }) => [
       `${path} is a dump that "kpc-apply dump" wrote, not a bundle: it names no Services`,
@@ -89,7 +90,10 @@ export const applyWords: WordsOf<typeof applyFindings> = {
         `${advice}, or choose another folder with --state-dir`,
       ];
     },
-    damaged: ({ path, of, reason = 'it is not JSON' }) => [`${path} is damaged: ${reason}`, repairs[of]],
+    damaged: ({ path, of, reason }) => [
+      `${path} is damaged: ${typeof reason === 'string' ? reason : bundleFaultWords(reason)}`,
+      repairs[of],
+    ],
     'other-state': ({ path }) => [`${path} is damaged: it holds another state`, 'remove it'],
     'other-network': ({ path, network, here }) => {
       const whose =

@@ -3,6 +3,7 @@ import { count, joinWords, printable, quote, quotePrintable, shellWord } from '.
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { firstRelease, releases } from '../../kube-proxy/releases.ts';
+import { bundleFaultWords } from './bundle.ts';
 import { describeFolderProblem } from './folder-problem.ts';
 import { byCase, didYouMean, listCodes, type Words, type WordsOf } from './rows.ts';
 
@@ -204,7 +205,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     folder: ({ wrong }) => describeFolderProblem(wrong),
     'no-bundle': ({ folder, problems }) => [
-      `${folder} is not a bundle: ${problems.join('; ')}`,
+      `${folder} is not a bundle: ${problems.map(bundleFaultWords).join('; ')}`,
       'name the folder that "kpc compile -o" wrote',
     ],
     'not-a-folder': ({ path }) => `${path} is not a folder`,

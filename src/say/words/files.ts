@@ -8,6 +8,7 @@ import {
   shellWord,
   quotePrintable,
 } from '../../base/printable.ts';
+import { bundleFaultWords, mergeConflict } from './bundle.ts';
 import { adviseOnOddSpace, nameCharacter } from './odd-space.ts';
 import { describeBound } from '../../base/bounds.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
@@ -238,10 +239,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
           'keep one of them',
         ]
       : ['a second object starts here without a "---" line before it', 'add that line'],
-  'merge-conflict': [
-    'Git left a merge conflict here',
-    'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>',
-  ],
+  'merge-conflict': mergeConflict,
   'too-deep': [
     'lists and mappings nest too deeply',
     'check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep',
@@ -253,7 +251,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       : 'split it, and remove what no Service needs',
   ],
   'yaml-tab': ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
-  'bad-bundle': ({ path, problem }) => [`${path}: ${problem}`, 'compile it again with "kpc compile"'],
+  'bad-bundle': ({ path, problem }) => [`${path}: ${bundleFaultWords(problem)}`, 'compile it again with "kpc compile"'],
   reading: byCase('problem', {
     dump: dumpNote,
     'may-hold-more': ({ file }) => `${file} may hold more than kpc could read of it`,

@@ -79,10 +79,15 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     `externalIPs of ${nameSome(services)}: ${announcedEndWords('external-ips')}`,
     'give the Services the address of a load balancer (MetalLB, kube-vip) or a Gateway; "kpc migrate --to-kubernetes-version" shows what breaks',
   ],
-  'forwarding-changes-port': ({ method, wrong, help }) => [
-    `kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${wrong}`,
-    help,
-  ],
+  'forwarding-changes-port': ({ method, label, ...change }) => {
+    const wrong = `kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${label} has`;
+    return 'nodePort' in change
+      ? [
+          `${wrong} node port ${change.nodePort}`,
+          'use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer',
+        ]
+      : [`${wrong} port ${change.port} and its endpoints port ${change.target}`, 'make them equal'];
+  },
   'ignored-field': ({ field, needs }) => [`the API server refuses ${field} here: it needs ${needs}`, 'remove it'],
   'long-comment': ({ servicePort, lack, limit }) => [
     `${servicePort}: where the Service has ${lack.replaceAll('-', ' ')}, nft refuses all of kube-proxy's rules: this ${servicePort.length}-byte name becomes a comment, and nft allows ${limit}; kpc truncates it`,
