@@ -7,6 +7,7 @@ import {
   type Assumed,
   type DualStack,
   type Likely,
+  type RangedValue,
   mayBeUnseen,
   type serviceFindings,
 } from '../../base/findings/services.ts';
@@ -53,6 +54,18 @@ function likelyCause(likely: Likely): string | undefined {
     maker && `compare the selector with the labels of the Pods, unless ${printable(maker)} makes Pods with these labels`
   );
 }
+
+const ofEachFamily = 'range of each family with --service-cluster-ip-range';
+
+/** What a range has none of, and the range to name. */
+const rangedValues: Readonly<Record<RangedValue, readonly [value: string, help: string]>> = {
+  clusterIP: ['cluster IP', 'larger range with --service-cluster-ip-range'],
+  nodePort: ['node port', 'larger range with --service-node-port-range'],
+  loadBalancerIP: ['load balancer address', 'larger range with --load-balancer-ip-range'],
+  podIP: ['address', 'larger network'],
+  ipv4: ['IPv4 address', ofEachFamily],
+  ipv6: ['IPv6 address', ofEachFamily],
+};
 
 /** Problems with Services, their ports and endpoints, and with values that a cluster has not assigned yet. */
 export const serviceWords: WordsOf<typeof serviceFindings> = {
@@ -149,7 +162,10 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
           `${service}: loadBalancerIP ${asked} is taken by ${holder}: kpc chooses another address`,
           'give one of them another address; Services share one only if they ask for it with different ports',
         ],
-  'range-is-full': ({ what, service, ranges, help }) => [`${service}: no ${what} of ${nameSome(ranges)} is free`, help],
+  'range-is-full': ({ what, service, ranges }) => {
+    const [value, help] = rangedValues[what];
+    return [`${service}: no ${value} of ${nameSome(ranges)} is free`, `name a ${help}`];
+  },
   'assumed-endpoints': ({ pods, workloads, unplaced }) => {
     const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
     return `${which} assumed: ${nameSome(workloads)}${describeUnplaced(unplaced)}; the manifest.json of a bundle lists all`;
