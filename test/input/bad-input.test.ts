@@ -77,7 +77,7 @@ suite('what is not YAML', () => {
     [
       'a mapping for a key',
       'a:\n  ? {b: 1}\n  : 2\n',
-      '2:3 error: not valid YAML: kubectl does not read a key after "?" as other programs do: write it more plainly, or remove it [bad-yaml]',
+      '2:3 error: not valid YAML: kubectl does not read what begins with ? here as other programs do: write it more plainly, or remove it [bad-yaml]',
     ],
     [
       'a merge of no mapping',

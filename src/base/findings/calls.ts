@@ -93,11 +93,7 @@ export const callFindings = {
     folder: { readonly wrong: FolderProblem };
     'no-bundle': Strings<'folder'> & { readonly problems: readonly BundleFault[] };
     'not-a-folder': Strings<'path'>;
-    /** For verify. `reason`: why it cannot be read, if so. */
-    'neither-bundle-nor-pack': Strings<'path'> & {
-      readonly is: 'missing' | 'golden' | 'other' | 'unreadable';
-      readonly reason?: string;
-    };
+    'neither-bundle-nor-pack': Strings<'path'> & { readonly is: 'missing' | 'golden' | 'other' };
     'no-key': Strings<'flag' | 'file' | 'reason'>;
     'too-large-to-pack': Strings<'folder'>;
     unreadable: Strings<'path' | 'reason'>;

@@ -73,7 +73,6 @@ export type ValueForm =
   | 'address-of-family'
   | 'cluster-ips'
   | 'same-cluster-ip'
-  | 'none'
   | 'none-or-address'
   | 'of-cluster-ip-type'
   | 'of-other-type'

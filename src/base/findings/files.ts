@@ -82,11 +82,6 @@ export type OddYaml =
   | 'anchor-behind-word'
   | 'long-key'
   | 'blank-spaces'
-  | 'directive'
-  | 'explicit-key'
-  | 'name'
-  | 'tag'
-  | 'escape'
   | 'in-brackets'
   | 'same-keys'
   | 'not-of-tag'
@@ -152,8 +147,10 @@ export const fileFindings = {
   // `reason`: the parser's; without one, text follows the value.
   'bad-json': row<{ readonly reason?: string }>('error'),
   'not-closed': row<Strings<'language' | 'sign'> & Numbers<'line'>>('error'),
-  // `lines`: the surrounding ones. `character`: a code point that go-yaml rejects anywhere.
-  'bad-yaml': row<Strings<'reason' | 'lines'> | { readonly odd: OddYaml } | Numbers<'character'>>('error'),
+  // `lines`: the surrounding ones. `sign`: the first character of what kubectl reads differently. `character`: a code point that go-yaml rejects anywhere.
+  'bad-yaml': row<Strings<'reason' | 'lines'> | { readonly odd: OddYaml } | Strings<'sign'> | Numbers<'character'>>(
+    'error',
+  ),
   'duplicate-key': row<{ readonly times: number } | { readonly isTwoObjects: true }>('error'),
   'merge-conflict': row<None>('error'),
   'too-deep': row<None>('error'),

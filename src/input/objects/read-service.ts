@@ -108,7 +108,7 @@ function checkClusterIP(
 ): string | undefined {
   if (text === 'None' && index === 0) return undefined;
   if (text.toLowerCase() === 'none') {
-    report.addWrong(path, text, index === 0 ? 'none' : 'none-or-address');
+    report.addWrong(path, text, 'none-or-address');
     return undefined;
   }
   const address = checkAddress(text, path, report);

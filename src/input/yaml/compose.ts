@@ -14,7 +14,6 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
-import type { OddYaml } from '../../base/findings/files.ts';
 import {
   mostYamlWords,
   maxDepth,
@@ -261,16 +260,13 @@ export const scalarSign = '\u001F';
 export const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
 
 /** Texts that kubectl reads differently from the package, by first character. Patterns see one character more. */
-const odd: Readonly<Record<string, readonly [what: OddYaml, pattern: RegExp]>> = {
-  '%': ['directive', /^/],
-  '?': ['explicit-key', /^/],
-  '&': ['name', /^(?!.[\w-]+(?:[\s,[\]{}]|$))/],
-  '*': ['name', /^(?!.[\w-]+(?:[\s,[\]{}]|$))/],
-  '!': ['tag', /^(?!!(?:!?[\w.-]*|<tag:yaml\.org,2002:\w+>)(?:\s|$))|^!(?:!|<.*:)(?:binary|timestamp)\b/],
-  '"': [
-    'escape',
-    /(?<!\\)(?:\\\\)*\\(?:\/|[uU](?:0000)?[dD][89a-fA-F][\da-fA-F]{2}|U(?!000[\da-fA-F]|0010).{8}|\r?\n[ \t]*\r?\n)/,
-  ],
+const odd: Readonly<Record<string, RegExp>> = {
+  '%': /^/,
+  '?': /^/,
+  '&': /^(?!.[\w-]+(?:[\s,[\]{}]|$))/,
+  '*': /^(?!.[\w-]+(?:[\s,[\]{}]|$))/,
+  '!': /^(?!!(?:!?[\w.-]*|<tag:yaml\.org,2002:\w+>)(?:\s|$))|^!(?:!|<.*:)(?:binary|timestamp)\b/,
+  '"': /(?<!\\)(?:\\\\)*\\(?:\/|[uU](?:0000)?[dD][89a-fA-F][\da-fA-F]{2}|U(?!000[\da-fA-F]|0010).{8}|\r?\n[ \t]*\r?\n)/,
 };
 
 /** The part of a line before a block key or item: go-yaml allows no tab there. */
@@ -321,9 +317,8 @@ function createLexemeCheck(text: string): (source: string) => void {
     const before = tab < 0 ? 'no tab' : text.slice(lineStart, offset + tab);
     if (flows === 0 ? beforeKey.test(before) : afterPlain && !isAllFlow && /^ *$/.test(before)) refuseTab(offset + tab);
     if (sign === ':' && afterPlain && /[,[\]{}]/.test(after)) refuseYaml(offset, 'in-brackets');
-    const [what, pattern] = odd[sign] ?? [];
-    const found = pattern?.exec(source + after);
-    if (what !== undefined && found) refuseYaml(offset + found.index, what);
+    const found = odd[sign]?.exec(source + after);
+    if (found) throw new Refusal({ offset: offset + found.index, code: 'bad-yaml', arguments: { sign } });
     if (atScalar || !/^[ \t\r\n]*$/.test(source)) {
       if (!/^(?:#|---)/.test(source)) isAllFlow ??= !atScalar && /^[[{]/.test(source);
       afterPlain = atScalar && flows > 0;

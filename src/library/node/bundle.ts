@@ -26,7 +26,7 @@ import { compileState } from '../../snapshot/open/compile-node.ts';
 import { bundleFaultWords } from '../../say/words/bundle.ts';
 import { sayApply } from '../../say/words/apply-said.ts';
 import { summarize } from '../../say/bundle-text.ts';
-import { refuse, type BadCall } from '../refusal.ts';
+import { refuse } from '../refusal.ts';
 
 /** Returns a description of the pack. Refuses a folder without a bundle. */
 export async function packBundle(
@@ -53,9 +53,9 @@ export async function packBundle(
   return `${out}: the bundle${node}, ${formatCount(bytes.length)} bytes, ${signer}\ndigest ${groupDigest(digestOf(files))}\n`;
 }
 
-async function readFilesOf(folder: string): Promise<BundleFiles> {
+async function readFilesOf(folder: string, most?: number): Promise<BundleFiles> {
   try {
-    return await readFolder(folder, isBundleFile);
+    return await readFolder(folder, isBundleFile, most);
   } catch (error) {
     if (!existsSync(folder)) return refuse({ problem: 'neither-bundle-nor-pack', path: folder, is: 'missing' });
     if (hasCode(error, 'ENOTDIR')) return refuse({ problem: 'not-a-folder', path: folder });
@@ -72,7 +72,6 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
     keys.push(...read);
   }
   const files = await readEither(path);
-  if ('is' in files) return refuse({ problem: 'neither-bundle-nor-pack', path, ...files });
   const isPack = !statSync(path).isDirectory();
   const bundle = new Map([...files].filter(([name]) => name !== signatureFile));
   const signature = readSignature(files);
@@ -99,20 +98,16 @@ function faultOf(path: string, reading: BundleReading): FailureArguments<'bad-bu
   return reading.bundle.manifest.dumped && { problem: 'dump', path };
 }
 
-/** The files of a folder or pack, or why there are none. */
-async function readEither(
-  path: string,
-): Promise<BundleFiles | Omit<BadCall & { readonly problem: 'neither-bundle-nor-pack' }, 'problem' | 'path'>> {
-  try {
-    if (!existsSync(path)) return { is: 'missing' };
-    if (statSync(path).isDirectory()) {
-      return (await holdsGolden(path)) ? { is: 'golden' } : await readFolder(path, isBundleFile, largestBundle);
-    }
-    const { readPack } = await import('../../bundle/pack/pack.ts');
-    return (await readPack(path)) ?? { is: 'other' };
-  } catch (error) {
-    return { is: 'unreadable', reason: describeUnread(error) };
+async function readEither(path: string): Promise<BundleFiles> {
+  if (!existsSync(path) || statSync(path).isDirectory()) {
+    if (await holdsGolden(path)) return refuse({ problem: 'neither-bundle-nor-pack', path, is: 'golden' });
+    return readFilesOf(path, largestBundle);
   }
+  const { readPack } = await import('../../bundle/pack/pack.ts');
+  const files = await readPack(path).catch((error: unknown) =>
+    refuse({ problem: 'unreadable', path, reason: describeUnread(error) }),
+  );
+  return files ?? refuse({ problem: 'neither-bundle-nor-pack', path, is: 'other' });
 }
 
 function signerWords(signature: ReturnType<typeof readSignature>, trust: readonly string[]): string {

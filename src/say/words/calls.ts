@@ -209,8 +209,7 @@ export const callWords: WordsOf<typeof callFindings> = {
       'name the folder that "kpc compile -o" wrote',
     ],
     'not-a-folder': ({ path }) => `${path} is not a folder`,
-    'neither-bundle-nor-pack': ({ path, is, reason = '' }) =>
-      `${path}: ${is === 'unreadable' ? reason : notToVerify[is]}`,
+    'neither-bundle-nor-pack': ({ path, is }) => `${path}: ${notToVerify[is]}`,
     'no-key': ({ flag, file, reason }) => [
       `${flag} ${file}: ${reason}`,
       flag === '--sign' ? 'make one: openssl genpkey -algorithm ed25519 -out kpc.key' : undefined,

@@ -1,10 +1,22 @@
 import { joinWords, quote } from '../../base/printable.ts';
-import { adviseOnOddSpace } from './odd-space.ts';
 import type { FoundValue, RequiredField, ValueForm, WrongValue, fieldFindings } from '../../base/findings/fields.ts';
 import type { SpecialUse } from '../../kernel/address.ts';
 import { nodePortWords, proxyModeNames } from '../../kube-proxy/modes.ts';
 import { releaseRange } from '../../kube-proxy/releases.ts';
 import { didYouMean, type Words, type WordsOf } from './rows.ts';
+
+/** Characters that look like a space, or are invisible, where YAML needs spaces. Web pages and chats insert them. */
+const oddSpace = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/;
+
+/** Advice on the first odd space of a text, if any. */
+export function adviseOnOddSpace(text: string): string | undefined {
+  const [found] = oddSpace.exec(text) ?? [];
+  return found && `replace ${nameCharacter(found.charCodeAt(0))}, which only looks like a space, with a normal space`;
+}
+
+export function nameCharacter(codePoint: number): string {
+  return `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`;
+}
 
 export function foundWords(found: FoundValue): string {
   switch (found.type) {
@@ -47,7 +59,6 @@ const forms: { readonly [Form in ValueForm]: FormWords | ((expected: string) => 
   'address-of-family': (family) => `an ${family} address, the family that this object names`,
   'cluster-ips': 'one address, or one of each family',
   'same-cluster-ip': (clusterIP) => `${clusterIP}, as in clusterIP`,
-  none: 'None',
   'none-or-address': 'None alone, or an address',
   'of-cluster-ip-type': [
     'type: ClusterIP, or no clusterIP',

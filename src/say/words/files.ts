@@ -9,7 +9,7 @@ import {
   quotePrintable,
 } from '../../base/printable.ts';
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
-import { adviseOnOddSpace, nameCharacter } from './odd-space.ts';
+import { adviseOnOddSpace, nameCharacter } from './fields.ts';
 import { describeBound } from '../../base/bounds.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
@@ -94,11 +94,6 @@ const oddYaml: Readonly<Record<OddYaml, string>> = {
   'anchor-behind-word': 'an anchor or tag behind a word',
   'long-key': 'a key of several lines',
   'blank-spaces': 'spaces in the blank lines at the end of a block that gives its indentation',
-  directive: 'a line that begins with "%"',
-  'explicit-key': 'a key after "?"',
-  name: 'this name of an anchor or alias',
-  tag: 'this tag',
-  escape: 'this escape',
   'in-brackets': 'this word or ":" in brackets',
   'same-keys': 'keys that are the same in JSON',
   'not-of-tag': 'a value that is not of the type of its tag',
@@ -226,7 +221,14 @@ export const fileWords: WordsOf<typeof fileFindings> = {
         adviseOnOddSpace(details.lines) ??
           'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes',
       ];
-    const what = 'odd' in details ? oddYaml[details.odd] : `the character ${nameCharacter(details.character)}`;
+    const what =
+      'odd' in details
+        ? oddYaml[details.odd]
+        : 'sign' in details
+          ? details.sign === '"'
+            ? 'this escape'
+            : `what begins with ${details.sign} here`
+          : `the character ${nameCharacter(details.character)}`;
     return [
       `not valid YAML: kubectl does not read ${what} as other programs do`,
       'write it more plainly, or remove it',
