@@ -24,7 +24,7 @@ import {
 } from '../../bundle/pack/signature.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
 import { bundleFaultWords } from '../../say/words/bundle.ts';
-import { sayApply } from '../../say/words/apply-said.ts';
+import { sayApply } from '../../say/words/apply.ts';
 import { summarize } from '../../say/bundle-text.ts';
 import { refuse } from '../refusal.ts';
 

@@ -1,4 +1,5 @@
-import type { applyFindings } from '../../base/findings/apply.ts';
+import type { FailureFault, applyFindings } from '../../base/findings/apply.ts';
+import type { CheckFault, Remark } from '../../base/findings/node-checks.ts';
 import { nameSome, printable } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import {
@@ -13,9 +14,9 @@ import {
   stopProcess,
   unseenWords,
 } from './apply-parts.ts';
-import { bundleFaultWords } from './bundle.ts';
-import { describeFolderProblem } from './folder-problem.ts';
-import { byCase, type WordsOf } from './rows.ts';
+import { bundleFaultWords, describeFolderProblem } from './bundle.ts';
+import { checkWords, remarkWords } from './node-checks.ts';
+import { byCase, sayIn, type Said, type WordsOf } from './rows.ts';
 import { adviseOnStates, describeLastCommand } from './states.ts';
 
 const trusted = { bundle: 'the bundle', keys: 'the keys in' } as const;
@@ -288,3 +289,10 @@ export const applyWords: WordsOf<typeof applyFindings> = {
     'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
   ],
 };
+
+const words = { ...applyWords, ...checkWords, ...remarkWords };
+
+/** A failure of kpc-apply, a check of a node or a remark, in words. */
+export function sayApply(fault: FailureFault | CheckFault | Remark): Said {
+  return sayIn(words, fault);
+}

@@ -3,8 +3,7 @@ import { count, joinWords, printable, quote, quotePrintable, shellWord } from '.
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { firstRelease, releases } from '../../kube-proxy/releases.ts';
-import { bundleFaultWords } from './bundle.ts';
-import { describeFolderProblem } from './folder-problem.ts';
+import { bundleFaultWords, describeFolderProblem } from './bundle.ts';
 import { byCase, didYouMean, listCodes, type Words, type WordsOf } from './rows.ts';
 
 const missing = {
