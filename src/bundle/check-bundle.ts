@@ -109,7 +109,8 @@ function checkDumped(files: BundleFiles, compile: Compile, path: string): Bundle
 function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Compile, path: string): BundleReading {
   const { manifest, cluster } = meaning;
   const locate = locatorIn('manifest.json', files.get('manifest.json') ?? '');
-  const values = [...checkManifestValues(manifest, locate), ...checkServiceValues(cluster, manifest)];
+  const values = checkManifestValues(manifest, locate);
+  const ofServices = checkServiceValues(cluster, manifest);
   try {
     const compiled = snapshotOfBundle(meaning, compile, { name: path });
     // Files are compared themselves, so skip their checksums.
@@ -118,13 +119,14 @@ function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Comp
       ...values,
       ...compareManifests(manifest, fresh.manifest, locate),
       ...bundleFileNames.flatMap((name) => compareFiles(name, files.get(name), fresh.files.get(name))),
+      ...ofServices,
     ];
     const state = { ...compiled.state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
     const snapshot = compiled.with({ state: () => state });
     return findBroken(problems, manifest) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
   } catch (error) {
     // No rule can be written with some of these faults.
-    const broken = findBroken(values, manifest);
+    const broken = findBroken([...values, ...ofServices], manifest);
     if (broken) return broken;
     throw error;
   }

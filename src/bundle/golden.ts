@@ -31,8 +31,7 @@ import { formatVersion, writeManifestNode, writeSettings, type Manifest } from '
 import {
   broken,
   findBroken,
-  findMergeConflicts,
-  findTooLong,
+  findUnfit,
   readServiceRanges,
   snapshotOfBundle,
   type BundleReading,
@@ -238,7 +237,7 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
 
 /** Reads a golden back: node, settings and Services, compiled by this kpc. --check compares the tools' lines. */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string, path = ''): BundleReading {
-  const unfit = findBroken([...findTooLong(files), ...findMergeConflicts(files)]);
+  const unfit = findUnfit(files);
   if (unfit) return unfit;
   const head = readHead(files.get(goldenHead), kpcVersion);
   const parts = [...files]

@@ -4,7 +4,6 @@ import { findConflict } from '../base/odd-texts.ts';
 import { anyManifest, manifest as manifestCheck } from '#checks';
 import { parseChecked, parseFile } from '../base/json/check.ts';
 import type { BundleFault } from '../base/findings/bundle.ts';
-import { groupBy } from '../cluster/grouping.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
@@ -41,15 +40,12 @@ export interface BundleMeaning {
   readonly cluster: Cluster;
 }
 
-/** The most faults to report for one file. */
-const mostOfFile = 50;
+const mostFaults = 50;
 
 export function broken(problems: readonly BundleFault[], manifest?: Manifest): BrokenBundle {
-  const cut = [...groupBy(problems, ({ file = '' }) => file)].flatMap(([file, own]): readonly BundleFault[] => {
-    const more = own.length - mostOfFile;
-    return more > 1 ? [...own.slice(0, mostOfFile), { file, problem: 'more', more }] : own;
-  });
-  return { kind: 'broken', problems: cut, manifest };
+  const more = problems.length - mostFaults;
+  const shown = more > 1 ? [...problems.slice(0, mostFaults), { problem: 'more', more } as const] : problems;
+  return { kind: 'broken', problems: shown, manifest };
 }
 
 /** Undefined if there are no problems. */
@@ -101,7 +97,7 @@ export function snapshotOfBundle(
 /** Reads manifest.json and services.json, which determine the rest; checks format version and checksums. */
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return broken([{ problem: 'golden' }]);
-  const unfit = findBroken([...findTooLong(files), ...findMergeConflicts(files)]);
+  const unfit = findUnfit(files);
   if (unfit) return unfit;
   const manifest = readManifest(files.get('manifest.json'));
   const services = readServicesOf(files);
@@ -113,16 +109,16 @@ export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBun
   return broken([...unlisted, ...('value' in services ? [] : services.problems)]);
 }
 
-export function findTooLong(files: BundleFiles): readonly BundleFault[] {
+/** Whether the files are too long, or have merge conflicts. */
+export function findUnfit(files: BundleFiles): BrokenBundle | undefined {
   const excess = findExcess([...files].map(([file, text]) => ({ file, text })));
-  return excess ? [{ file: excess.at.file, problem: 'too-long', of: excess.of, most: excess.most }] : [];
-}
-
-export function findMergeConflicts(files: BundleFiles): readonly BundleFault[] {
-  return [...files].flatMap(([file, text]) => {
-    const line = findConflict(text);
-    return line === undefined ? [] : [{ file, line, problem: 'merge-conflict' }];
-  });
+  if (excess) return broken([{ file: excess.at.file, problem: 'too-long', of: excess.of, most: excess.most }]);
+  return findBroken(
+    [...files].flatMap(([file, text]) => {
+      const line = findConflict(text);
+      return line === undefined ? [] : [{ file, line, problem: 'merge-conflict' }];
+    }),
+  );
 }
 
 function readServicesOf(files: BundleFiles): ReturnType<typeof readServices> {

@@ -24,7 +24,7 @@ suite('a Service', () => {
       'ExternalName without a name',
       ['type: ExternalName', 'externalName: .'],
       [
-        '6:17 error: a Service of type ExternalName has no externalName: write the DNS name that it stands for [missing-field]',
+        '6:17 error: spec has no externalName: write the DNS name that this Service of type ExternalName stands for [missing-field]',
       ],
     ],
     [
@@ -300,8 +300,8 @@ suite('Endpoints', () => {
 
   test('port 0, no port, and ports without a name', () => {
     expect(of('- addresses: [{ip: 10.0.0.1}]', '  ports: [{name: a, port: 0}, {name: b}, {port: 80}]')).toEqual([
-      '6:27 error: ports[0] of Endpoints has no port: write a number from 1 to 65535 [missing-field]',
-      '6:31 error: ports[1] of Endpoints has no port: write a number from 1 to 65535 [missing-field]',
+      '6:27 error: ports[0] has no port: write a number from 1 to 65535 [missing-field]',
+      '6:31 error: ports[1] has no port: write a number from 1 to 65535 [missing-field]',
       '6:42 warning: this port has no name: name each port if there are several [unnamed-port]',
     ]);
   });

@@ -282,7 +282,7 @@ suite('Services', () => {
     expect(
       diagnose('apiVersion: v1\nkind: Service\nmetadata: {generateName: web-}\nspec: {ports: [{port: 1}]}\n'),
     ).toEqual([
-      '3:11 error: the object has no name: write one, or give the object as the cluster has it [missing-field]',
+      '3:11 error: metadata has no name: write one, or give the object as the cluster has it [missing-field]',
     ]);
   });
 
@@ -330,7 +330,7 @@ suite('EndpointSlices', () => {
 
   test('no addressType, and one that is none', () => {
     expect(diagnose(slice(labels, 'ports: []'))).toEqual([
-      '1:1 error: the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN [missing-field]',
+      '1:1 error: the document has no addressType: write IPv4, IPv6 or FQDN [missing-field]',
     ]);
     expect(diagnose(slice(labels, 'addressType: ipv4'))).toEqual([
       '6:14 error: addressType cannot be "ipv4": write IPv4 [bad-value]',

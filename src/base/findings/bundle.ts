@@ -35,7 +35,6 @@ export type BundleFault = InFile &
           };
           /** Each is undefined after the end. */
           line: { readonly text?: string | undefined; readonly expected?: string | undefined };
-          /** `more` faults of the same file. */
           more: Numbers<'more'>;
         }
       >

@@ -102,15 +102,17 @@ export type RangeFlag =
 export type RequiredField = 'spec' | 'name' | 'port' | 'addressType' | 'addresses' | 'externalName' | 'parentRef';
 
 export interface OddAddress extends Strings<'field' | 'value' | 'address'> {
-  readonly single?: string;
-  readonly isRefused?: true;
+  readonly single?: string | undefined;
+  readonly isRefused: boolean;
 }
 
 export const fieldFindings = {
   'bad-value': row<WrongValue>(warningIf(({ isWarning, ignoredIn }) => isWarning === true || ignoredIn !== undefined)),
   // `owner` is "the Service" or "ports[0]".
   // `isGenerated`: the cluster makes the name of a new object.
-  'missing-field': row<Strings<'owner'> & { readonly field: RequiredField; readonly isGenerated?: boolean }>('error'),
+  'missing-field': row<
+    Strings<'owner'> & { readonly field: RequiredField; readonly isGenerated?: boolean | undefined }
+  >('error'),
   'unknown-field': row<Misspelled>(warningIf(({ isNeeded }) => !isNeeded)),
   // `single`: the one address that may be meant if a network has host bits set. `isRefused`: by API servers.
   'odd-address': row<OddAddress>('warning'),

@@ -1,5 +1,5 @@
-import { foundOf, type RangeFlag } from '../../base/findings/fields.ts';
-import { diagnose, type Finding } from '../../base/findings/finding.ts';
+import type { RangeFlag } from '../../base/findings/fields.ts';
+import { wrongValue, type Finding } from '../../base/findings/finding.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import type { PortRange } from '../../kernel/ports-and-marks.ts';
 
@@ -10,15 +10,11 @@ export interface RangeFlags {
   readonly loadBalancerIpRange?: string | undefined;
 }
 
-function refuseRange(flag: RangeFlag, value: string): Finding {
-  return diagnose('bad-value', { field: flag, found: foundOf(value), form: flag });
-}
-
 export function parseAssignmentRanges(flags: RangeFlags) {
   const diagnostics: Finding[] = [];
   const read = <T>(flag: RangeFlag, value: string | undefined, parse: (text: string) => T | undefined) => {
     const parsed = value === undefined ? undefined : parse(value);
-    if (value !== undefined && parsed === undefined) diagnostics.push(refuseRange(flag, value));
+    if (value !== undefined && parsed === undefined) diagnostics.push(wrongValue(flag, value, flag));
     return parsed;
   };
   const clusterIPs = read('--service-cluster-ip-range', flags.serviceClusterIpRange, parseOneOfEachFamily) ?? [];
@@ -54,7 +50,7 @@ export function parsePodNetworks(text: string | true | undefined) {
   if (text === true || text === knownNetworks) return { networks: [], diagnostics: [] };
   const networks = parseOneOfEachFamily(text);
   if (networks) return { networks, diagnostics: [] };
-  return { networks: [], diagnostics: [refuseRange('--assume-endpoints', text)] };
+  return { networks: [], diagnostics: [wrongValue('--assume-endpoints', text, '--assume-endpoints')] };
 }
 
 /** Whether a word is a comma-separated list of networks. */

@@ -1,5 +1,5 @@
 // Resolves kube-proxy's settings and feature gates from its configuration and flags.
-import { diagnose, isError, diagnoseFault, Tally, type Finding } from '../../base/findings/finding.ts';
+import { diagnose, isError, diagnoseFault, Tally, type Finding, wrongValue } from '../../base/findings/finding.ts';
 import type { Sourced, ProxySettings } from '../../cluster/objects.ts';
 import { readUnit, type ClusterFacts } from './cluster-config.ts';
 import { placeAt } from '../documents/document.ts';
@@ -29,7 +29,6 @@ import {
   type SettingFault,
 } from '../../settings/setting.ts';
 import { isDeprecated } from '../../kube-proxy/announced.ts';
-import { foundOf } from '../../base/findings/fields.ts';
 import { severityOf, type FindingCode } from '../../base/findings/codes.ts';
 import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { readSettings, type ProxyFlags } from '../../settings/table.ts';
@@ -210,7 +209,7 @@ function readMode(value: string, name: string | undefined, place: Finding['place
   const form = windowsModes.has(value) ? 'linux-mode' : 'mode';
   return {
     mode: 'ipvs',
-    errors: [diagnose('bad-value', { field: name ?? 'mode', found: foundOf(value), form }, place)],
+    errors: [wrongValue(name ?? 'mode', value, form, place)],
   };
 }
 

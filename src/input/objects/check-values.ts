@@ -61,8 +61,7 @@ export function readMetadata(
   const given = raw?.namespace || 'default';
   const namespace = names.namespaces.find(given);
   if (name === '') {
-    const isGenerated = Boolean(raw?.generateName);
-    report.add(['metadata', 'name'], 'missing-field', { owner: 'the object', field: 'name', isGenerated });
+    report.addMissing(['metadata'], 'name', Boolean(raw?.generateName));
   } else {
     checkName(name, rule, ['metadata', 'name'], report);
   }
@@ -98,8 +97,8 @@ export function checkAddress(text: string, path: FieldPath, report: Report): Add
   if (!address) {
     report.addWrong(path, text, 'address');
   } else if (text !== address.text) {
-    const refused = isAmbiguous(text, address) ? { isRefused: true as const } : {};
-    report.add(path, 'odd-address', { field: fieldName(path), value: text, address: address.text, ...refused });
+    const isRefused = isAmbiguous(text, address);
+    report.add(path, 'odd-address', { field: fieldName(path), value: text, address: address.text, isRefused });
   }
   return address;
 }
@@ -125,15 +124,9 @@ export function checkNetwork(text: string, path: FieldPath, report: Report): Net
   else if (text !== network.text) {
     const written = parseAddress(text.slice(0, text.indexOf('/')));
     const isMeant = written !== undefined && written.text !== network.address.text;
-    const single = isMeant ? { single: hostNetwork(written).text } : {};
-    const refused = isMeant || isAmbiguous(text, network) ? { isRefused: true as const } : {};
-    report.add(path, 'odd-address', {
-      field: fieldName(path),
-      value: text,
-      address: network.text,
-      ...single,
-      ...refused,
-    });
+    const single = isMeant ? hostNetwork(written).text : undefined;
+    const isRefused = isMeant || isAmbiguous(text, network);
+    report.add(path, 'odd-address', { field: fieldName(path), value: text, address: network.text, single, isRefused });
   }
   return network;
 }

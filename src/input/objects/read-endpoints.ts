@@ -34,7 +34,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   } else if (!isName(service, 'label')) {
     report.add(['metadata', 'labels', serviceNameLabel], 'slice-without-service', { service });
   }
-  if (!raw.addressType) report.addMissing([], 'addressType', 'the EndpointSlice');
+  if (!raw.addressType) report.addMissing([], 'addressType');
   const addressType = raw.addressType || undefined;
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
   if (raw.ports) checkPortNumbers(raw.ports, report);
@@ -98,7 +98,7 @@ function readSliceEndpoint(
   const { conditions, hints } = raw;
   const addresses = raw.addresses ?? none;
   if (addresses.length === 0) {
-    report.addMissing(['endpoints', index], 'addresses', `endpoints[${index}]`);
+    report.addMissing(['endpoints', index], 'addresses');
   }
   if (addresses.length > 1) {
     report.add(['endpoints', index, 'addresses'], 'extra-addresses', { index, count: addresses.length });
@@ -201,7 +201,7 @@ function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, repor
   const ports = readEndpointPorts(raw, path, report);
   for (const [i, { name, port }] of ports.entries()) {
     if (port === undefined) {
-      report.addMissing([...path, i], 'port', `ports[${i}] of Endpoints`);
+      report.addMissing([...path, i], 'port');
     }
     if (name === '' && ports.length > 1) report.add([...path, i], 'unnamed-port', {});
   }

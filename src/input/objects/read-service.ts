@@ -30,7 +30,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
   const metadata = readMetadata(raw.metadata, 'label', report, names);
   const spec = raw.spec ?? {};
   if (!raw.spec) {
-    report.addMissing([], 'spec', 'the Service');
+    report.addMissing([], 'spec');
     report.silence(['spec']);
   }
   const type = spec.type || 'ClusterIP';
@@ -144,7 +144,7 @@ function readServicePorts(spec: RawServiceSpec, type: Type, report: Report): Ser
 function readPort(raw: RawServicePort, index: number, report: Report): ServicePortSpec {
   const [name, port] = [raw.name ?? '', raw.port ?? 0];
   if (name !== '') checkName(name, 'label', ['spec', 'ports', index, 'name'], report);
-  if (port === 0) report.addMissing(['spec', 'ports', index], 'port', `ports[${index}]`);
+  if (port === 0) report.addMissing(['spec', 'ports', index], 'port');
   checkTargetPort(raw.targetPort ?? 0, ['spec', 'ports', index, 'targetPort'], report);
   return {
     name,
@@ -272,7 +272,7 @@ function checkExternalName(spec: RawServiceSpec, report: Report): void {
   // A final dot is allowed.
   const name = (spec.externalName ?? '').replace(/\.$/, '');
   const path = ['spec', 'externalName'];
-  if (name === '') report.addMissing(['spec'], 'externalName', 'a Service of type ExternalName');
+  if (name === '') report.addMissing(['spec'], 'externalName');
   else if (parseAddress(name)?.family === 'ipv4') {
     report.addWrong(path, name, { form: 'external-name', isWarning: true });
   } else checkName(name, 'subdomain', path, report);

@@ -67,9 +67,9 @@ export class Report implements ObjectSource {
     this.add(path, 'bad-value', { field: fieldName(path), found: foundOf(value), ...details });
   }
 
-  /** `owner`: the object, or part of it, that lacks the field; `path` is its own. */
-  addMissing(path: FieldPath, field: RequiredField, owner: string): void {
-    this.add([...path, field], 'missing-field', { owner, field });
+  /** `path`: of the part that lacks the field. */
+  addMissing(path: FieldPath, field: RequiredField, isGenerated?: boolean): void {
+    this.add([...path, field], 'missing-field', { owner: fieldName(path), field, isGenerated });
   }
 
   /** Like add, but at the field's name. */

@@ -38,7 +38,7 @@ const words: {
     return `${quotePrintable(of)}: ${what} ${text} is ${is === 'of-node' || is === 'of-other-family' ? other : specialWords(is)}`;
   },
   line: ({ text, expected }) => `not what kpc writes: ${quoteLine(text)}, in place of ${quoteLine(expected)}`,
-  more: ({ more }) => `and ${more} more of this kind`,
+  more: ({ more }) => `and ${more} more`,
 };
 
 function quoteLine(line: string | undefined): string {

@@ -96,8 +96,8 @@ const required: Readonly<Record<RequiredField, string>> = {
   port,
   addressType: 'IPv4, IPv6 or FQDN',
   addresses: 'one, or leave the endpoint out',
-  externalName: 'the DNS name that it stands for',
-  parentRef: 'the Gateway that it is of',
+  externalName: 'the DNS name that this Service of type ExternalName stands for',
+  parentRef: 'the Gateway that this ListenerSet is of',
 };
 
 export function specialWords(use: SpecialUse): string {

@@ -1,7 +1,6 @@
 import type { Into } from '../../base/findings/files.ts';
 import { describeBound, findExcess } from '../../base/bounds.ts';
-import { foundOf } from '../../base/findings/fields.ts';
-import { diagnose, isError, type Finding, placeAtLine } from '../../base/findings/finding.ts';
+import { diagnose, isError, type Finding, placeAtLine, wrongValue } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../../input/configuration/range-flags.ts';
 import {
@@ -249,7 +248,7 @@ function definedOf<T extends object>(options: T): Partial<T> {
 
 export function checkNamespace(namespace: string | undefined): readonly Finding[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
-  return [diagnose('bad-value', { field: '--namespace', found: foundOf(namespace), form: 'label' })];
+  return [wrongValue('--namespace', namespace, 'label')];
 }
 
 /** Objects of other kinds are no fault, but users may wonder where they went. */
@@ -272,8 +271,7 @@ export function parseVersionChoice(
 ): { readonly choice: VersionChoice; readonly diagnostics: readonly Finding[] } {
   const choice = text === undefined || text === 'auto' ? text : parseRelease(text);
   if (text === undefined || choice !== undefined) return { choice, diagnostics: [] };
-  const form = takesAuto ? 'release-or-auto' : 'release';
-  return { choice, diagnostics: [diagnose('bad-value', { field: flag, found: foundOf(text), form })] };
+  return { choice, diagnostics: [wrongValue(flag, text, takesAuto ? 'release-or-auto' : 'release')] };
 }
 
 /** The release to check settings for before the node is known: with auto, the newest on any node in the input. */
