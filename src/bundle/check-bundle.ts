@@ -22,12 +22,10 @@ import {
   type BundleReading,
 } from './read-bundle.ts';
 
-type Locate = (path: Parameters<LocateValue>[0]) => InFile;
-
 /** Finds values of the right shape that kpc would not write. */
 export function checkManifestValues(
   manifest: Manifest,
-  locate: Locate = () => ({ file: 'manifest.json' }),
+  locate: (path: readonly string[]) => InFile = () => ({ file: 'manifest.json' }),
 ): readonly BundleFault[] {
   const { settings, node, families: chosen, ipvsTimeouts } = manifest;
   const isSelection = chosen.length > 0 && chosen.join() === families.filter((each) => chosen.includes(each)).join();

@@ -120,8 +120,12 @@ export function checkHostAddress(text: string, path: FieldPath, report: Report):
 /** Parses as kube-proxy does; for anything else reports an error and returns undefined. */
 export function checkNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);
-  if (!network) report.addWrong(path, text, networkFor(text));
-  else if (text !== network.text) {
+  if (!network) {
+    // Often one address is meant.
+    const address = parseAddress(text);
+    const single = address && ({ form: 'single-network', expected: hostNetwork(address).text } as const);
+    report.addWrong(path, text, single ?? 'network');
+  } else if (text !== network.text) {
     const written = parseAddress(text.slice(0, text.indexOf('/')));
     const isMeant = written !== undefined && written.text !== network.address.text;
     const single = isMeant ? hostNetwork(written).text : undefined;
@@ -129,12 +133,6 @@ export function checkNetwork(text: string, path: FieldPath, report: Report): Net
     report.add(path, 'odd-address', { field: fieldName(path), value: text, address: network.text, single, isRefused });
   }
   return network;
-}
-
-/** Suggests a network in place of a bad text, which is often one address. */
-function networkFor(text: string): Parameters<Report['addWrong']>[2] {
-  const address = parseAddress(text);
-  return address ? { form: 'single-network', expected: hostNetwork(address).text } : 'network';
 }
 
 export function areOfEachFamily(networks: readonly Network[]): boolean {

@@ -2,7 +2,7 @@ import type { BundleFault } from '../../base/findings/bundle.ts';
 import { describeBound } from '../../base/bounds.ts';
 import type { FolderProblem } from '../../base/findings/calls.ts';
 import { printable, quotePrintable } from '../../base/printable.ts';
-import { specialWords } from './fields.ts';
+import { specialUses } from './fields.ts';
 
 export const mergeConflict = [
   'Git left a merge conflict here',
@@ -33,13 +33,16 @@ const words: {
   unread: ({ reason }) => reason,
   value: ({ name, must }) => `${name} ${must === undefined ? 'is not what kpc writes' : `must ${must}`}`,
   'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, and is not among the Services`,
-  address: ({ of, what, text, is }) => {
-    const other = is === 'of-node' ? 'an address of the node itself' : 'of another family';
-    return `${quotePrintable(of)}: ${what} ${text} is ${is === 'of-node' || is === 'of-other-family' ? other : specialWords(is)}`;
-  },
+  address: ({ of, what, text, is }) => `${quotePrintable(of)}: ${what} ${text} is ${uses[is]}`,
   line: ({ text, expected }) => `not what kpc writes: ${quoteLine(text)}, in place of ${quoteLine(expected)}`,
   more: ({ more }) => `and ${more} more`,
 };
+
+const uses = {
+  ...specialUses,
+  'of-node': 'an address of the node itself',
+  'of-other-family': 'of another family',
+} as const;
 
 function quoteLine(line: string | undefined): string {
   return line === undefined ? 'nothing' : quotePrintable(line);

@@ -100,15 +100,18 @@ const required: Readonly<Record<RequiredField, string>> = {
   parentRef: 'the Gateway that this ListenerSet is of',
 };
 
-export function specialWords(use: SpecialUse): string {
-  return use === 'unspecified' ? 'the unspecified address' : `a ${use} address`;
-}
+export const specialUses: Readonly<Record<SpecialUse, string>> = {
+  unspecified: 'the unspecified address',
+  loopback: 'a loopback address',
+  'link-local': 'a link-local address',
+  'link-local multicast': 'a link-local multicast address',
+};
 
 function describeWrong(details: WrongValue): Words {
   const { field, found, types = ['string'], expected, form, use, ignoredIn } = details;
   const words = form && forms[form];
   const [write, reason] = [typeof words === 'function' ? words(expected ?? '') : words].flat();
-  const because = use ? `it is ${specialWords(use)}` : (reason ?? details.because);
+  const because = use ? `it is ${specialUses[use]}` : (reason ?? details.because);
   const why = because === undefined ? '' : `: ${because}`;
   const ending = ignoredIn === undefined ? '' : `; mode ${ignoredIn} ignores it`;
   const wrong = `${field} cannot be ${foundWords(found)}${why}${ending}`;
