@@ -64,7 +64,7 @@ const noMark = {
 
 const lookAt = (path: string) => `look at it by hand: cat ${path}`;
 
-export const applyWords: WordsOf<typeof applyFindings> = {
+const applyWords: WordsOf<typeof applyFindings> = {
   'bad-bundle': byCase('problem', {
     missing: ({ path }) => [notApplied(path, ['there is no such folder or file']), notFound],
     'no-folder': ({ path }) => [notApplied(path, ['it is neither a folder nor a pack']), notFound],
