@@ -60,7 +60,11 @@ export const folders = {
     node: ['fs', 'fs/promises', 'path'],
   },
   packet: { folders: ['kernel'], ...pure },
-  'bundle/pack': { folders: ['base', 'bundle'], packages: ['#checks'], node: ['buffer', 'crypto', 'fs', 'zlib'] },
+  'bundle/pack': {
+    folders: ['base', 'base/findings', 'bundle'],
+    packages: ['#checks'],
+    node: ['buffer', 'crypto', 'fs', 'zlib'],
+  },
   'bundle/fleet': {
     folders: ['base', 'base/findings', 'bundle'],
     packages: [],

@@ -65,11 +65,14 @@ export function findExcess<T extends { readonly text: string }>(
   return undefined;
 }
 
-/** Thrown for a text with more than the bound. The message is a clause about the text: "too long: kpc reads …". */
+/** Thrown for a text with more than the bound. */
 export class TooLong extends Error {
-  constructor({ of, most }: Exceeded) {
-    super(describeBound(of, most));
+  readonly exceeded: Exceeded;
+
+  constructor(exceeded: Exceeded) {
+    super('too long');
     this.name = 'TooLong';
+    this.exceeded = exceeded;
   }
 }
 

@@ -1,17 +1,17 @@
 // Checks a bundle beyond its schema, and whether its files are the result of compiling its Services.
-import { createLocatedLines, type LocatedLines } from '../base/json/check.ts';
-import { printable, quotePrintable } from '../base/printable.ts';
+import type { BundleFault, InFile } from '../base/findings/bundle.ts';
+import { locatorIn, type LocateValue } from '../base/json/check.ts';
 import { portChanges } from '../cluster/annotations.ts';
-import { fullName, type EndpointStatus } from '../cluster/objects.ts';
+import { fullName } from '../cluster/objects.ts';
 import { serviceName, type Cluster, type ServicePort } from '../cluster/model.ts';
-import { isLabelValue, isName } from '../base/names.ts';
-import { describeUnusable, type Address } from '../kernel/address.ts';
+import { isName } from '../base/names.ts';
+import { unusableAs, type Address, type Network } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import { mostIpvsSeconds } from '../kernel/ipvs/ipvs.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
 import { findWrongSettings } from '../settings/table.ts';
 import { settingsOf, type Manifest } from './manifest.ts';
-import { bundleFileNames } from './state-files.ts';
+import { bundleFileNames, type BundleFileName } from './state-files.ts';
 import { freshTexts, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
 import {
   findBroken,
@@ -22,91 +22,64 @@ import {
   type BundleReading,
 } from './read-bundle.ts';
 
-/** Finds values of the right shape that kpc would not write; one line each. */
+/** Finds values of the right shape that kpc would not write. */
 export function checkManifestValues(
   manifest: Manifest,
-  lineOf: LocatedLines = (_, said) => `manifest.json: ${said}`,
-): readonly string[] {
+  locate: (path: readonly string[]) => InFile = () => ({ file: 'manifest.json' }),
+): readonly BundleFault[] {
   const { settings, node, families: chosen, ipvsTimeouts } = manifest;
   const isSelection = chosen.length > 0 && chosen.join() === families.filter((each) => chosen.includes(each)).join();
-  const wrong: readonly (readonly [name: string, must: string])[] = [
-    ...(node.name === '' || isName(node.name, 'subdomain') ? [] : [['node.name', "be a node's name"] as const]),
-    ...(isModeOf(manifest.mode, settingsOf(manifest).release)
-      ? []
-      : [['mode', 'be one that kpc follows in its kubeProxyVersion'] as const]),
-    ...(isSelection ? [] : [['families', 'be ipv4, ipv6, or both in this order'] as const]),
-    ...findWrongSettings(settings).map(({ name, must }) => [`settings.${name}`, must] as const),
+  const wrong: readonly { readonly name: string; readonly must?: string }[] = [
+    ...(node.name === '' || isName(node.name, 'subdomain') ? [] : [{ name: 'node.name' }]),
+    ...(isModeOf(manifest.mode, settingsOf(manifest).release) ? [] : [{ name: 'mode' }]),
+    ...(isSelection ? [] : [{ name: 'families' }]),
+    ...findWrongSettings(settings).map(({ name, must }) => ({ name: `settings.${name}`, must })),
     ...Object.entries(ipvsTimeouts ?? {}).flatMap(([field, seconds]) =>
-      Number(seconds) > mostIpvsSeconds
-        ? [[`ipvsTimeouts.${field}`, `be ${mostIpvsSeconds} seconds at most`] as const]
-        : [],
+      Number(seconds) > mostIpvsSeconds ? [{ name: `ipvsTimeouts.${field}` }] : [],
     ),
   ];
-  return wrong.map(([name, must]) => lineOf(name.split('.'), `${name} must ${must}`));
+  return wrong.map((each) => ({ ...locate(each.name.split('.')), problem: 'value', ...each }));
 }
 
-/** Finds values of the right shape that no cluster has; one line each. */
-export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'node'>): readonly string[] {
+const services = { file: 'services.json' } as const;
+
+/** Finds values of the right shape that no cluster has. */
+export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'node'>): readonly BundleFault[] {
   const own = new Set([...node.hostAddresses, node.nodeIPs.ipv4, node.nodeIPs.ipv6]);
-  return [
-    ...cluster.servicePorts.flatMap((port) => checkServicePort(port, own)),
-    ...checkStatuses(cluster),
-    ...findOrphans(cluster),
-  ].map((problem) => `services.json: ${problem}`);
+  return [...cluster.servicePorts.flatMap((port) => checkServicePort(port, own)), ...findOrphans(cluster)];
 }
 
 /** People read the list of Services, but rules follow from their ports: each must match the other. */
-function findOrphans({ services, servicePorts, healthChecks }: Cluster): readonly string[] {
-  const known = new Set(services.map(fullName));
+function findOrphans({ services: listed, servicePorts, healthChecks }: Cluster): readonly BundleFault[] {
+  const known = new Set(listed.map(fullName));
   const named = [...servicePorts, ...healthChecks].map(serviceName);
   return [...new Set(named)]
     .filter((name) => !known.has(name))
-    .map((name) => `${quotePrintable(name)} has ports or health checks, and is not among the Services`);
+    .map((name) => ({ ...services, problem: 'no-service', name }));
 }
 
 /** `own`: the node's own addresses. */
-function checkServicePort(port: ServicePort, own: ReadonlySet<string>): readonly string[] {
-  const { family } = port;
-  const problems: string[] = [];
-  const refuse = (text: string): void => void problems.push(`${quotePrintable(port.label)}: ${text}`);
-  const checkAddress = (what: string, address: Address): void => {
-    const kind = describeUnusable(address);
-    if (kind !== undefined) refuse(`${what} ${address.text} is ${kind}`);
-    if (address.family !== family) refuse(`${what} ${address.text} is not an ${family} address`);
+function checkServicePort(port: ServicePort, own: ReadonlySet<string>): readonly BundleFault[] {
+  const { family, label: of } = port;
+  const faults: BundleFault[] = [];
+  const check = (what: string, { text, family: its }: Address | Network, uses: readonly Use[]): void => {
+    const all = its === family ? uses : [...uses, 'of-other-family' as const];
+    for (const is of all) if (is) faults.push({ ...services, problem: 'address', of, what, text, is });
   };
-  checkAddress('cluster IP', port.clusterIP);
-  if (port.forwarding !== 'masquerade') for (const { wrong, help } of portChanges(port)) refuse(`${wrong}: ${help}`);
   // An external address may be a node's own; a cluster IP never is.
-  if (own.has(port.clusterIP.text)) refuse(`cluster IP ${port.clusterIP.text} is an address of the node itself`);
-  for (const address of port.externalIPs) checkAddress('external IP', address);
-  for (const address of port.loadBalancerIPs) checkAddress('load balancer IP', address);
-  for (const range of port.sourceRanges) {
-    if (range.family !== family) refuse(`source range ${range.text} is not an ${family} network`);
-  }
-  for (const endpoint of port.endpoints) checkAddress('endpoint', endpoint.address);
-  return problems;
+  const isOwn = own.has(port.clusterIP.text);
+  check('cluster IP', port.clusterIP, [unusableAs(port.clusterIP), isOwn ? 'of-node' : undefined]);
+  if (port.forwarding !== 'masquerade')
+    for (const { label: name } of portChanges(port)) faults.push({ ...services, problem: 'value', name });
+  for (const address of port.externalIPs) check('external IP', address, [unusableAs(address)]);
+  for (const address of port.loadBalancerIPs) check('load balancer IP', address, [unusableAs(address)]);
+  for (const range of port.sourceRanges) check('source range', range, []);
+  for (const { address } of port.endpoints) check('endpoint', address, [unusableAs(address)]);
+  return faults;
 }
 
-/** Thousands of endpoints share few statuses: each is checked once. */
-function checkStatuses({ servicePorts }: Cluster): readonly string[] {
-  const checked = new Set<EndpointStatus>();
-  const problems: string[] = [];
-  for (const port of servicePorts) {
-    for (const { label, status } of port.endpoints) {
-      if (checked.has(status)) continue;
-      checked.add(status);
-      const { nodeName, zone, zoneHints, nodeHints } = status;
-      const isRight =
-        (nodeName === undefined || isName(nodeName, 'subdomain')) &&
-        (zone === undefined || isLabelValue(zone)) &&
-        [...zoneHints, ...nodeHints].every((hint) => printable(hint) === hint);
-      if (isRight) continue;
-      const about = quotePrintable(port.label);
-      problems.push(`${about}: the node, the zone or a hint of endpoint ${label} is not a valid name`);
-    }
-  }
-  return problems;
-}
+type AddressFault = Extract<BundleFault, { readonly problem: 'address' }>;
+type Use = AddressFault['is'] | undefined;
 
 /**
  * Reads a bundle that may be an attacker's. services.json and manifest.json must hold values of Kubernetes and kube-proxy, and every other
@@ -123,12 +96,9 @@ function checkDumped(files: BundleFiles, compile: Compile, path: string): Bundle
   const reading = readBundle(files, compile, path);
   if (reading.kind === 'broken') return reading;
   const { manifest, snapshot } = reading.bundle;
-  const problems = [...snapshot.state.sysctls].flatMap(([name, value]) => {
-    const shown = quotePrintable(name);
-    if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
-      return [`sysctl.conf: ${shown} is not a network sysctl`];
-    if (/^\d+$/.test(value)) return [];
-    return [`sysctl.conf: ${shown} is set to ${quotePrintable(value)}, which is not a number`];
+  const problems = [...snapshot.state.sysctls].flatMap(([name, value]): readonly BundleFault[] => {
+    const isRight = /^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name) && /^\d+$/.test(value);
+    return isRight ? [] : [{ file: 'sysctl.conf', problem: 'value', name: `${name} = ${value}` }];
   });
   return findBroken(problems, manifest) ?? reading;
 }
@@ -136,26 +106,25 @@ function checkDumped(files: BundleFiles, compile: Compile, path: string): Bundle
 /** The state is the compiled one: equal bytes mean the same, so no tool's file is read back. */
 function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Compile, path: string): BundleReading {
   const { manifest, cluster } = meaning;
-  const lineOf = createLocatedLines('manifest.json', files.get('manifest.json') ?? '');
-  const values = [
-    ...checkManifestValues(manifest, lineOf),
-    ...cut('services.json', checkServiceValues(cluster, manifest)),
-  ];
+  const locate = locatorIn('manifest.json', files.get('manifest.json') ?? '');
+  const values = checkManifestValues(manifest, locate);
+  const ofServices = checkServiceValues(cluster, manifest);
   try {
     const compiled = snapshotOfBundle(meaning, compile, { name: path });
     // Files are compared themselves, so skip their checksums.
     const fresh = makeBundle(compiled, { ...freshTexts, digest: () => '' });
     const problems = [
       ...values,
-      ...compareManifests(manifest, fresh.manifest, lineOf),
-      ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
+      ...compareManifests(manifest, fresh.manifest, locate),
+      ...bundleFileNames.flatMap((name) => compareFiles(name, files.get(name), fresh.files.get(name))),
+      ...ofServices,
     ];
     const state = { ...compiled.state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
     const snapshot = compiled.with({ state: () => state });
     return findBroken(problems, manifest) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
   } catch (error) {
     // No rule can be written with some of these faults.
-    const broken = findBroken(values, manifest);
+    const broken = findBroken([...values, ...ofServices], manifest);
     if (broken) return broken;
     throw error;
   }
@@ -166,59 +135,27 @@ const derived: readonly (keyof Manifest)[] = [
   ...(['kubeProxyVersion', 'mode', 'serviceCidrs', 'healthChecks', 'tools', 'counts'] as const),
 ];
 
-function compareManifests(found: Manifest, fresh: Manifest, lineOf: LocatedLines): readonly string[] {
+function compareManifests(found: Manifest, fresh: Manifest, locate: LocateValue): readonly BundleFault[] {
   const strangers = Object.keys(found.files).filter((name) => !bundleFileNames.some((known) => known === name));
   return [
     ...derived
       .filter((key) => JSON.stringify(found[key]) !== JSON.stringify(fresh[key]))
-      .map((key) => lineOf([key], `${key} does not match services.json and the settings`)),
-    ...strangers.map((name) =>
-      lineOf(['files', name], `files lists ${quotePrintable(name)}, which is not a file of a bundle`),
-    ),
+      .map((name) => ({ ...locate([name]), problem: 'value', name }) as const),
+    ...strangers.map((name) => ({ ...locate(['files', name]), problem: 'stray-file', name }) as const),
   ];
 }
 
-/** Reports added lines, missing ones, or a different order. */
-function compareFiles(name: string, found: string | undefined, fresh: string | undefined): readonly string[] {
+/** Reports the first line that differs. */
+function compareFiles(
+  name: BundleFileName,
+  found: string | undefined,
+  fresh: string | undefined,
+): readonly BundleFault[] {
   if (found === fresh) return [];
-  if (found === undefined) return [`${name} is missing`];
-  if (fresh === undefined) return [`${name}: a bundle of this mode and these families has no such file`];
-  const [lines, freshLines] = [splitLines(found), splitLines(fresh)];
-  const [missing, ...others] = linesBeyond(freshLines, lines);
-  const extra = linesBeyond(lines, freshLines);
-  const moved = lines.findIndex((line, i) => line !== freshLines[i]);
-  const strange = extra.length > 0 || missing ? extra : [{ line: lines[moved] ?? '', number: moved + 1 }];
-  const more = others.length > 0 ? ` and ${others.length} more` : '';
-  return [
-    ...strange.map(({ line, number }) => `${name}:${number}: not what kpc writes: ${printableLine(line)}`),
-    ...(missing
-      ? [`${name}:${missing.number}: what services.json calls for is missing: ${printableLine(missing.line)}${more}`]
-      : []),
-  ];
-}
-
-/** Keeps the line ends: the last line may have none. */
-function splitLines(text: string): readonly string[] {
-  return text.split(/(?<=\n)/);
-}
-
-function printableLine(line: string): string {
-  return quotePrintable(line.replace(/\n$/, ''));
-}
-
-function linesBeyond(lines: readonly string[], others: readonly string[]) {
-  const left = new Map<string, number>();
-  for (const line of others) left.set(line, (left.get(line) ?? 0) + 1);
-  return lines.flatMap((line, i) => {
-    const count = left.get(line) ?? 0;
-    if (count > 0) left.set(line, count - 1);
-    return count > 0 ? [] : { line, number: i + 1 };
-  });
-}
-
-const mostOfFile = 50;
-
-function cut(name: string, problems: readonly string[]): readonly string[] {
-  if (problems.length <= mostOfFile + 1) return problems;
-  return [...problems.slice(0, mostOfFile), `${name}: and ${problems.length - mostOfFile} more of this kind`];
+  if (found === undefined) return [{ problem: 'no-file', name }];
+  if (fresh === undefined) return [{ problem: 'stray-file', name }];
+  const [lines, freshLines] = [found.split('\n'), fresh.split('\n')];
+  const at = lines.findIndex((line, i) => line !== freshLines[i]);
+  const line = at < 0 ? lines.length : at;
+  return [{ file: name, line: line + 1, problem: 'line', text: lines[line], expected: freshLines[line] }];
 }

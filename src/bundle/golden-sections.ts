@@ -1,6 +1,6 @@
 // A Service's file in a golden: sections, each of one tool's lines or of data, one value a line.
 import { assumedLines } from '#checks';
-import { parseChecked, type Check } from '../base/json/check.ts';
+import { parseChecked, type Check, type CheckedValue } from '../base/json/check.ts';
 import type { ServiceInfo } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
 import type { BundleFiles } from './make-bundle.ts';
@@ -38,15 +38,14 @@ export function parseSections(text: string): ReadonlyMap<string, string> {
   return sections;
 }
 
-/** Values of a section with one per line; a string says what is wrong. */
+/** Values of a section with one per line. */
 export function readSectionLines<T>(
   sections: ReadonlyMap<string, string>,
   name: string,
   check: Check<readonly T[]>,
-): readonly T[] | string {
+): CheckedValue<readonly T[]> {
   const lines = (sections.get(name) ?? '').split('\n').filter((line) => line !== '');
-  const reading = parseChecked(check, `[${lines.join(',')}]`);
-  return 'value' in reading ? reading.value : reading.wrong;
+  return parseChecked(check, `[${lines.join(',')}]`, name);
 }
 
 /** Whether a Service's file, perhaps of an older kpc, says what a fresh one says. */
@@ -59,8 +58,8 @@ function withoutNews(fresh: string): string {
   const sections = new Map(parseSections(fresh));
   sections.delete(sourcesSection);
   const assumed = readSectionLines(sections, assumedSection, assumedLines);
-  if (typeof assumed === 'string') return fresh;
-  const older = assumed.map((workload) => ({ ...workload, unplaced: undefined }));
+  if ('wrong' in assumed) return fresh;
+  const older = assumed.value.map((workload) => ({ ...workload, unplaced: undefined }));
   return formatSections(sections.set(assumedSection, formatLines(older)));
 }
 

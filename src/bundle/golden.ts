@@ -9,6 +9,7 @@ import {
   sourcesLines,
 } from '#checks';
 import { isSameValue } from '../base/json/same-value.ts';
+import type { BundleFault } from '../base/findings/bundle.ts';
 import { isObject, type JsonObject, parseChecked, readChecked } from '../base/json/check.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload, Cluster, ServiceInfo } from '../cluster/model.ts';
@@ -29,9 +30,9 @@ import {
 import type { AssumedHead } from './schemas.ts';
 import { formatVersion, writeManifestNode, writeSettings, type Manifest } from './manifest.ts';
 import {
+  broken,
   findBroken,
-  findMergeConflicts,
-  findTooLong,
+  findUnfit,
   readServiceRanges,
   snapshotOfBundle,
   type BundleReading,
@@ -223,20 +224,17 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
 
 /** Reads a golden back: node, settings and Services, compiled by this kpc. --check compares the tools' lines. */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string, path = ''): BundleReading {
-  const unfit = findBroken([
-    ...findTooLong(files),
-    ...findMergeConflicts(files, 'write it again with kpc compile --golden'),
-  ]);
+  const unfit = findUnfit(files);
   if (unfit) return unfit;
   const head = readHead(files.get(goldenHead), kpcVersion);
   const parts = [...files]
     .filter(([name]) => isGoldenServiceFile(name))
     .map(([name, text]) => readGoldenPart(name, text));
-  const broken = [head, ...parts].filter((part) => typeof part === 'string');
-  if (typeof head === 'string' || broken.length > 0) return { kind: 'broken', problems: broken };
+  const faults = [head, ...parts].filter((part) => 'problem' in part);
+  if ('problem' in head || faults.length > 0) return broken(faults);
   const { manifest, assumed } = head;
   const good = parts
-    .filter((part) => typeof part !== 'string')
+    .filter((part) => 'service' in part)
     .sort(({ service: a }, { service: b }) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
   const cluster = indexCluster({
     services: good.map(({ service }) => service),
@@ -260,11 +258,11 @@ interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
   readonly assumed: readonly AssumedWorkload[];
 }
 
-/** A string is the problem. */
-function readGoldenPart(file: string, text: string): GoldenPart | string {
+function readGoldenPart(file: string, text: string): GoldenPart | BundleFault {
   const sections = parseSections(text);
   const reading = readServices(sections.get('services.json') ?? '');
-  if ('problems' in reading) return `${file}: its ${reading.problems[0] ?? ''}`;
+  if ('problems' in reading)
+    return { problem: 'misnamed', ...reading.problems[0], file, line: undefined, column: undefined };
   const { services, servicePorts, healthChecks } = reading.value;
   const [service] = services;
   const owners = [
@@ -272,33 +270,39 @@ function readGoldenPart(file: string, text: string): GoldenPart | string {
     ...[...servicePorts, ...healthChecks].map((each) => goldenServiceFile(each.namespace, each.service)),
   ];
   if (!service || services.length > 1 || owners.some((name) => name !== file)) {
-    return `${file}: it is not the file of one Service of this name`;
+    return { file, problem: 'misnamed' };
   }
   const sources = readSectionLines(sections, sourcesSection, sourcesLines);
   const assigned = readSectionLines(sections, assignedSection, assignedLines);
   const assumed = readSectionLines(sections, assumedSection, assumedLines);
-  const unreadable = (name: string, wrong: string): string => `${file}: its ${name} cannot be read: ${wrong}`;
-  if (typeof sources === 'string') return unreadable(sourcesSection, sources);
-  if (typeof assigned === 'string') return unreadable(assignedSection, assigned);
-  if (typeof assumed === 'string') return unreadable(assumedSection, assumed);
-  const made = sources[0] && { ...usualSources, ...sources[0] };
-  return { service: { ...service, sources: made }, servicePorts, healthChecks, assigned, assumed };
+  if ('wrong' in sources) return { file, ...sources.wrong };
+  if ('wrong' in assigned) return { file, ...assigned.wrong };
+  if ('wrong' in assumed) return { file, ...assumed.wrong };
+  const [own] = sources.value;
+  const made = own && { ...usualSources, ...own };
+  return {
+    service: { ...service, sources: made },
+    servicePorts,
+    healthChecks,
+    assigned: assigned.value,
+    assumed: assumed.value,
+  };
 }
 
-/** A string is the problem. */
 function readHead(
   text: string | undefined,
   kpcVersion: string,
-): { readonly manifest: Manifest; readonly assumed: AssumedHead } | string {
+): { readonly manifest: Manifest; readonly assumed: AssumedHead } | BundleFault {
+  const file = goldenHead;
   const head = parseChecked(fieldsCheck, text ?? '');
-  if ('wrong' in head) return `${goldenHead} cannot be read: ${head.wrong}`;
+  if ('wrong' in head) return { file, ...head.wrong };
   const { goldenVersion: found, kubernetesVersion, settings, assumed = {}, ...said } = head.value;
   if (found !== goldenVersion) {
-    const version = typeof found === 'number' ? found : 'none';
-    return `${goldenHead}: its version is ${version}, but this kpc reads ${goldenVersion}: write it again with kpc compile --golden`;
+    return { file, problem: 'version', found: typeof found === 'number' ? found : undefined, reads: goldenVersion };
   }
   const release = releases.find((each) => each === kubernetesVersion);
-  if (release === undefined) return `${goldenHead}: kubernetesVersion must be one of ${releases.join(', ')}`;
+  if (release === undefined)
+    return { file, problem: 'wrong', at: 'kubernetesVersion', expected: releases.join(' or ') };
   const manifest = {
     ...said,
     formatVersion,
@@ -313,11 +317,9 @@ function readHead(
     files: {},
   };
   const reading = readChecked(manifestCheck, manifest);
-  if ('wrong' in reading) return `${goldenHead}: ${reading.wrong}`;
-  const chosen = readChecked(assumedHead, assumed);
-  return 'wrong' in chosen
-    ? `${goldenHead}: its assumed: ${chosen.wrong}`
-    : { manifest: reading.value, assumed: chosen.value };
+  if ('wrong' in reading) return { file, ...reading.wrong };
+  const chosen = readChecked(assumedHead, assumed, 'assumed');
+  return 'wrong' in chosen ? { file, ...chosen.wrong } : { manifest: reading.value, assumed: chosen.value };
 }
 
 function addDefaults(settings: unknown, defaults: object): object {

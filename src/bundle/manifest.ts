@@ -16,14 +16,14 @@ export type Manifest = Shaped<typeof manifestSchema>;
 /** Throws a TypeError if malformed. */
 export function readAddress(value: string): Address {
   const parsed = parseAddress(value);
-  if (!parsed) throw new TypeError(`"${value}" is not an address`);
+  if (!parsed) throw new TypeError(value);
   return parsed;
 }
 
 /** Throws a TypeError if malformed. */
 export function requireNetwork(value: string): Network {
   const parsed = parseNetwork(value);
-  if (!parsed) throw new TypeError(`"${value}" is not a network`);
+  if (!parsed) throw new TypeError(value);
   return parsed;
 }
 

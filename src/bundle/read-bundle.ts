@@ -1,8 +1,9 @@
 import { indexCluster } from '../cluster/address-index.ts';
-import { describeBound, findExcess } from '../base/bounds.ts';
-import { conflictText, findConflict } from '../base/odd-texts.ts';
+import { findExcess } from '../base/bounds.ts';
+import { findConflict } from '../base/odd-texts.ts';
 import { anyManifest, manifest as manifestCheck } from '#checks';
 import { parseChecked, parseFile } from '../base/json/check.ts';
+import type { BundleFault } from '../base/findings/bundle.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
@@ -28,7 +29,7 @@ export type BundleReading = { readonly kind: 'bundle'; readonly bundle: StoredBu
 
 interface BrokenBundle {
   readonly kind: 'broken';
-  readonly problems: readonly string[];
+  readonly problems: readonly BundleFault[];
   /** Undefined if it cannot be trusted. */
   readonly manifest?: Manifest | undefined;
 }
@@ -39,9 +40,17 @@ export interface BundleMeaning {
   readonly cluster: Cluster;
 }
 
+const mostFaults = 50;
+
+export function broken(problems: readonly BundleFault[], manifest?: Manifest): BrokenBundle {
+  const more = problems.length - mostFaults;
+  const shown = more > 1 ? [...problems.slice(0, mostFaults), { problem: 'more', more } as const] : problems;
+  return { kind: 'broken', problems: shown, manifest };
+}
+
 /** Undefined if there are no problems. */
-export function findBroken(problems: readonly string[], manifest?: Manifest): BrokenBundle | undefined {
-  return problems.length > 0 ? { kind: 'broken', problems, manifest } : undefined;
+export function findBroken(problems: readonly BundleFault[], manifest?: Manifest): BrokenBundle | undefined {
+  return problems.length > 0 ? broken(problems, manifest) : undefined;
 }
 
 /** Checks format version and checksums of readFolder's files, then reads each back. `path`: the user's name for the bundle. */
@@ -87,80 +96,71 @@ export function snapshotOfBundle(
 
 /** Reads manifest.json and services.json, which determine the rest; checks format version and checksums. */
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
-  if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [golden] };
-  const unfit = findBroken([...findTooLong(files), ...findMergeConflicts(files, 'compile the bundle again')]);
+  if (!files.has('manifest.json') && files.has(goldenHead)) return broken([{ problem: 'golden' }]);
+  const unfit = findUnfit(files);
   if (unfit) return unfit;
   const manifest = readManifest(files.get('manifest.json'));
-  if ('version' in manifest) return { kind: 'broken', problems: [manifest.version] };
   const services = readServicesOf(files);
   if ('value' in manifest && 'value' in services) {
     const cluster = indexCluster({ ...services.value, serviceCidrs: readServiceRanges(manifest.value) });
     return findBroken(checkFiles(manifest.value, files)) ?? { manifest: manifest.value, cluster };
   }
   const unlisted = 'value' in manifest ? checkFiles(manifest.value, files) : manifest.problems;
-  return { kind: 'broken', problems: [...unlisted, ...('value' in services ? [] : services.problems)] };
+  return broken([...unlisted, ...('value' in services ? [] : services.problems)]);
 }
 
-export function findTooLong(files: BundleFiles): readonly string[] {
+/** Whether the files are too long, or have merge conflicts. */
+export function findUnfit(files: BundleFiles): BrokenBundle | undefined {
   const excess = findExcess([...files].map(([file, text]) => ({ file, text })));
-  return excess ? [`${excess.at.file}: the bundle is ${describeBound(excess.of, excess.most)}`] : [];
+  if (excess) return broken([{ file: excess.at.file, problem: 'too-long', of: excess.of, most: excess.most }]);
+  return findBroken(
+    [...files].flatMap(([file, text]) => {
+      const line = findConflict(text);
+      return line === undefined ? [] : [{ file, line, problem: 'merge-conflict' }];
+    }),
+  );
 }
-
-/** Files with merge conflicts, one per line; `remedy`: what to do instead of merging. */
-export function findMergeConflicts(files: BundleFiles, remedy: string): readonly string[] {
-  return [...files].flatMap(([file, text]) => {
-    const line = findConflict(text);
-    return line === undefined ? [] : [`${file}:${line}: ${conflictText}, or ${remedy}`];
-  });
-}
-
-const golden =
-  'it is a golden, for git, and not to be applied: write the bundle of the same manifests with "kpc compile -o"';
 
 function readServicesOf(files: BundleFiles): ReturnType<typeof readServices> {
   const text = files.get('services.json');
-  if (text !== undefined) return readServices(text);
-  return { problems: ['services.json is missing, so the bundle does not say what it is for'] };
+  return text === undefined ? { problems: [{ problem: 'no-file', name: 'services.json' }] } : readServices(text);
 }
 
 export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'serviceCidrs'>): Cluster['serviceCidrs'] {
   return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: requireNetwork(cidr), from })));
 }
 
-/** `version`: another format's. */
-function readManifest(text: string | undefined): ReturnType<typeof parseFile<Manifest>> | { readonly version: string } {
-  if (text === undefined)
-    return { problems: ['there is no manifest.json: this is not a bundle that kpc compile wrote'] };
+function readManifest(
+  text: string | undefined,
+): { readonly value: Manifest } | { readonly problems: readonly BundleFault[] } {
+  if (text === undefined) return { problems: [{ problem: 'no-file', name: 'manifest.json' }] };
   const reading = parseFile(manifestCheck, 'manifest.json', text);
   const version = 'value' in reading ? reading : parseChecked(anyManifest, text);
   if ('wrong' in version || ('value' in version && version.value.formatVersion === formatVersion)) return reading;
-  const has = `format version ${'value' in version ? version.value.formatVersion : ''}`;
-  return { version: `the bundle has ${has}, but this program reads ${formatVersion}: use the same version of both` };
+  const found = 'value' in version ? version.value.formatVersion : undefined;
+  return { problems: [{ problem: 'version', found, reads: formatVersion }] };
 }
 
-function checkFiles(manifest: Manifest, files: BundleFiles): readonly string[] {
-  return bundleFileNames.flatMap((file) => {
-    const expected = manifest.files[file];
-    const text = files.get(file);
-    if (expected === undefined) {
-      return text === undefined ? [] : [`${file} is not listed in manifest.json`];
-    }
-    if (text === undefined) return [`${file} is missing, which manifest.json lists`];
+function checkFiles(manifest: Manifest, files: BundleFiles): readonly BundleFault[] {
+  return bundleFileNames.flatMap((name): readonly BundleFault[] => {
+    const expected = manifest.files[name];
+    const text = files.get(name);
+    if (expected === undefined) return text === undefined ? [] : [{ problem: 'stray-file', name }];
+    if (text === undefined) return [{ problem: 'no-file', name }];
     const found = hashHex(text);
-    const what = `${file} has changed since it was compiled`;
-    return found === expected ? [] : [`${what}: its SHA-256 is ${found}, manifest.json says ${expected}`];
+    return found === expected ? [] : [{ problem: 'changed', name, found, expected }];
   });
 }
 
 function readKernelState(manifest: Manifest, files: BundleFiles) {
-  const problems: string[] = [];
+  const problems: BundleFault[] = [];
   let state: KernelState = { ...emptyState, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
   for (const file of stateFileNames) {
     const text = files.get(file);
     if (text === undefined) continue;
     const read = readStateFile(file, text, state);
     ({ state } = read);
-    for (const { line, reason } of read.unread) problems.push(`${file}:${line}: ${reason}`);
+    for (const { line, reason } of read.unread) problems.push({ file, line, problem: 'unread', reason });
   }
   return { state, problems };
 }

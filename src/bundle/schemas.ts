@@ -35,6 +35,7 @@ import { families, protocols } from '../kernel/family.ts';
 const addressSchema = textThat('an IP address', 'isAddress');
 const networkSchema = textThat('a CIDR', 'isNetwork');
 const nodeNameSchema = textThat("a node's name", 'isNodeName');
+const plainText = textThat('plain text', 'isPrintable');
 const portSchema = wholeNumber(1, 65_535);
 
 export const assignedSchema = objectOf<AssignedService>({
@@ -82,7 +83,7 @@ export const manifestSchema = closed(
     /** The name is '' if none was given. A dump has the machine's name, even "WORKER_1". */
     node: objectOf({
       name: textThat("a node's name", 'isPrintable'),
-      zone: textThat('plain text', 'isPrintable'),
+      zone: plainText,
       podCIDRs: listOf(networkSchema),
       nodeIPs: objectOf({ ipv4: addressSchema, ipv6: addressSchema }),
       hostAddresses: listOf(addressSchema),
@@ -148,13 +149,13 @@ const serviceSchema = objectOf<ServiceRecord>({
 export const endpointSchema = objectOf({
   address: addressSchema,
   port: portSchema,
-  node: optional(text),
-  zone: optional(text),
+  node: optional(nodeNameSchema),
+  zone: optional(textThat('a zone', 'isLabelValue')),
   ready: optional(boolean),
   serving: optional(boolean),
   terminating: optional(boolean),
-  zoneHints: optional(listOf(text)),
-  nodeHints: optional(listOf(text)),
+  zoneHints: optional(listOf(plainText)),
+  nodeHints: optional(listOf(plainText)),
   assumed: optional(oneOf(true)),
 });
 

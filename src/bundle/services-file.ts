@@ -11,6 +11,7 @@ import { services as servicesCheck } from '#checks';
 import type { EndpointStatus } from '../cluster/objects.ts';
 import { readAddress, requireNetwork } from './manifest.ts';
 import type { Shaped } from '../base/json/schema.ts';
+import type { BundleFault } from '../base/findings/bundle.ts';
 import { parseFile } from '../base/json/check.ts';
 import { StatusSharing } from '../cluster/endpoints.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -160,7 +161,7 @@ function textsIfAny(list: readonly (Address | Network)[]): readonly string[] | u
 
 export function readServices(
   content: string,
-): { readonly value: Omit<ClusterObjects, 'serviceCidrs'> } | { readonly problems: readonly string[] } {
+): { readonly value: Omit<ClusterObjects, 'serviceCidrs'> } | { readonly problems: readonly BundleFault[] } {
   const reading = parseFile(servicesCheck, 'services.json', content);
   if ('problems' in reading) return reading;
   const { services, servicePorts, healthChecks } = reading.value;

@@ -25,7 +25,6 @@ export interface StateFile {
   readonly kind: ObjectKind;
   /** Its name in --print. */
   readonly print: string;
-  readonly title: string;
   /** Undefined if the state has no such part. */
   format(state: KernelState, texts: PartTexts): FileText | undefined;
   /** The part of a text that the state does not already have. */
@@ -37,30 +36,26 @@ export const stateFiles = {
   'modules.conf': {
     kind: 'modules',
     print: 'modules',
-    title: 'kernel modules, for modules-load.d',
     format: ({ modules }) => formatModules(modules),
     read: parseModules,
   },
   'sysctl.conf': {
     kind: 'sysctls',
     print: 'sysctl',
-    title: 'sysctls, for sysctl -p',
     format: ({ sysctls }) => formatSysctls(sysctls),
     read: parseSysctls,
   },
   'ipset.restore': {
     kind: 'sets',
     print: 'ipset',
-    title: 'sets of addresses and ports that the rules match, for ipset restore',
     format: ({ sets }) => formatSets(sets),
     read: parseIpsetSave,
   },
-  'iptables.restore': rulesFile('ipv4', 'iptables', 'IPv4 rules, for iptables-restore --noflush'),
-  'ip6tables.restore': rulesFile('ipv6', 'ip6tables', 'IPv6 rules, for ip6tables-restore --noflush'),
+  'iptables.restore': rulesFile('ipv4', 'iptables'),
+  'ip6tables.restore': rulesFile('ipv6', 'ip6tables'),
   'ipvsadm.restore': {
     kind: 'virtualServers',
     print: 'ipvsadm',
-    title: 'virtual servers and the endpoints behind them, for ipvsadm -R',
     format: ({ virtualServers }, texts) => joinPieces(virtualServers.map(texts.each(formatVirtualServer))),
     read: (text) => {
       const { virtualServers, unread } = parseIpvsadm(text);
@@ -70,21 +65,18 @@ export const stateFiles = {
   'ip.batch': {
     kind: 'links',
     print: 'ip',
-    title: 'virtual addresses on kube-ipvs0, for ip -batch',
     format: ({ links }) => formatLinks(links),
     read: parseIpBatch,
   },
   'balancer.conf': {
     kind: 'proxyPorts',
     print: 'balancer',
-    title: 'proxy ports and the endpoints behind them, for nginx -c',
     format: ({ proxyPorts }) => formatBalancer(proxyPorts),
     read: parseBalancer,
   },
   'nftables.nft': {
     kind: 'nftables',
     print: 'nftables',
-    title: 'rules of both families, for nft -f',
     format: ({ nftables }, texts) => writeNftTables(nftables, texts.each(formatChain)),
     read: (text) => {
       const { tables, unread } = parseNftText(text);
@@ -119,11 +111,10 @@ export function readStateFile(name: StateFileName, text: string, into: KernelSta
   return { state: { ...into, ...part }, unread };
 }
 
-function rulesFile<Print extends string>(family: Family, print: Print, title: string) {
+function rulesFile<Print extends string>(family: Family, print: Print) {
   return {
     kind: 'iptables',
     print,
-    title,
     format: ({ iptables }, texts) =>
       iptables[family] && writeIptablesTables(iptables[family], texts.each(formatAppends)),
     read: (text, { iptables }) => {

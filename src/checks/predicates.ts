@@ -10,7 +10,7 @@ import { parsePort } from '../kernel/ports-and-marks.ts';
 import { isSettingPath } from '../kernel/sysctls-and-modules.ts';
 import { parseRelease } from '../kube-proxy/releases.ts';
 
-export { isInterfaceName, isInterfacePrefix } from '../base/names.ts';
+export { isInterfaceName, isInterfacePrefix, isLabelValue } from '../base/names.ts';
 
 export function isAddress(text: string): boolean {
   return parseAddress(text) !== undefined;

@@ -1,4 +1,5 @@
 // kpc's own annotations, and the IPVS settings that they give a Service.
+import type { PortChange } from '../base/findings/services.ts';
 import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import { foundOf } from '../base/findings/fields.ts';
 import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
@@ -71,14 +72,9 @@ function checkPortChanges({ object, source }: Sourced<Service>, ports: readonly 
   return distinct(changes.map((change) => diagnose('forwarding-changes-port', { method, ...change }, place)));
 }
 
-export function portChanges({ label, port, nodePort, endpoints }: ServicePort) {
+export function portChanges({ label, port, nodePort, endpoints }: ServicePort): readonly PortChange[] {
   const targets = [...new Set(endpoints.map((endpoint) => endpoint.port))].filter((target) => target !== port);
-  const changes = targets.map((target) => {
-    return { wrong: `${label} has port ${port} and its endpoints port ${target}`, help: 'make them equal' };
-  });
-  if (nodePort === 0) return changes;
-  const help = 'use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer';
-  return [...changes, { wrong: `${label} has node port ${nodePort}`, help }];
+  return [...targets.map((target) => ({ label, port, target })), ...(nodePort === 0 ? [] : [{ label, nodePort }])];
 }
 
 function annotationPlace(source: Sourced<Service>['source'], annotation: string) {

@@ -268,10 +268,9 @@ class Assigner {
       const source = this.#ranges.fromObjects ? 'the ServiceCIDRs' : '--service-cluster-ip-range';
       const field = service.object.spec.ipFamilies.includes(familyNames[family]) ? 'ipFamilies' : 'ipFamilyPolicy';
       this.#report(service, ['spec', field], 'range-is-full', {
-        what: `${familyNames[family]} address`,
+        what: family,
         ranges: [source],
         service: name,
-        help: 'name a range of each family with --service-cluster-ip-range',
       });
       return undefined;
     }
@@ -279,9 +278,7 @@ class Assigner {
     const reserved = Math.min(Math.max(16, Math.floor(poolSize(range) / 16)), 256);
     const address = this.#pickAddress(`${name}/${family}`, range, { skipped: 2, reserved });
     if (address === undefined) {
-      const help = 'name a larger range with --service-cluster-ip-range';
-      const details = { what: 'cluster IP', ranges: [range.text], service: name, help };
-      this.#report(service, ['spec'], 'range-is-full', details);
+      this.#report(service, ['spec'], 'range-is-full', { what: 'clusterIP', ranges: [range.text], service: name });
     }
     return address;
   }
@@ -348,9 +345,7 @@ class Assigner {
       const address = this.#pickAddress(`${name}/load balancer/${family}`, range, { skipped });
       if (address !== undefined) return address;
     }
-    const help = 'name a larger range with --load-balancer-ip-range';
-    const details = { what: 'load balancer address', ranges: names, service: name, help };
-    this.#report(service, ['spec'], 'range-is-full', details);
+    this.#report(service, ['spec'], 'range-is-full', { what: 'loadBalancerIP', ranges: names, service: name });
     return undefined;
   }
 
@@ -374,8 +369,7 @@ class Assigner {
     });
     if (offset === undefined) {
       const name = fullName(service.object.metadata);
-      const help = 'name a larger range with --service-node-port-range';
-      const details = { what: 'node port', ranges: [`${range.first}-${range.last}`], service: name, help };
+      const details = { what: 'nodePort', ranges: [`${range.first}-${range.last}`], service: name } as const;
       this.#report(service, ['spec', 'ports'], 'range-is-full', details);
       return undefined;
     }

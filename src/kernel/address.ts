@@ -247,19 +247,19 @@ export function joinHostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
+export type SpecialUse = 'unspecified' | 'loopback' | 'link-local' | 'link-local multicast';
+
 /** Why the API server refuses the address for an endpoint or external IP; undefined if it accepts it. */
-export function describeUnusable(address: Address): string | undefined {
-  if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
-  if (isLoopback(address)) return 'a loopback address';
-  if (isLinkLocal(address)) return 'a link-local address';
-  return isLinkLocalMulticast(address) ? 'a link-local multicast address' : undefined;
+export function unusableAs(address: Address): SpecialUse | undefined {
+  if (address.text === '0.0.0.0' || address.text === '::') return 'unspecified';
+  if (isLoopback(address)) return 'loopback';
+  if (isLinkLocal(address)) return 'link-local';
+  return isLinkLocalMulticast(address) ? 'link-local multicast' : undefined;
 }
 
-/** The special use of an address that no host on a network can have; undefined for other addresses. */
-export function describeSpecial(address: Address): string | undefined {
-  const unusable = describeUnusable(address);
-  if (unusable !== undefined) return unusable;
-  const isMulticast = address.family === 'ipv6' ? (address.groups[0] ?? 0) >>> 8 === 0xff : address.bits >>> 28 === 0xe;
-  if (isMulticast) return 'a multicast address';
-  return address.family === 'ipv4' && address.bits === -1 ? 'the broadcast address' : undefined;
+/** Whether no host on a network can have the address: also multicast and broadcast. */
+export function isSpecial(address: Address): boolean {
+  if (unusableAs(address) !== undefined) return true;
+  if (address.family === 'ipv6') return (address.groups[0] ?? 0) >>> 8 === 0xff;
+  return address.bits >>> 28 === 0xe || address.bits === -1;
 }

@@ -7,7 +7,7 @@ import { describeStep } from '../apply/plan/steps.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { describeConnections, describePlan, formatPlanText, summarizePlan } from './plan-text.ts';
 import { nameObject } from './words/apply-parts.ts';
-import { sayApply } from './words/apply-said.ts';
+import { sayApply } from './words/apply.ts';
 import { formatTime } from './words/states.ts';
 
 export function describeEvent(event: Exclude<ChangeEvent, { readonly kind: 'warning' }>): string {

@@ -2,22 +2,31 @@ import { countState, countServices, type BundleFiles } from '../bundle/make-bund
 import { describeGrounds } from '../snapshot/grounds.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { Manifest } from '../bundle/manifest.ts';
-import { filesToRead, stateFileNames, stateFiles, type BundleFileName } from '../bundle/state-files.ts';
+import { stateFileNames, stateFiles, type BundleFileName, type StateFileName } from '../bundle/state-files.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { count } from '../base/printable.ts';
 import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { compiled } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
 
-/** Files without a tool that reads them. */
-const otherFiles = {
+/** What each file holds, and the tool that reads it, in order of interest: first the objects of Services, last what every node has. */
+const titles: Readonly<Record<StateFileName | 'services.json' | 'manifest.json', string>> = {
+  'nftables.nft': 'rules of both families, for nft -f',
+  'ipvsadm.restore': 'virtual servers and the endpoints behind them, for ipvsadm -R',
+  'ip.batch': 'virtual addresses on kube-ipvs0, for ip -batch',
+  'ipset.restore': 'sets of addresses and ports that the rules match, for ipset restore',
+  'balancer.conf': 'proxy ports and the endpoints behind them, for nginx -c',
+  'iptables.restore': 'IPv4 rules, for iptables-restore --noflush',
+  'ip6tables.restore': 'IPv6 rules, for ip6tables-restore --noflush',
+  'sysctl.conf': 'sysctls, for sysctl -p',
+  'modules.conf': 'kernel modules, for modules-load.d',
   'services.json': 'the Services and endpoints that all this comes from',
   'manifest.json': 'what was compiled, and the checksums of the files',
-} as const;
+};
 
 /** All files of a bundle in one text, each under a heading; Services first, files that are alike on all nodes last. */
 function formatAll(files: BundleFiles): string {
-  return [...filesToRead.map((name) => [name, stateFiles[name].title] as const), ...Object.entries(otherFiles)]
+  return Object.entries(titles)
     .flatMap(([name, what]) => {
       const text = files.get(name);
       return text === undefined ? [] : [`==> ${name}: ${what} <==\n${text}`];

@@ -20,7 +20,7 @@ import { formatJson, type SaidByCommand } from './formats/json.ts';
 import { snapshotsJson } from './snapshots.ts';
 import type { doctor as doctorSchema, plan as planSchema, plannedChangeSchema } from './outputs/node.ts';
 import { nameObject } from './words/apply-parts.ts';
-import { sayApply } from './words/apply-said.ts';
+import { sayApply } from './words/apply.ts';
 import { describeLastCommand, describeState, formatTime, nameState } from './words/states.ts';
 import { chooseEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/grouping.ts';

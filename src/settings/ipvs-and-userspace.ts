@@ -1,5 +1,4 @@
 import { parseDuration } from '../base/duration.ts';
-import { aNetwork } from '../base/findings/fields.ts';
 import { duration, expectedDuration, text, texts } from '../base/json/kubernetes-schema.ts';
 import { joinWords } from '../base/printable.ts';
 import { listOf, textThat, amount, objectOf, optional, wholeNumber } from '../base/json/schema.ts';
@@ -48,7 +47,7 @@ export const ipvs = {
     read: (written, source) =>
       itemsOf(written).flatMap((item) => {
         if (parseNetwork(item.value)) return [item.value];
-        refuseValue(source, item, aNetwork, { ignoredIn: ignoredUnlessIn('ipvs', source) });
+        refuseValue(source, item, { form: 'network' }, { ignoredIn: ignoredUnlessIn('ipvs', source) });
         return [];
       }),
     stored: listOf(textThat('a CIDR', 'isNetwork')),

@@ -1,6 +1,5 @@
 import { parseDuration } from '../base/duration.ts';
 import { expectedDuration, flag, integer } from '../base/json/kubernetes-schema.ts';
-import { aNetwork } from '../base/findings/fields.ts';
 import { amount, boolean, wholeNumber, type Schema } from '../base/json/schema.ts';
 import { parseNetwork, type Network } from '../kernel/address.ts';
 import {
@@ -108,5 +107,5 @@ export function readSecondsSetting(written: Given<string>, source: SettingSource
 
 /** Reports anything but a network, and returns undefined. */
 export function readNetworkSetting(written: Given<string>, source: SettingSource): Network | undefined {
-  return parseNetwork(written.value) ?? refuseValue(source, written, aNetwork);
+  return parseNetwork(written.value) ?? refuseValue(source, written, { form: 'network' });
 }

@@ -1,5 +1,4 @@
 import { findNearest, isInterfaceName, isInterfacePrefix } from '../base/names.ts';
-import { oneOfEachFamily } from '../base/findings/fields.ts';
 import { text } from '../base/json/kubernetes-schema.ts';
 import { printable } from '../base/printable.ts';
 import { listOf, objectOf, text as storedText, textThat, variantOf, type Shaped } from '../base/json/schema.ts';
@@ -99,7 +98,7 @@ export const clusterCIDRs = plainSetting({
     const networks = cidrs.map((value) => readNetworkSetting({ ...written, value }, source));
     const count = new Set(networks.map((network) => network?.family)).size;
     if (count < cidrs.length && !networks.includes(undefined)) {
-      refuseValue(source, written, oneOfEachFamily);
+      refuseValue(source, written, { form: 'networks' });
     }
     return cidrs;
   },

@@ -1,16 +1,8 @@
-import { anAddress, nameForms, aNetwork } from '../base/findings/fields.ts';
 import { text, texts } from '../base/json/kubernetes-schema.ts';
 import { oneOf, textThat, listOf, text as storedText } from '../base/json/schema.ts';
 import { isName } from '../base/names.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
-import {
-  proxyModeNames,
-  proxyModes,
-  isNodePortWord,
-  modeFacts,
-  nodePortWords,
-  type NodePortWord,
-} from '../kube-proxy/modes.ts';
+import { proxyModeNames, proxyModes, isNodePortWord, modeFacts, type NodePortWord } from '../kube-proxy/modes.ts';
 import {
   plainSetting,
   proxyField,
@@ -20,7 +12,6 @@ import {
   type Given,
   type SettingSource,
 } from './setting.ts';
-import { joinWords } from '../base/printable.ts';
 import { behaviourChanges, behavioursOf, kubeProxyVersions } from '../kube-proxy/releases.ts';
 import { readNetworkSetting, switchSetting } from './kinds.ts';
 
@@ -50,7 +41,7 @@ export const hostnameOverride = plainSetting({
   read: (written, source) => {
     const name = written.value.trim().toLowerCase();
     if (isName(name, 'subdomain')) return name;
-    return refuseValue(source, written, nameForms.subdomain);
+    return refuseValue(source, written, { form: 'subdomain' });
   },
   stored: textThat("a node's name", 'isNodeName'),
 });
@@ -63,7 +54,7 @@ export const bindAddress = plainSetting({
   defaultIn: () => '',
   read: (written, source) => {
     const address = parseAddress(written.value);
-    if (!address) return refuseValue(source, written, anAddress);
+    if (!address) return refuseValue(source, written, { form: 'address' });
     return address.text === '0.0.0.0' || address.text === '::' ? '' : address.text;
   },
   stored: textThat('an IP address', 'isAddressOrNothing'),
@@ -104,7 +95,7 @@ function checkMixed(written: Given<readonly string[]>, source: SettingSource): v
     refuseValue(source, repeated, 'it once', { because: 'it is there twice, and kube-proxy does not start' });
   for (const item of items) {
     if (isNodePortWord(item.value) || parseNetwork(item.value)) continue;
-    refuseValue(source, item, `${aNetwork}, or one of the words ${joinWords(nodePortWords)}`);
+    refuseValue(source, item, { form: 'network-or-word' });
   }
 }
 

@@ -147,11 +147,12 @@ export function refuseSetting<Code extends FindingCode>(
 export function refuseValue(
   source: Pick<SettingSource, 'report'>,
   { name, value, path }: Given<string>,
-  expected: string,
+  wanted: string | Pick<ArgumentsOf<'bad-value'>, 'form'>,
   more: Pick<ArgumentsOf<'bad-value'>, 'because' | 'isWarning' | 'ignoredIn'> = {},
 ): undefined {
   const found = { type: 'string', value } as const;
-  return refuseSetting(source, { path }, 'bad-value', { field: name, found, expected, ...more });
+  const details = typeof wanted === 'string' ? { expected: wanted } : wanted;
+  return refuseSetting(source, { path }, 'bad-value', { field: name, found, ...details, ...more });
 }
 
 /** The mode to compile for, unless it is `mode`: in other modes kube-proxy ignores this setting. */

@@ -413,7 +413,7 @@ describe('a bundle that is not to be trusted', () => {
     const { status, err } = await callApply(host, 'apply', folder);
     expect(status).toBe(2);
     expect(err).toContain('modules.conf:2: not what kpc writes: "usb_storage"');
-    expect(err.match(/modules\.conf:\d+: not/g)).toEqual([2, 4].map((line) => `modules.conf:${line}: not`));
+    expect(err.match(/modules\.conf:\d+: not/g)).toEqual(['modules.conf:2: not']);
     expect(commands).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { assumedLines, claim, keptBundle, manifest, ownershipRecord, snapshot } from '#checks';
 import { findFaults, readChecked, type Check } from '../../src/base/json/check.ts';
+import { bundleFaultWords } from '../../src/say/words/bundle.ts';
 import {
   amount,
   listOf,
@@ -16,6 +17,11 @@ import {
   type Shaped,
 } from '../../src/base/json/schema.ts';
 
+function wordsOf(check: Check, value: unknown): string | undefined {
+  const read = readChecked(check, value);
+  return 'wrong' in read ? bundleFaultWords(read.wrong) : undefined;
+}
+
 const pod = { name: 'web-0', addresses: ['10.244.1.5'] };
 
 test.each<[value: unknown, wrong: string | undefined]>([
@@ -29,18 +35,18 @@ test.each<[value: unknown, wrong: string | undefined]>([
   [[{ workload: 'a', pods: [{ ...pod, addresses: [5] }] }], '[0].pods[0].addresses[0] must be an IP address'],
   [[{ workload: 'a', pods: [{ ...pod, node: null }] }], '[0].pods[0].node must be a string'],
 ])('%j', (value, wrong) => {
-  expect(readChecked(assumedLines, value)).toEqual(wrong === undefined ? { value } : { wrong });
+  expect(wordsOf(assumedLines, value)).toBe(wrong);
 });
 
 test.each<[check: Check, value: unknown, wrong: string]>([
-  [claim, 'x', 'it is not a JSON object'],
+  [claim, 'x', 'it must be an object'],
   [claim, { pid: 0, started: '1', bootId: 'x', command: 'apply' }, 'pid must be a whole number from 1 on'],
   [claim, { pid: 2 ** 53, started: '1', bootId: 'x', command: 'apply' }, 'pid must be a whole number from 1 on'],
   [claim, { pid: 1, started: '1', bootId: 'x', command: 'apply', since: Infinity }, 'since must be a number from 0 on'],
   [keptBundle, { folder: 'x', files: { 'a b': 1 } }, 'files."a b" must be a string'],
   [keptBundle, { folder: 'x', files: [] }, 'files must be an object'],
 ])('%#: %j', (check, value, wrong) => {
-  expect(readChecked(check, value)).toEqual({ wrong });
+  expect(wordsOf(check, value)).toBe(wrong);
 });
 
 test('the field of a union that names a variant is wrong if it names none, or is not there', () => {
@@ -48,23 +54,21 @@ test('the field of a union that names a variant is wrong if it names none, or is
   if (local === undefined) throw new Error('detectLocal is no field');
   const modes = '"ClusterCIDR" or "NodeCIDR" or "BridgeInterface" or "InterfaceNamePrefix"';
   expect(readChecked(local, { mode: 'NodeCIDR' })).toHaveProperty('value');
-  expect(readChecked(local, { mode: 'constructor' })).toEqual({ wrong: `mode must be ${modes}` });
-  expect(readChecked(local, {})).toEqual({ wrong: `mode must be ${modes}` });
-  expect(readChecked(local, { mode: 'BridgeInterface' })).toEqual({ wrong: 'bridgeInterface is missing' });
-  expect(readChecked(local, { mode: 'BridgeInterface', bridgeInterface: 'a b' })).toEqual({
-    wrong: 'bridgeInterface must be the name of an interface',
-  });
+  expect(wordsOf(local, { mode: 'constructor' })).toBe(`mode must be ${modes}`);
+  expect(wordsOf(local, {})).toBe(`mode must be ${modes}`);
+  expect(wordsOf(local, { mode: 'BridgeInterface' })).toBe('bridgeInterface is missing');
+  expect(wordsOf(local, { mode: 'BridgeInterface', bridgeInterface: 'a b' })).toBe(
+    'bridgeInterface must be the name of an interface',
+  );
 });
 
 test('of a value of the right type, what a predicate asks is said', () => {
   const settings = snapshot.fields?.['settingsMade'];
   if (settings === undefined) throw new Error('settingsMade is no field');
-  expect(readChecked(settings, { '/etc/passwd': [] })).toEqual({
-    wrong: 'it must be an object with paths of network sysctls',
-  });
-  expect(readChecked(settings, { '/proc/sys/net/ipv4/ip_forward': '1' })).toEqual({
-    wrong: '/proc/sys/net/ipv4/ip_forward must be a list'.replace(/^\S+/, '"/proc/sys/net/ipv4/ip_forward"'),
-  });
+  expect(wordsOf(settings, { '/etc/passwd': [] })).toBe('it must be an object with paths of network sysctls');
+  expect(wordsOf(settings, { '/proc/sys/net/ipv4/ip_forward': '1' })).toBe(
+    '/proc/sys/net/ipv4/ip_forward must be a list'.replace(/^\S+/, '"/proc/sys/net/ipv4/ip_forward"'),
+  );
 });
 
 test('as many faults as are asked for, in the order of the value', () => {

@@ -1,3 +1,4 @@
+import { bundleFaultWords } from '../../src/say/words/bundle.ts';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +47,7 @@ function contentOf(mode: ProxySettings['mode']): BundleContent {
 
 function problemsOf(files: ReadonlyMap<string, string>): readonly string[] {
   const reading = readBundle(files, compileState);
-  return reading.kind === 'broken' ? reading.problems : [];
+  return reading.kind === 'broken' ? reading.problems.map(bundleFaultWords) : [];
 }
 
 describe.each(['ipvs', 'iptables'] as const)('a bundle in mode %s', (mode) => {
@@ -77,7 +78,7 @@ describe.each(['ipvs', 'iptables'] as const)('a bundle in mode %s', (mode) => {
 
   test('is refused when a file is missing', () => {
     const missing = new Map([...files].filter(([name]) => name !== 'sysctl.conf'));
-    expect(problemsOf(missing)).toEqual(['sysctl.conf is missing, which manifest.json lists']);
+    expect(problemsOf(missing)).toEqual(['sysctl.conf is missing']);
   });
 });
 
@@ -85,7 +86,7 @@ test('a bundle in a newer format is refused', () => {
   const { files } = makeBundle(contentOf('ipvs'));
   const manifest = (files.get('manifest.json') ?? '').replace('"formatVersion": 1', '"formatVersion": 2');
   expect(problemsOf(new Map([...files, ['manifest.json', manifest]]))).toEqual([
-    'the bundle has format version 2, but this program reads 1: use the same version of both',
+    'its format version is 2, but this program reads 1: use the same version of both, or write it again',
   ]);
 });
 

@@ -54,7 +54,7 @@ describe('what a forged meaning says that no cluster does', () => {
         services['servicePorts'][0].forwarding = 'direct';
         delete services['servicePorts'][0].nodePort;
       },
-      /has port 80 and its endpoints port 8080/,
+      /default\/nginx is not what kpc writes/,
     ],
     [
       'tunnelling from a node port',
@@ -63,7 +63,7 @@ describe('what a forged meaning says that no cluster does', () => {
         port.forwarding = 'tunnel';
         for (const endpoint of port.endpoints) endpoint.port = port.number;
       },
-      /has node port 30080/,
+      /default\/nginx is not what kpc writes/,
     ],
     [
       'ports of a Service that is not in the list',

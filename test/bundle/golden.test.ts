@@ -165,7 +165,7 @@ test('kpc-apply says what a golden is', async () => {
       code: 'bad-bundle',
       arguments: {
         problem: 'broken',
-        problems: [expect.stringMatching('it is a golden, for git, and not to be applied')],
+        problems: [{ problem: 'golden' }],
       },
     },
   });
@@ -200,16 +200,16 @@ describe('a fleet', () => {
 });
 
 test.each<[file: string, edit: (text: string) => string, problem: string]>([
-  ['golden.json', () => '{', 'golden.json cannot be read: it is not JSON'],
-  ['golden.json', (text) => text.replace('1,', '7,'), 'its version is 7, but this kpc reads 1'],
-  ['golden.json', (text) => text.replace('"1.37"', '"1.2"'), 'kubernetesVersion must be one of'],
+  ['golden.json', () => '{', 'golden.json: it is not JSON'],
+  ['golden.json', (text) => text.replace('1,', '7,'), 'its format version is 7, but this program reads 1'],
+  ['golden.json', (text) => text.replace('"1.37"', '"1.2"'), 'kubernetesVersion must be'],
   ['golden.json', (text) => text.replace('"families": [', '"families": [ "ipv5",'), 'families[0] must be'],
   [
     'golden.json',
     (text) => text.replace('"settings": {', '"settings": { "masqueradeBit": 99'),
     'masqueradeBit must be',
   ],
-  ['shop.web.txt', () => '', 'its services.json: it is not JSON'],
+  ['shop.web.txt', () => '', 'shop.web.txt: it is not JSON'],
   ['shop.web.txt', (text) => text.replaceAll('"web"', '"cart"'), 'it is not the file of one Service'],
   ['shop.web.txt', (text) => text.replace('10.244.1.10', '127.0.0.1'), 'endpoint 127.0.0.1 is'],
 ])('a golden that was edited is told from a good one: %s %#', async (file, edit, problem) => {

@@ -48,8 +48,8 @@ async function readByAll(
 describe('services.json', () => {
   test.each<readonly [name: string, value: unknown, reason: string]>([
     ['no JSON', 'root:$6$secret:19000', 'services.json: it is not JSON'],
-    ['null', null, 'services.json:1:1: it is not a JSON object'],
-    ['a list', [null], 'it is not a JSON object'],
+    ['null', null, 'services.json:1:1: it must be an object'],
+    ['a list', [null], 'it must be an object'],
     ['nothing', {}, 'services is missing'],
     ['an object for a list', { ...services, services: {} }, 'services must be a list'],
     ['a Service that is null', { ...services, services: [null] }, 'services[0] must be an object'],

@@ -49,7 +49,7 @@ test('what kpc-apply would refuse has exit status 1, with all that is wrong', as
   const { status, stdout, stderr } = await verify('edited', '--trust', 'kpc.pub');
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
   expect(stderr).toMatch(/^error: edited is refused: 3 problems\n/);
-  expect(stderr).toContain('  not signed\n');
+  expect(stderr).toContain('  edited is not signed\n');
   expect(stderr).toContain('  iptables.restore has changed since it was compiled');
   expect(stderr).toContain('  sysctl.conf has changed since it was compiled');
   expect(stderr).toMatch(/\n  help: .+\n$/);

@@ -16,15 +16,15 @@ suite('a Service', () => {
       'ExternalName with a cluster IP',
       ['type: ExternalName', 'externalName: db.example.com', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1]'],
       [
-        '7:14 error: clusterIP cannot be "10.96.0.1": a Service of type ExternalName has no cluster IP: write no clusterIP, or another type [bad-value]',
-        '8:15 error: clusterIPs cannot be a list: a Service of type ExternalName has no cluster IP: write no clusterIPs, or another type [bad-value]',
+        '7:14 error: clusterIP cannot be "10.96.0.1": a Service of type ExternalName has no cluster IP: write none, or another type [bad-value]',
+        '8:15 error: clusterIPs cannot be a list: a Service of type ExternalName has no cluster IP: write none, or another type [bad-value]',
       ],
     ],
     [
       'ExternalName without a name',
       ['type: ExternalName', 'externalName: .'],
       [
-        '6:17 error: a Service of type ExternalName has no externalName: write the DNS name that it stands for [missing-field]',
+        '6:17 error: spec has no externalName: write the DNS name that this Service of type ExternalName stands for [missing-field]',
       ],
     ],
     [
@@ -51,7 +51,7 @@ suite('a Service', () => {
       'NodePort and headless',
       ['type: NodePort', 'clusterIP: None', port],
       [
-        '6:14 error: clusterIP cannot be "None": type is NodePort, and a headless Service has no ports outside the cluster: write type: ClusterIP, or no clusterIP [bad-value]',
+        '6:14 error: clusterIP cannot be "None": a Service of type NodePort or LoadBalancer cannot be headless: write type: ClusterIP, or no clusterIP [bad-value]',
       ],
     ],
     [
@@ -84,7 +84,7 @@ suite('a Service', () => {
       'a cluster IP that no Service can have',
       ['clusterIP: 127.0.0.1', port],
       [
-        '5:14 error: clusterIP cannot be "127.0.0.1": no Service can have it: write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
+        '5:14 error: clusterIP cannot be "127.0.0.1": it is a loopback address: write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
       ],
     ],
     [
@@ -300,8 +300,8 @@ suite('Endpoints', () => {
 
   test('port 0, no port, and ports without a name', () => {
     expect(of('- addresses: [{ip: 10.0.0.1}]', '  ports: [{name: a, port: 0}, {name: b}, {port: 80}]')).toEqual([
-      '6:27 error: ports[0] of Endpoints has no port: write a number from 1 to 65535 [missing-field]',
-      '6:31 error: ports[1] of Endpoints has no port: write a number from 1 to 65535 [missing-field]',
+      '6:27 error: ports[0] has no port: write a number from 1 to 65535 [missing-field]',
+      '6:31 error: ports[1] has no port: write a number from 1 to 65535 [missing-field]',
       '6:42 warning: this port has no name: name each port if there are several [unnamed-port]',
     ]);
   });
@@ -331,7 +331,7 @@ suite('a Node', () => {
 
   test('a zone that is none', () => {
     expect(of('metadata: {name: worker-1, labels: {topology.kubernetes.io/zone: "a b"}}')).toEqual([
-      '3:66 error: the zone cannot be "a b": write letters, digits, dashes, underscores and dots, 63 characters at most, with a letter or digit at both ends [bad-value]',
+      '3:66 error: topology.kubernetes.io/zone cannot be "a b": write letters, digits, dashes, underscores and dots, 63 characters at most, with a letter or digit at both ends [bad-value]',
     ]);
   });
 });

@@ -77,7 +77,7 @@ suite('what is not YAML', () => {
     [
       'a mapping for a key',
       'a:\n  ? {b: 1}\n  : 2\n',
-      '2:3 error: not valid YAML: kubectl does not read a key after "?" as other programs do: write it more plainly, or remove it [bad-yaml]',
+      '2:3 error: not valid YAML: kubectl does not read what begins with ? here as other programs do: write it more plainly, or remove it [bad-yaml]',
     ],
     [
       'a merge of no mapping',
@@ -254,8 +254,8 @@ suite('Services', () => {
     expect(
       diagnose(service('clusterIP: 10.96.0.1', 'clusterIPs: [fd00::1]', 'ipFamilies: [IPv4]', 'ports: [{port: 1}]')),
     ).toEqual([
-      '6:16 error: clusterIPs[0] cannot be "fd00::1": clusterIP is "10.96.0.1": write the same in both [bad-value]',
-      '6:16 error: clusterIPs[0] cannot be "fd00::1": write an IPv4 address, which ipFamilies[0] requires [bad-value]',
+      '6:16 error: clusterIPs[0] cannot be "fd00::1": write an IPv4 address, the family that this object names [bad-value]',
+      '6:16 error: clusterIPs[0] cannot be "fd00::1": write 10.96.0.1, as in clusterIP [bad-value]',
     ]);
   });
 
@@ -282,7 +282,7 @@ suite('Services', () => {
     expect(
       diagnose('apiVersion: v1\nkind: Service\nmetadata: {generateName: web-}\nspec: {ports: [{port: 1}]}\n'),
     ).toEqual([
-      '3:11 error: the object has no name: write one, or give the object as the cluster has it, with the name that it made [missing-field]',
+      '3:11 error: metadata has no name: write one, or give the object as the cluster has it [missing-field]',
     ]);
   });
 
@@ -315,7 +315,7 @@ suite('EndpointSlices', () => {
       '- addresses: []',
     );
     expect(diagnose(text)).toEqual([
-      '8:15 error: addresses[0] cannot be "fd00::1": write an IPv4 address, as addressType says [bad-value]',
+      '8:15 error: addresses[0] cannot be "fd00::1": write an IPv4 address, the family that this object names [bad-value]',
       '9:15 error: addresses[0] cannot be "127.0.0.1": it is a loopback address: write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
       '10:14 error: endpoints[2] has no addresses: write one, or leave the endpoint out [missing-field]',
     ]);
@@ -330,7 +330,7 @@ suite('EndpointSlices', () => {
 
   test('no addressType, and one that is none', () => {
     expect(diagnose(slice(labels, 'ports: []'))).toEqual([
-      '1:1 error: the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN [missing-field]',
+      '1:1 error: the document has no addressType: write IPv4, IPv6 or FQDN [missing-field]',
     ]);
     expect(diagnose(slice(labels, 'addressType: ipv4'))).toEqual([
       '6:14 error: addressType cannot be "ipv4": write IPv4 [bad-value]',

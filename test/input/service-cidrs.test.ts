@@ -86,7 +86,7 @@ suite('a ServiceCIDR', () => {
   test('needs a name, and one that is one', () => {
     const spec = 'spec: {cidrs: [10.96.0.0/12]}\n';
     expect(diagnose(`apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\n${spec}`)).toEqual([
-      '1:1 error: the object has no name: write one [missing-field]',
+      '1:1 error: metadata has no name: write one [missing-field]',
     ]);
     expect(diagnose(serviceCidr('Kubernetes', '[10.96.0.0/12]'))).toHaveLength(1);
   });

@@ -82,7 +82,7 @@ test('lines that are indented with characters that only look like spaces are key
   const warning = (name: string): string =>
     `warning: a Service has no field "\u00a0\u00a0${name}": Kubernetes ignores it: replace U+00A0, which only looks like a space, with a normal space [unknown-field]`;
   expect(diagnose(text)).toEqual([
-    '5:1 error: the Service has no spec: write one with ports [missing-field]',
+    '5:1 error: the document has no spec: write one with ports [missing-field]',
     `6:1 ${warning('clusterIP')}`,
     `7:1 ${warning('ports')}`,
   ]);

@@ -487,7 +487,7 @@ describe('the listeners of ListenerSets', () => {
 
   test('need a Gateway that the set names', () => {
     const objects = [of('ListenerSet', 'set', { listeners: [listener('ls')] }), by('v1', ofSet('set'))];
-    expect(() => goes(objects, 'http://ls.com/')).toThrow('the ListenerSet has no parentRef');
+    expect(() => goes(objects, 'http://ls.com/')).toThrow('spec has no parentRef');
   });
 
   test('of a set or a Gateway that the input lacks are assumed', () => {

@@ -306,7 +306,7 @@ tests:
     ([, at, text, help]) => `${at} ${text}${help === undefined ? '' : ` -> ${help}`}`,
   );
   expect(errors).toEqual([
-    '3:1 a file of kpc test has no field "nodse" -> did you mean node?',
+    '3:1 this file has no field "nodse" -> did you mean node?',
     '5:17 from: there is no Pod default/externl in the input, nor is externl pod, remote-pod, node or external -> did you mean external?',
     '6:9 to: no Service nginxx here -> did you mean default/nginx?',
     '7:13 expect: refuse is not one of delivered, refused, dropped, forwarded, local, unknown, fails -> did you mean refused?',

@@ -213,7 +213,7 @@ export function faultOfLinks(text: string): OutputFault | undefined {
     const isLink = (link: unknown) => typeof link === 'object' && link !== null && 'ifname' in link;
     return Array.isArray(links) && links.some(isLink) ? undefined : { kind: 'no-link' };
   } catch (error) {
-    return error instanceof TooLong ? { kind: 'long-json', reason: error.message } : { kind: 'no-json' };
+    return error instanceof TooLong ? { kind: 'long-json', ...error.exceeded } : { kind: 'no-json' };
   }
 }
 

@@ -9,9 +9,9 @@ import { printable } from '../../base/printable.ts';
 import { isFile, isStoredFile, largestBundle, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import {
+  checkSignature,
   digestOf,
   groupDigest,
-  isSignedBy,
   readKeyFile,
   readPublicKeys,
   readSignature,
@@ -117,7 +117,8 @@ export class BundleSource {
     const readFrom = (file: string) =>
       readTrusted({ host: this.#host, path: file, of: 'keys' }, (examined) => readKeys(examined, file));
     const keys = (await Promise.all(this.#trust.map(readFrom))).flat();
-    const signature = assertSigned(this.#path, files, keys);
+    const signature = checkSignature(this.#path, files, keys);
+    if ('problem' in signature) throw new Failure('not-trusted', signature);
     await this.#assertNoStepBack(files, signature.serial);
     return signature;
   }
@@ -131,7 +132,7 @@ export class BundleSource {
   async #readSigned(): Promise<BundleFiles> {
     let signature: Signature | undefined;
     const files = await readPackAt(this.#path, async (head) => void (signature = await this.#assertTrusted(head)));
-    if (!files || !signature) throw notSigned(this.#path);
+    if (!files || !signature) throw new Failure('not-trusted', { problem: 'unsigned', path: this.#path });
     return this.#accept(files, signature);
   }
 }
@@ -151,23 +152,6 @@ async function readBundleFiles(path: string) {
   return packed
     ? { files: packed, isPack: true }
     : { files: await readFolder(path, isStoredFile, largestBundle), isPack: false };
-}
-
-function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKey[]): Signature {
-  const signature = readSignature(files);
-  if (signature === undefined) throw notSigned(path);
-  if (signature === 'damaged') throw new Failure('not-trusted', { problem: 'damaged', path });
-  const key = keys.find(({ id }) => id === signature.keyId);
-  if (!key) {
-    const known = keys.map(({ id }) => id);
-    throw new Failure('not-trusted', { problem: 'unknown-key', path, key: signature.keyId, known });
-  }
-  if (isSignedBy(key, files, signature)) return signature;
-  throw new Failure('not-trusted', { problem: 'wrong', path });
-}
-
-function notSigned(path: string): Failure {
-  return new Failure('not-trusted', { problem: 'unsigned', path });
 }
 
 function readKeys(examined: string, path: string): readonly TrustedKey[] {

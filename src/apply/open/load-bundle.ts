@@ -54,7 +54,7 @@ async function readCheckedBundle(
     if (error instanceof Failure) throw error;
     if (hasCode(error, 'ENOENT')) throw new Failure('bad-bundle', { problem: 'missing', path });
     if (hasCode(error, 'ENOTDIR')) throw new Failure('bad-bundle', { problem: 'no-folder', path });
-    return { kind: 'broken', manifest: undefined, problems: [describeError(error)] };
+    return { kind: 'broken', manifest: undefined, problems: [{ problem: 'unread', reason: describeError(error) }] };
   }
 }
 

@@ -2,7 +2,7 @@ import type { StoredKind } from '../../base/findings/apply.ts';
 import type { OtherNetwork } from '../../base/findings/node-checks.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
 import { ownershipRecord as recordCheck, snapshot as snapshotCheck, boot as bootCheck } from '#checks';
-import { readChecked, type Check } from '../../base/json/check.ts';
+import { readChecked, type Check, type JsonFault } from '../../base/json/check.ts';
 import type { Shaped } from '../../base/json/schema.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
@@ -126,7 +126,8 @@ export async function readJsonFile<T>(
   check: Check<T>,
   of: StoredKind,
 ): Promise<T | undefined> {
-  const damaged = (reason?: string) => new Failure('bad-state-folder', { problem: 'damaged', path, of, reason });
+  const damaged = (reason: JsonFault | string) =>
+    new Failure('bad-state-folder', { problem: 'damaged', path, of, reason });
   try {
     const content = await host.readFile(path);
     if (content === undefined) return undefined;
@@ -135,7 +136,7 @@ export async function readJsonFile<T>(
     throw damaged(reading.wrong);
   } catch (error) {
     // The parser's message quotes the text, which may be of an unrelated file.
-    if (error instanceof SyntaxError) throw damaged();
+    if (error instanceof SyntaxError) throw damaged({ problem: 'no-json' });
     throw error instanceof UnreadableFile ? damaged(error.reason) : error;
   }
 }

@@ -1,5 +1,5 @@
 // Divides addresses into cells that rules cannot tell apart, with an address for each.
-import { addressAt, addressBits, addressNumber, describeSpecial, type Address } from '../../kernel/address.ts';
+import { addressAt, addressBits, addressNumber, isSpecial, type Address } from '../../kernel/address.ts';
 import { isSingle, type AddressSpan } from '../../kernel/address-range.ts';
 import type { Family } from '../../kernel/family.ts';
 
@@ -64,7 +64,7 @@ function firstFreeAddress(
   // A network's first address is rarely a host's.
   for (let at = end - start > 2n ? start + 1n : start; at < end; at++) {
     const address = addressAt(family, at);
-    if (describeSpecial(address) !== undefined) return undefined;
+    if (isSpecial(address)) return undefined;
     if (!isTaken(address)) return address;
   }
   return undefined;

@@ -3,7 +3,6 @@ import { findNearest } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
 import { printable } from '../../base/printable.ts';
 import { diagnose, cite, Tally, type Finding } from '../../base/findings/finding.ts';
-import { foundOf } from '../../base/findings/fields.ts';
 import type { InputDocument } from '../../input/documents/document.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
@@ -152,16 +151,18 @@ function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string
     if (raw[field]?.length === 0) report.add([...path, field], 'bad-expectation', { problem: 'empty', field });
   if (givenList(raw.node) && givenList(raw.nodes))
     report.add([...path, 'nodes'], 'bad-expectation', { problem: 'rivals' });
-  const refuse = (field: 'mode' | 'release', value: string, expected: string): readonly [] => {
-    report.add([...path, field], 'bad-value', { field, found: foundOf(value), expected });
+  const refuse = (field: 'mode' | 'release', value: string, wanted: Parameters<Report['addWrong']>[2]): readonly [] => {
+    report.addWrong([...path, field], value, wanted);
     return [];
   };
   const modes = givenList(raw.mode)?.flatMap((mode): readonly SceneSettings[] => {
     const known = proxyModes.find((each) => each === mode);
-    return known ? [{ proxyMode: known }] : refuse('mode', mode, findNearest(mode, proxyModes) ?? proxyModeNames);
+    return known
+      ? [{ proxyMode: known }]
+      : refuse('mode', mode, { expected: findNearest(mode, proxyModes) ?? proxyModeNames });
   });
   const releases = givenList(raw.release)?.flatMap((release): readonly SceneSettings[] =>
-    parseRelease(release) ? [{ kubernetesVersion: release }] : refuse('release', release, 'a release such as "1.36"'),
+    parseRelease(release) ? [{ kubernetesVersion: release }] : refuse('release', release, 'release'),
   );
   const nodes = givenList(raw.nodes ?? raw.node)?.map((node): SceneSettings => {
     return node === 'all' ? { allNodes: true } : { node, allNodes: false };

@@ -1,4 +1,7 @@
 // The failures of kpc-apply. It has its own codes: a kpc code of the same name means something else.
+import type { Exceeded } from '../bounds.ts';
+import type { JsonFault } from '../json/check.ts';
+import type { BundleFault } from './bundle.ts';
 import type { FolderProblem } from './calls.ts';
 import {
   byProblem,
@@ -43,7 +46,7 @@ export type OutputFault = By<
     'no-timeouts': None;
     'no-link': None;
     'no-json': None;
-    'long-json': Strings<'reason'>;
+    'long-json': Exceeded;
   }
 >;
 
@@ -132,15 +135,14 @@ export const applyFindings = {
     missing: Strings<'path'>;
     'no-folder': Strings<'path'>;
     /** `writer`: the version of another kpc that wrote it. */
-    broken: Strings<'path'> & Lists<'problems'> & { readonly writer?: string | undefined };
+    broken: Strings<'path'> & { readonly problems: readonly BundleFault[]; readonly writer?: string | undefined };
     dump: Strings<'path'>;
     exposed: Strings<'path'> & { readonly of: TrustedKind; readonly exposure: Exposure };
     replaced: Strings<'path'> & { readonly of: TrustedKind };
   }>('error'),
   'bad-state-folder': byProblem<{
     exposed: Strings<'path'> & { readonly exposure: Exposure };
-    /** If `reason` is absent, the file is not JSON. */
-    damaged: Strings<'path'> & { readonly of: StoredKind; readonly reason?: string | undefined };
+    damaged: Strings<'path'> & { readonly of: StoredKind; readonly reason: JsonFault | string };
     'other-state': Strings<'path'>;
     'other-network': Strings<'path' | 'here'> & { readonly network?: string | undefined };
   }>('error'),

@@ -1,3 +1,4 @@
+import type { BundleFault } from './bundle.ts';
 import { byProblem, row, warningIf, type Lists, type None, type Numbers, type Strings } from './rows.ts';
 
 /** Why nothing is written into a folder. */
@@ -91,13 +92,9 @@ export const callFindings = {
     'no-such-file': Strings<'file' | 'mode'> & { readonly families?: readonly string[] };
     'replaces-real': Strings<'folder'>;
     folder: { readonly wrong: FolderProblem };
-    'no-bundle': Strings<'folder'> & Lists<'problems'>;
+    'no-bundle': Strings<'folder'> & { readonly problems: readonly BundleFault[] };
     'not-a-folder': Strings<'path'>;
-    /** For verify. `reason`: why it cannot be read, if so. */
-    'neither-bundle-nor-pack': Strings<'path'> & {
-      readonly is: 'missing' | 'golden' | 'other' | 'unreadable';
-      readonly reason?: string;
-    };
+    'neither-bundle-nor-pack': Strings<'path'> & { readonly is: 'missing' | 'golden' | 'other' };
     'no-key': Strings<'flag' | 'file' | 'reason'>;
     'too-large-to-pack': Strings<'folder'>;
     unreadable: Strings<'path' | 'reason'>;

@@ -1,3 +1,4 @@
+import type { SpecialUse } from '../../kernel/address.ts';
 import type { NameRule } from '../names.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { row, warningIf, type Strings } from './rows.ts';
@@ -48,36 +49,70 @@ export interface WrongValue extends OfOneMode, Strings<'field'> {
   readonly found: FoundValue;
   /** The JSON types it may have; undefined for one of a few strings. */
   readonly types?: readonly string[] | undefined;
+  /** As its schema says, or the value itself. */
   readonly expected?: string | undefined;
+  readonly form?: ValueForm | undefined;
+  /** Why no host can have the address. */
+  readonly use?: SpecialUse | undefined;
   /** Why the value is refused, if not for its form, or what follows from it. */
   readonly because?: string | undefined;
   /** Whether kube-proxy starts with it and makes its rules anyway. */
   readonly isWarning?: boolean | undefined;
 }
 
+/** What a value must be beyond its schema. */
+export type ValueForm =
+  | NameRule
+  | 'label-value'
+  | 'zone'
+  | 'port-name'
+  | 'port'
+  | 'slice-port'
+  | 'node-port'
+  | 'address'
+  | 'address-of-family'
+  | 'cluster-ips'
+  | 'same-cluster-ip'
+  | 'none-or-address'
+  | 'of-cluster-ip-type'
+  | 'of-other-type'
+  | 'external-name'
+  | 'traffic-distribution'
+  | 'families'
+  | 'family-policy'
+  | 'network'
+  | 'single-network'
+  | 'exact-network'
+  | 'networks'
+  | 'network-or-word'
+  | 'quantity'
+  | 'mode'
+  | 'linux-mode'
+  | 'gate'
+  | 'release'
+  | 'release-or-auto'
+  | RangeFlag
+  | '--shard';
+
+/** Flags whose values are networks or ports. */
+export type RangeFlag =
+  '--assume-endpoints' | '--load-balancer-ip-range' | '--service-cluster-ip-range' | '--service-node-port-range';
+
+/** A required field. */
+export type RequiredField = 'spec' | 'name' | 'port' | 'addressType' | 'addresses' | 'externalName' | 'parentRef';
+
 export interface OddAddress extends Strings<'field' | 'value' | 'address'> {
-  readonly single?: string;
-  readonly isRefused?: true;
+  readonly single?: string | undefined;
+  readonly isRefused: boolean;
 }
-
-/** The consequence of a wrong value that no rule needs. */
-export const leftOut = { because: 'the rules are made without it', isWarning: true } as const;
-
-export const anAddress = 'an IP address such as 10.0.0.1 or fd00::1, without a prefix length';
-export const aNetwork = 'a network such as 10.0.0.0/8 or fd00::/64';
-export const oneOfEachFamily = 'one network, or one of each family';
-
-export const nameForms: Readonly<Record<NameRule | 'label-value', string>> = {
-  label: 'lower-case letters, digits and dashes, 63 characters at most, with a letter or digit at both ends',
-  subdomain: 'lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends',
-  'label-value':
-    'letters, digits, dashes, underscores and dots, 63 characters at most, with a letter or digit at both ends',
-};
 
 export const fieldFindings = {
   'bad-value': row<WrongValue>(warningIf(({ isWarning, ignoredIn }) => isWarning === true || ignoredIn !== undefined)),
   // `owner` is "the Service" or "ports[0]".
-  'missing-field': row<Strings<'owner' | 'field' | 'expected'>>('error'),
+  // `isGenerated`: the cluster makes the name of a new object.
+  'missing-field': row<
+    Strings<'owner'> & { readonly field: RequiredField; readonly isGenerated?: boolean | undefined }
+  >('error'),
   'unknown-field': row<Misspelled>(warningIf(({ isNeeded }) => !isNeeded)),
   // `single`: the one address that may be meant if a network has host bits set. `isRefused`: by API servers.
   'odd-address': row<OddAddress>('warning'),

@@ -1,7 +1,8 @@
+import type { BundleFault } from './bundle.ts';
 import type { NoService } from './command-line.ts';
 import type { Unreached } from '../../kube-proxy/missing-jumps.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import type { Bounded } from '../bounds.ts';
+import type { Exceeded } from '../bounds.ts';
 import {
   row,
   byProblem,
@@ -56,9 +57,6 @@ export interface UnrenderedTemplate {
 
 export type FileNames = Lists<'files'>;
 
-/** `words`: the limit for YAML that only the full parser reads. */
-export type TooLong = Numbers<'most'> & { readonly of: Bounded };
-
 /** What reads the manifests of a rendered folder: a command, which renders a `side` itself if asked; none before a revision is checked out. */
 export type Into = { readonly command: string; readonly side?: string } | { readonly revision: string };
 
@@ -73,6 +71,23 @@ export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>
 export type OfFolder = Strings<'folder'>;
 
 export type Render = Strings<'tool' | 'said' | 'pipe'>;
+
+/** What kubectl rejects or reads differently from other programs. */
+export type OddYaml =
+  | 'text-behind-marker'
+  | 'lone-end'
+  | 'lone-block'
+  | 'unknown-alias'
+  | 'alias-in-itself'
+  | 'anchor-behind-word'
+  | 'long-key'
+  | 'blank-spaces'
+  | 'in-brackets'
+  | 'same-keys'
+  | 'not-of-tag'
+  | 'number'
+  | 'merge'
+  | 'no-text';
 
 export type SyntaxCode =
   | 'alias-bomb'
@@ -129,16 +144,19 @@ export const fileFindings = {
   'unrendered-template': row<UnrenderedTemplate>('error'),
   'unreadable-file': row<FileProblem>('error'),
   'alias-bomb': row<Numbers<'copies' | 'values'>>('error'),
-  'bad-json': row<Strings<'reason'>>('error'),
+  // `reason`: the parser's; without one, text follows the value.
+  'bad-json': row<{ readonly reason?: string }>('error'),
   'not-closed': row<Strings<'language' | 'sign'> & Numbers<'line'>>('error'),
-  // `lines`: the surrounding lines, if the parser gives them; none for a text that only kubectl reads differently.
-  'bad-yaml': row<Strings<'reason'> & { readonly lines?: string }>('error'),
+  // `lines`: the surrounding ones. `sign`: the first character of what kubectl reads differently. `character`: a code point that go-yaml rejects anywhere.
+  'bad-yaml': row<Strings<'reason' | 'lines'> | { readonly odd: OddYaml } | Strings<'sign'> | Numbers<'character'>>(
+    'error',
+  ),
   'duplicate-key': row<{ readonly times: number } | { readonly isTwoObjects: true }>('error'),
   'merge-conflict': row<None>('error'),
   'too-deep': row<None>('error'),
-  'too-long': row<TooLong>('error'),
+  'too-long': row<Exceeded>('error'),
   'yaml-tab': row<None>('error'),
-  'bad-bundle': row<Strings<'path' | 'problem'>>('error'),
+  'bad-bundle': row<Strings<'path'> & { readonly problem: BundleFault }>('error'),
   'dump-reading': byProblem<{
     'legacy-tables': None;
     // `chain`: one whose rules are not all there.

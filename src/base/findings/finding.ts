@@ -2,6 +2,7 @@ import type { Address } from '../../kernel/address.ts';
 import type { Protocol } from '../../kernel/family.ts';
 import type { Located, Place } from '../../kernel/place.ts';
 import { severityOf, type ArgumentsOf, type FindingCode } from './codes.ts';
+import { foundOf, type ValueForm } from './fields.ts';
 import type { Cited, Severity } from './rows.ts';
 
 /** A stable, documented code and its arguments. */
@@ -40,6 +41,11 @@ export type Finding<Code extends FindingCode = FindingCode> = Fault<Code> & {
 export function diagnose<Code extends FindingCode>(code: Code, details: ArgumentsOf<Code>, place?: Place): Finding {
   const shown = cutTexts(details);
   return { severity: severityOf(code, shown), code, arguments: shown, place } as Finding;
+}
+
+/** A value of a flag or field that is not of the form. */
+export function wrongValue(field: string, value: string, form: ValueForm, place?: Place): Finding {
+  return diagnose('bad-value', { field, found: foundOf(value), form }, place);
 }
 
 /** Longer than any file path, valid name, value or rule. */

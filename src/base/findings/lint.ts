@@ -64,7 +64,9 @@ export const lintFindings = {
       }
     >
   >(severityBy('traffic', 'warning', { 'internal-tainted': 'note', 'internal-few': 'note', unsteered: 'note' })),
-  'undetected-pods': row<OfService & Strings<'address' | 'lacks'> & OnNodes>('warning'),
+  'undetected-pods': row<
+    OfService & Strings<'address'> & { readonly lacks: 'podCIDRs' | 'clusterCIDR' | Family } & OnNodes
+  >('warning'),
   'no-ready-endpoint': row<OfService & Unready>({
     among: ['warning', 'note'],
     weigh: (details: Unready) => (isIdle(details) ? 'note' : 'warning'),

@@ -48,6 +48,12 @@ export function mayBeUnseen({ near, lacking, maker, isOfCluster = false }: Likel
   return !isOfCluster && near === undefined && lacking?.isOnOwner !== true && (lacking ?? maker) !== undefined;
 }
 
+/** What kpc chooses from a range. */
+export type RangedValue = 'clusterIP' | 'nodePort' | 'loadBalancerIP' | 'podIP' | Family;
+
+/** A port that IPVS would have to change. */
+export type PortChange = Strings<'label'> & (Numbers<'port' | 'target'> | Numbers<'nodePort'>);
+
 export const serviceFindings = {
   // Without an address, it is a node port that kpc gives to `holder`. `isRefused`: the API server assigns it once.
   'address-conflict': row<
@@ -59,8 +65,7 @@ export const serviceFindings = {
     severityBy('isOfSlice', 'error', { true: 'warning' }),
   ),
   'external-ips': row<Lists<'services'>>('warning'),
-  // `wrong` says which port would change.
-  'forwarding-changes-port': row<Strings<'method' | 'wrong' | 'help'>>('error'),
+  'forwarding-changes-port': row<Strings<'method'> & PortChange>('error'),
   'ignored-field': row<Strings<'field' | 'needs'>>('warning'),
   // `lack`: the kind of endpoints that the Service lacks on nodes where kube-proxy writes the comment.
   'long-comment': row<Strings<'servicePort' | 'lack'> & Numbers<'limit'>>('warning'),
@@ -87,8 +92,8 @@ export const serviceFindings = {
   'other-load-balancer-ip': row<
     Strings<'service' | 'asked'> & Lists<'ranges'> & { readonly holder?: string | undefined }
   >('warning'),
-  // `service`: the Service or Pods that need it. `help`: the flag that takes a larger range.
-  'range-is-full': row<Strings<'what' | 'service' | 'help'> & Lists<'ranges'>>('error'),
+  // `service`: the Service or Pods that need it. An address of a family: no range has that family.
+  'range-is-full': row<Strings<'service'> & Lists<'ranges'> & { readonly what: RangedValue }>('error'),
   // `workloads`: each as "3 of Deployment default/web". `unplaced`: those that no Node suits.
   'assumed-endpoints': ofCompiling<Numbers<'pods'> & Lists<'workloads' | 'unplaced'>>('note'),
   'empty-selector': row<Strings<'service'>>('warning'),

@@ -1,4 +1,4 @@
-import { parseJson, TooLong } from '../bounds.ts';
+import { parseJson, TooLong, type Exceeded } from '../bounds.ts';
 import { quotePrintable } from '../printable.ts';
 import { findRepeatedKeys, locateInJson } from './locate.ts';
 
@@ -55,23 +55,33 @@ export function findFaults(check: Check, value: unknown, most: number = Infinity
   return faults.found;
 }
 
-export type CheckedValue<T> = { readonly value: T } | { readonly wrong: string };
+/** Never quotes text that is not JSON: it may be an unrelated file. `at`: "settings.ipvs.excludeCIDRs[0]", or '' for all. */
+export type JsonFault =
+  | { readonly problem: 'wrong'; readonly at: string; readonly expected: string }
+  | { readonly problem: 'missing'; readonly at: string }
+  | { readonly problem: 'unknown'; readonly at: string; readonly name: string }
+  | { readonly problem: 'repeated-key' | 'no-json' }
+  | ({ readonly problem: 'too-long' } & Exceeded);
 
-/** `wrong` is the first fault with its path: "settings.ipvs.excludeCIDRs[0] must be a CIDR". */
-export function readChecked<T>(check: Check<T>, value: unknown): CheckedValue<T> {
+export type CheckedValue<T> = { readonly value: T } | { readonly wrong: JsonFault };
+
+/** `wrong` is the first fault. `root`: the start of its path. */
+export function readChecked<T>(check: Check<T>, value: unknown, root = ''): CheckedValue<T> {
   const [fault] = findFaults(check, value, 1);
-  return fault === undefined ? { value: value as T } : { wrong: describeFault(fault) };
+  return fault === undefined ? { value: value as T } : { wrong: faultAt(fault, root) };
 }
 
-/** `wrong` never quotes text that is not JSON: it may be an unrelated file. */
-export function parseChecked<T>(check: Check<T>, content: string): CheckedValue<T> {
-  let value: unknown;
+export function parseChecked<T>(check: Check<T>, content: string, root = ''): CheckedValue<T> {
+  const parsed = parseText(content);
+  return 'wrong' in parsed ? parsed : readChecked(check, parsed.value, root);
+}
+
+function parseText(text: string): CheckedValue<unknown> {
   try {
-    value = parseJson(content);
+    return { value: parseJson(text) };
   } catch (error) {
-    return { wrong: `it is ${error instanceof TooLong ? error.message : 'not JSON'}` };
+    return { wrong: error instanceof TooLong ? { problem: 'too-long', ...error.exceeded } : { problem: 'no-json' } };
   }
-  return readChecked(check, value);
 }
 
 /** Adds a refused value's faults by checking each part again. */
@@ -143,17 +153,15 @@ function isOfType({ types }: Check, value: unknown): boolean {
   return types.some((type) => type === typeof value || (type === 'integer' && Number.isInteger(value)));
 }
 
-function describeFault({ problem, path, check, expected, value, name }: ValueFault): string {
-  const at = writePath(path);
-  if (problem === 'missing') return `${at} is missing`;
-  if (problem === 'unknown') return `${at === '' ? 'it' : at} has an unknown field ${quotePrintable(name)}`;
-  if (at === '' && check.types[0] === 'object' && !isObject(value)) return 'it is not a JSON object';
-  return `${at === '' ? 'it' : at} must be ${expected}`;
+function faultAt({ problem, path, expected, name }: ValueFault, root = ''): JsonFault {
+  const at = writePath(path, root);
+  if (problem === 'missing') return { problem, at };
+  return problem === 'unknown' ? { problem, at, name } : { problem, at, expected };
 }
 
 /** Quotes a key that is not a plain word: it is input, and could end the line or look like a path. */
-function writePath(path: readonly PathStep[]): string {
-  let out = '';
+function writePath(path: readonly PathStep[], root: string): string {
+  let out = root;
   for (const step of path) {
     if (typeof step === 'number') out += `[${step}]`;
     else out += `${out === '' ? '' : '.'}${/^[\w.-]{1,100}$/.test(step) ? step : quotePrintable(step)}`;
@@ -168,57 +176,47 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The most faults to report for one file. */
-const mostFaults = 50;
+/** The place of a value in a file of JSON. */
+export type LocateValue = (path: readonly PathStep[]) => {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+};
 
-/** `problems`: "manifest.json:3:14: node must be an object"; quotes no text that is not JSON. */
+type FaultInFile = JsonFault & Partial<ReturnType<LocateValue>>;
+
 export function parseFile<T>(
   check: Check<T>,
   file: string,
   text: string,
-): { readonly value: T } | { readonly problems: readonly string[] } {
-  let value: unknown;
-  try {
-    value = parseJson(text);
-  } catch (error) {
-    return { problems: [`${file}: it is ${error instanceof TooLong ? error.message : 'not JSON'}`] };
-  }
-  const lineOf = sayAtLine(file, text);
-  const found = [
-    ...findRepeatedKeys(text, 0, text.length).map(({ second }) => ({
-      offset: second,
-      text: 'this key is in the same object twice',
-    })),
-    ...describeFaults(check, value, text),
-  ].sort((a, b) => a.offset - b.offset);
-  if (found.length === 0) return { value: value as T };
-  const more = found.length > mostFaults ? [`${file}: and ${found.length - mostFaults} more of this kind`] : [];
-  return { problems: [...found.slice(0, mostFaults).map((each) => lineOf(each.offset, each.text)), ...more] };
+): { readonly value: T } | { readonly problems: readonly FaultInFile[] } {
+  const parsed = parseText(text);
+  if ('wrong' in parsed) return { problems: [{ file, ...parsed.wrong }] };
+  const repeated = findRepeatedKeys(text, 0, text.length).map(({ second: offset }) => {
+    return { offset, fault: { problem: 'repeated-key' } as const };
+  });
+  const found = [...repeated, ...locateFaults(check, parsed.value, text)].sort((a, b) => a.offset - b.offset);
+  if (found.length === 0) return { value: parsed.value as T };
+  return { problems: found.map(({ offset, fault }) => ({ ...placeIn(file, text, offset), ...fault })) };
 }
 
-function describeFaults(check: Check, value: unknown, text: string) {
+function locateFaults(check: Check, value: unknown, text: string) {
   const faults = findFaults(check, value);
   if (faults.length === 0) return [];
   const locate = locateInJson(text, 0);
   return faults.map((fault) => {
     const { path, name, problem } = fault;
     const offset = problem === 'unknown' ? locate([...path, name], 'key') : locate(path, 'value');
-    return { offset, text: describeFault(fault) };
+    return { offset, fault: faultAt(fault) };
   });
 }
 
-/** "manifest.json:3:14: families must be …". */
-export type LocatedLines = (path: readonly (string | number)[], said: string) => string;
-
-export function createLocatedLines(file: string, text: string): LocatedLines {
-  const lineOf = sayAtLine(file, text);
+export function locatorIn(file: string, text: string): LocateValue {
   const locate = locateInJson(text, 0);
-  return (path, said) => lineOf(locate(path, 'value'), said);
+  return (path) => placeIn(file, text, locate(path, 'value'));
 }
 
-function sayAtLine(file: string, text: string): (offset: number, said: string) => string {
-  return (offset, said) => {
-    const before = text.slice(0, offset);
-    return `${file}:${before.split('\n').length}:${offset - before.lastIndexOf('\n')}: ${said}`;
-  };
+function placeIn(file: string, text: string, offset: number) {
+  const before = text.slice(0, offset);
+  return { file, line: before.split('\n').length, column: offset - before.lastIndexOf('\n') };
 }

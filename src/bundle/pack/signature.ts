@@ -1,5 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
 import { describeUnread, readRegularFile } from '../../base/read-file.ts';
+import type { FailureArguments } from '../../base/findings/apply.ts';
 import type { Shaped } from '../../base/json/schema.ts';
 import { parseChecked } from '../../base/json/check.ts';
 import { signature as signatureCheck } from '#checks';
@@ -62,8 +63,22 @@ export function readSignature(files: BundleFiles): Signature | 'damaged' | undef
 }
 
 /** Whether the key signed a bundle with this manifest, which lists the SHA-256 of each other file. */
-export function isSignedBy({ key }: TrustedKey, files: BundleFiles, signature: Signature): boolean {
+function isSignedBy({ key }: TrustedKey, files: BundleFiles, signature: Signature): boolean {
   return verify(null, message(files, signature), key, Buffer.from(signature.signature, 'base64'));
+}
+
+/** The signature, or why no key of these vouches for it. `files`: at least the signature and the manifest. */
+export function checkSignature(
+  path: string,
+  files: BundleFiles,
+  keys: readonly TrustedKey[],
+): Signature | FailureArguments<'not-trusted'> {
+  const signature = readSignature(files);
+  if (signature === undefined) return { problem: 'unsigned', path };
+  if (signature === 'damaged') return { problem: 'damaged', path };
+  const key = keys.find(({ id }) => id === signature.keyId);
+  if (!key) return { problem: 'unknown-key', path, key: signature.keyId, known: keys.map(({ id }) => id) };
+  return isSignedBy(key, files, signature) ? signature : { problem: 'wrong', path };
 }
 
 const largestKeyFile = 2 ** 20;

@@ -8,7 +8,7 @@ import type { Plan } from '../../apply/plan/plan.ts';
 import { listOtherNetworks, forgetEarlierBoots, stateFolder } from '../../apply/state/record.ts';
 import { severityOfFailure } from '../../base/findings/apply.ts';
 import type { Remark } from '../../base/findings/node-checks.ts';
-import { sayApply } from '../../say/words/apply-said.ts';
+import { sayApply } from '../../say/words/apply.ts';
 import { formatErrorsJson } from '../../say/formats/json.ts';
 import { describeEvent, describeStuck } from '../../say/apply-outcomes.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';

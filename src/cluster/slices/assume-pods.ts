@@ -416,8 +416,8 @@ function describeLacks(all: readonly PlacedPod[], { services, given }: Assumptio
   const crowded = placed.filter((each) => !each.onHost && ownOf(each) < each.networks.length);
   if (crowded.length > 0) {
     const networks = [...new Set(crowded.flatMap((each) => each.networks.map(({ text }) => text)))];
-    const [service, help] = [nameSome(namesOf(crowded)), 'name a larger network'];
-    lacks.push(diagnose('range-is-full', { what: 'address', ranges: networks, service, help }));
+    const service = nameSome(namesOf(crowded));
+    lacks.push(diagnose('range-is-full', { what: 'podIP', ranges: networks, service }));
   }
   const known = new Set(placed.flatMap(({ networks }) => networks.map(({ family }) => family)));
   for (const family of families) {

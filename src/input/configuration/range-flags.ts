@@ -1,5 +1,5 @@
-import { foundOf } from '../../base/findings/fields.ts';
-import { diagnose, type Finding } from '../../base/findings/finding.ts';
+import type { RangeFlag } from '../../base/findings/fields.ts';
+import { wrongValue, type Finding } from '../../base/findings/finding.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import type { PortRange } from '../../kernel/ports-and-marks.ts';
 
@@ -10,26 +10,11 @@ export interface RangeFlags {
   readonly loadBalancerIpRange?: string | undefined;
 }
 
-const rangeForms = {
-  '--assume-endpoints': 'one network or one of each family, such as 10.244.0.0/16,fd00:10:244::/56',
-  '--load-balancer-ip-range': 'networks such as 203.0.113.0/24 or 2001:db8::/120',
-  '--service-cluster-ip-range': 'one network or one of each family, such as 10.96.0.0/16,fd00:10:96::/112',
-  '--service-node-port-range': 'the first and the last port, such as 30000-32767',
-} as const;
-
-function refuseRange(flag: keyof typeof rangeForms, value: string): Finding {
-  return diagnose('bad-value', { field: flag, found: foundOf(value), expected: rangeForms[flag] });
-}
-
 export function parseAssignmentRanges(flags: RangeFlags) {
   const diagnostics: Finding[] = [];
-  const read = <T>(
-    flag: keyof typeof rangeForms,
-    value: string | undefined,
-    parse: (text: string) => T | undefined,
-  ) => {
+  const read = <T>(flag: RangeFlag, value: string | undefined, parse: (text: string) => T | undefined) => {
     const parsed = value === undefined ? undefined : parse(value);
-    if (value !== undefined && parsed === undefined) diagnostics.push(refuseRange(flag, value));
+    if (value !== undefined && parsed === undefined) diagnostics.push(wrongValue(flag, value, flag));
     return parsed;
   };
   const clusterIPs = read('--service-cluster-ip-range', flags.serviceClusterIpRange, parseOneOfEachFamily) ?? [];
@@ -65,7 +50,7 @@ export function parsePodNetworks(text: string | true | undefined) {
   if (text === true || text === knownNetworks) return { networks: [], diagnostics: [] };
   const networks = parseOneOfEachFamily(text);
   if (networks) return { networks, diagnostics: [] };
-  return { networks: [], diagnostics: [refuseRange('--assume-endpoints', text)] };
+  return { networks: [], diagnostics: [wrongValue('--assume-endpoints', text, '--assume-endpoints')] };
 }
 
 /** Whether a word is a comma-separated list of networks. */

@@ -1,5 +1,5 @@
 // Resolves kube-proxy's settings and feature gates from its configuration and flags.
-import { diagnose, isError, diagnoseFault, Tally, type Finding } from '../../base/findings/finding.ts';
+import { diagnose, isError, diagnoseFault, Tally, type Finding, wrongValue } from '../../base/findings/finding.ts';
 import type { Sourced, ProxySettings } from '../../cluster/objects.ts';
 import { readUnit, type ClusterFacts } from './cluster-config.ts';
 import { placeAt } from '../documents/document.ts';
@@ -29,9 +29,8 @@ import {
   type SettingFault,
 } from '../../settings/setting.ts';
 import { isDeprecated } from '../../kube-proxy/announced.ts';
-import { foundOf } from '../../base/findings/fields.ts';
 import { severityOf, type FindingCode } from '../../base/findings/codes.ts';
-import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { readSettings, type ProxyFlags } from '../../settings/table.ts';
 
 /** The file that --config names. If `config` is undefined, a diagnostic says why. */
@@ -102,8 +101,7 @@ function parseGateSetting(source: GatesSource, text: string): readonly (readonly
   const [name = '', ...values] = text.split('=');
   const isOn = readSwitch(values.join('=').trim());
   if (values.length > 0 && isOn !== undefined) return [[name.trim(), isOn]];
-  const expected = 'the name of a gate, = and true or false';
-  refuseValue(source, { name: featureGatesFlag.name, value: text, path: undefined }, expected);
+  refuseValue(source, { name: featureGatesFlag.name, value: text, path: undefined }, { form: 'gate' });
   return [];
 }
 
@@ -208,9 +206,11 @@ const windowsModes: ReadonlySet<string> = new Set(['kernelspace', 'winuserspace'
 function readMode(value: string, name: string | undefined, place: Finding['place'], kubeProxy: KubeProxy): ModeChoice {
   const known = proxyModes.find((mode) => mode === value);
   if (known) return { mode: known, errors: checkMode(known, kubeProxy, name, place) };
-  const because = windowsModes.has(value) ? { because: 'a bundle is for a Linux host' } : {};
-  const details = { field: name ?? 'mode', found: foundOf(value), expected: proxyModeNames, ...because };
-  return { mode: 'ipvs', errors: [diagnose('bad-value', details, place)] };
+  const form = windowsModes.has(value) ? 'linux-mode' : 'mode';
+  return {
+    mode: 'ipvs',
+    errors: [wrongValue(name ?? 'mode', value, form, place)],
+  };
 }
 
 /** Why kube-proxy does not start in a mode, or behaves in a way that kpc does not know. `name`: the flag or field that names the mode. */

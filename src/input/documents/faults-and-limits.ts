@@ -1,7 +1,7 @@
 // Syntax errors of a document, and size limits.
 import type { Fault } from '../../base/findings/finding.ts';
 import { mostItems, mostLines, mostWords, type Bounded } from '../../base/bounds.ts';
-import type { SyntaxCode } from '../../base/findings/files.ts';
+import type { OddYaml, SyntaxCode } from '../../base/findings/files.ts';
 import { heapLimit } from '#heap';
 
 /** `offset` counts from the start of the parsed text. */
@@ -27,14 +27,9 @@ export class Refusal extends Error {
   }
 }
 
-/** Something that kubectl rejects, or reads differently from other programs. */
-export function oddYaml(offset: number, what: string): SyntaxFault {
-  return { offset, code: 'bad-yaml', arguments: { reason: `kubectl does not read ${what} as other programs do` } };
-}
-
 /** Stops parsing because of the text at the offset. */
-export function refuseYaml(offset: number, what: string): never {
-  throw new Refusal(oddYaml(offset, what));
+export function refuseYaml(offset: number, odd: OddYaml): never {
+  throw new Refusal({ offset, code: 'bad-yaml', arguments: { odd } });
 }
 
 export function refuseTab(offset: number): never {

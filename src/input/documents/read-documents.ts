@@ -147,7 +147,7 @@ function faultsBehindJson(file: TextFile, span: Span): readonly SyntaxFault[] {
   const text = file.text.slice(span.start, span.end);
   const faults = text.startsWith('{') ? findJsonFaults(text) : [];
   if (faults.length > 0) return unclosedIn(file, span, faults, 'JSON');
-  return [{ offset: 0, code: 'bad-json', arguments: { reason: 'text follows it, without a line "---"' } }];
+  return [{ offset: 0, code: 'bad-json', arguments: {} }];
 }
 
 /** If the parser's fault comes from an unclosed bracket or quote, reports that instead. */

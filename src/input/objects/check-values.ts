@@ -1,14 +1,13 @@
 import type { FieldPath, ServiceCidr, ObjectMeta } from '../../cluster/objects.ts';
 import {
-  describeUnusable,
   hostNetwork,
   parseAddress,
   parseNetwork,
+  unusableAs,
   type Address,
   type Network,
 } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { aNetwork, anAddress, foundOf, nameForms, oneOfEachFamily } from '../../base/findings/fields.ts';
 import { isLabelValue, isName, findNearest, type NameRule } from '../../base/names.ts';
 import { fieldName } from '../../base/printable.ts';
 import { StatusSharing } from '../../cluster/endpoints.ts';
@@ -48,7 +47,7 @@ export class CommonNames {
 /** Reports a name that the API server would refuse; it could break out of a rule's comment. */
 export function checkName(text: string, rule: NameRule, path: FieldPath, report: Report): void {
   if (isName(text, rule)) return;
-  report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(text), expected: nameForms[rule] });
+  report.addWrong(path, text, rule);
 }
 
 /** Checks an object's metadata and fills in the namespace. A Node has none. */
@@ -62,8 +61,7 @@ export function readMetadata(
   const given = raw?.namespace || 'default';
   const namespace = names.namespaces.find(given);
   if (name === '') {
-    const generated = raw?.generateName ? ', or give the object as the cluster has it, with the name that it made' : '';
-    report.addMissing(['metadata', 'name'], 'the object', `one${generated}`);
+    report.addMissing(['metadata'], 'name', Boolean(raw?.generateName));
   } else {
     checkName(name, rule, ['metadata', 'name'], report);
   }
@@ -97,10 +95,10 @@ export function textsWithoutNull(map: Readonly<Record<string, string | null>> | 
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = parseAddress(text);
   if (!address) {
-    report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(text), expected: anAddress });
+    report.addWrong(path, text, 'address');
   } else if (text !== address.text) {
-    const refused = isAmbiguous(text, address) ? { isRefused: true as const } : {};
-    report.add(path, 'odd-address', { field: fieldName(path), value: text, address: address.text, ...refused });
+    const isRefused = isAmbiguous(text, address);
+    report.add(path, 'odd-address', { field: fieldName(path), value: text, address: address.text, isRefused });
   }
   return address;
 }
@@ -113,32 +111,28 @@ function isAmbiguous(text: string, { family }: { readonly family: Family }): boo
 /** Like checkAddress, but also refuses addresses that the API server never allows in Services and endpoints. */
 export function checkHostAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = checkAddress(text, path, report);
-  const kind = address && describeUnusable(address);
-  if (kind === undefined) return address;
-  const because = `it is ${kind}`;
-  report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(text), because, expected: anAddress });
+  const use = address && unusableAs(address);
+  if (use === undefined) return address;
+  report.addWrong(path, text, { form: 'address', use });
   return undefined;
 }
 
 /** Parses as kube-proxy does; for anything else reports an error and returns undefined. */
 export function checkNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);
-  const field = fieldName(path);
-  if (!network) report.add(path, 'bad-value', { field, found: foundOf(text), expected: networkFor(text) });
-  else if (text !== network.text) {
+  if (!network) {
+    // Often one address is meant.
+    const address = parseAddress(text);
+    const single = address && ({ form: 'single-network', expected: hostNetwork(address).text } as const);
+    report.addWrong(path, text, single ?? 'network');
+  } else if (text !== network.text) {
     const written = parseAddress(text.slice(0, text.indexOf('/')));
     const isMeant = written !== undefined && written.text !== network.address.text;
-    const single = isMeant ? { single: hostNetwork(written).text } : {};
-    const refused = isMeant || isAmbiguous(text, network) ? { isRefused: true as const } : {};
-    report.add(path, 'odd-address', { field, value: text, address: network.text, ...single, ...refused });
+    const single = isMeant ? hostNetwork(written).text : undefined;
+    const isRefused = isMeant || isAmbiguous(text, network);
+    report.add(path, 'odd-address', { field: fieldName(path), value: text, address: network.text, single, isRefused });
   }
   return network;
-}
-
-/** Suggests a network in place of a bad text, which is often one address. */
-function networkFor(text: string): string {
-  const address = parseAddress(text);
-  return address ? `${text}/${address.family === 'ipv6' ? 128 : 32} for this one address` : aNetwork;
 }
 
 export function areOfEachFamily(networks: readonly Network[]): boolean {
@@ -153,12 +147,11 @@ export function readServiceCidr(raw: RawServiceCidr, report: Report, names: Comm
   const cidrs = texts.flatMap((text, i) => {
     const network = parseNetwork(text);
     if (!network || text === network.text) return checkNetwork(text, [...path, i], report) ?? [];
-    const details = { field: fieldName([...path, i]), found: foundOf(text), because: 'Kubernetes refuses it' };
-    report.add([...path, i], 'bad-value', { ...details, expected: network.text });
+    report.addWrong([...path, i], text, { form: 'exact-network', expected: network.text });
     return network;
   });
   if (cidrs.length === texts.length && !areOfEachFamily(cidrs)) {
-    report.add(path, 'bad-value', { field: 'cidrs', found: foundOf(texts.join()), expected: oneOfEachFamily });
+    report.addWrong(path, texts.join(), 'networks');
   }
   return { metadata, cidrs };
 }

@@ -1,5 +1,4 @@
-import { foundOf, leftOut, nameForms } from '../../base/findings/fields.ts';
-import { fieldName, printable } from '../../base/printable.ts';
+import { printable } from '../../base/printable.ts';
 import { serviceNameLabel } from '../../cluster/endpoints.ts';
 import type {
   EndpointAddress,
@@ -9,7 +8,7 @@ import type {
   FieldPath,
   SliceEndpoint,
 } from '../../cluster/objects.ts';
-import { describeUnusable, parseAddress, type Address } from '../../kernel/address.ts';
+import { parseAddress, unusableAs, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { checkHostAddress, checkName, type CommonNames, readMetadata } from './check-values.ts';
 import { isName } from '../../base/names.ts';
@@ -35,7 +34,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   } else if (!isName(service, 'label')) {
     report.add(['metadata', 'labels', serviceNameLabel], 'slice-without-service', { service });
   }
-  if (!raw.addressType) report.addMissing(['addressType'], 'the EndpointSlice', 'IPv4, IPv6 or FQDN');
+  if (!raw.addressType) report.addMissing([], 'addressType');
   const addressType = raw.addressType || undefined;
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
   if (raw.ports) checkPortNumbers(raw.ports, report);
@@ -61,9 +60,7 @@ function checkSliceSize(slice: RawEndpointSlice, report: Report): void {
 /** The API server accepts port 0. */
 function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): void {
   for (let i = 0; i < ports.length; i++) {
-    if (ports[i]?.port !== 0) continue;
-    const details = { field: `ports[${i}].port`, found: foundOf(0), types: ['integer'], ...leftOut };
-    report.add(['ports', i, 'port'], 'bad-value', { ...details, expected: 'a port is a number from 1 to 65535' });
+    if (ports[i]?.port === 0) report.addWrong(['ports', i, 'port'], 0, { form: 'slice-port', isWarning: true });
   }
 }
 
@@ -101,7 +98,7 @@ function readSliceEndpoint(
   const { conditions, hints } = raw;
   const addresses = raw.addresses ?? none;
   if (addresses.length === 0) {
-    report.addMissing(['endpoints', index, 'addresses'], `endpoints[${index}]`, 'one, or leave the endpoint out');
+    report.addMissing(['endpoints', index], 'addresses');
   }
   if (addresses.length > 1) {
     report.add(['endpoints', index, 'addresses'], 'extra-addresses', { index, count: addresses.length });
@@ -118,9 +115,7 @@ function readSliceEndpoint(
   const zone = raw.zone ? names.zones.find(raw.zone) : undefined;
   if (raw.zone && zone === undefined) {
     // No rule depends on it: hints name zones too.
-    const path = ['endpoints', index, 'zone'];
-    const details = { field: 'zone', found: foundOf(raw.zone), ...leftOut };
-    report.add(path, 'bad-value', { ...details, expected: nameForms['label-value'] });
+    report.addWrong(['endpoints', index, 'zone'], raw.zone, { form: 'zone', isWarning: true });
   }
   return {
     address,
@@ -157,11 +152,10 @@ function checkEndpointAddresses(
     const address = parseAddress(text);
     if (i === 0) first = address;
     const fits = address && (!addressType || address.family === familyOf[addressType]);
-    if (fits && address.text === text && describeUnusable(address) === undefined) continue;
+    if (fits && address.text === text && unusableAs(address) === undefined) continue;
     const path = ['endpoints', index, 'addresses', i];
     if (!checkHostAddress(text, path, report) || fits || !addressType) continue;
-    const expected = `an ${addressType} address, as addressType says`;
-    report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(text), expected });
+    report.addWrong(path, text, { form: 'address-of-family', expected: addressType });
   }
   return first;
 }
@@ -179,9 +173,8 @@ function readHints(
   return raw.map(({ name }, i) => {
     const hint = known.find(name ?? '');
     if (hint !== undefined) return hint;
-    const expected = nameForms[field === 'forZones' ? 'label-value' : 'subdomain'];
-    const details = { field: `${field}[${i}]`, found: foundOf(name ?? ''), expected, isWarning: true };
-    report.add([...path, i], 'bad-value', details);
+    const form = field === 'forZones' ? 'label-value' : 'subdomain';
+    report.addWrong([...path, i], name ?? '', { form, isWarning: true });
     // Keep it as a hint that matches nothing, but make it printable for services.json.
     return printable(name ?? '');
   });
@@ -208,7 +201,7 @@ function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, repor
   const ports = readEndpointPorts(raw, path, report);
   for (const [i, { name, port }] of ports.entries()) {
     if (port === undefined) {
-      report.addMissing([...path, i, 'port'], `ports[${i}] of Endpoints`, 'a number from 1 to 65535');
+      report.addMissing([...path, i], 'port');
     }
     if (name === '' && ports.length > 1) report.add([...path, i], 'unnamed-port', {});
   }

@@ -21,7 +21,6 @@ import {
   type Workload,
   type WorkloadKind,
 } from '../../cluster/objects.ts';
-import { foundOf, nameForms, oneOfEachFamily } from '../../base/findings/fields.ts';
 import {
   areOfEachFamily,
   checkHostAddress,
@@ -48,13 +47,11 @@ export function readNode(raw: RawNode, report: Report, names: CommonNames): Node
     return checkNetwork(cidr, listed.length === 0 ? ['spec', 'podCIDR'] : ['spec', 'podCIDRs', i], report) ?? [];
   });
   if (listed.length > 0 && networks.length === listed.length && !areOfEachFamily(networks)) {
-    const found = foundOf(listed.join());
-    report.add(['spec', 'podCIDRs'], 'bad-value', { field: 'podCIDRs', found, expected: oneOfEachFamily });
+    report.addWrong(['spec', 'podCIDRs'], listed.join(), 'networks');
   }
   const zone = metadata.labels[zoneLabel];
   if (zone !== undefined && !isLabelValue(zone)) {
-    const details = { field: 'the zone', found: foundOf(zone), expected: nameForms['label-value'] };
-    report.add(['metadata', 'labels', zoneLabel], 'bad-value', details);
+    report.addWrong(['metadata', 'labels', zoneLabel], zone, 'label-value');
   }
   const addresses = (raw.status?.addresses ?? []).map(({ type, address }) => ({
     type: type ?? '',
@@ -88,12 +85,7 @@ function readCPUs(cpu: string | number, report: Report): bigint {
   if (cpu === '') return 0n;
   const amount = parseQuantity(String(cpu));
   if (amount !== undefined) return amount;
-  const details = {
-    field: 'allocatable.cpu',
-    found: foundOf(String(cpu)),
-    expected: 'a quantity such as 4 or 3920m',
-  };
-  report.add(['status', 'allocatable', 'cpu'], 'bad-value', details);
+  report.addWrong(['status', 'allocatable', 'cpu'], String(cpu), 'quantity');
   return 0n;
 }
 

@@ -1,7 +1,5 @@
-import { joinWords, fieldName, quote } from '../../base/printable.ts';
-import { anAddress, foundOf, leftOut, nameForms } from '../../base/findings/fields.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
-import { isLoopback, parseAddress } from '../../kernel/address.ts';
+import { parseAddress, unusableAs } from '../../kernel/address.ts';
 import {
   checkAddress,
   checkHostAddress,
@@ -32,7 +30,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
   const metadata = readMetadata(raw.metadata, 'label', report, names);
   const spec = raw.spec ?? {};
   if (!raw.spec) {
-    report.addMissing(['spec'], 'the Service', 'one with ports');
+    report.addMissing([], 'spec');
     report.silence(['spec']);
   }
   const type = spec.type || 'ClusterIP';
@@ -90,17 +88,10 @@ function readClusterIPs(
     return checkClusterIP(text, i, given.length > 0 ? [...path, i] : path, spec, report);
   });
   if (given.length > 2 || (given.length === 2 && families[0] !== undefined && families[0] === families[1])) {
-    const details = {
-      field: 'clusterIPs',
-      found: foundOf(given.join()),
-      expected: 'one address, or one of each family',
-    };
-    report.add(path, 'bad-value', details);
+    report.addWrong(path, given.join(), 'cluster-ips');
   }
   if (spec.clusterIP && given[0] !== undefined && given[0] !== spec.clusterIP) {
-    const because = `clusterIP is ${quote(spec.clusterIP)}`;
-    const details = { field: 'clusterIPs[0]', found: foundOf(given[0]), because, expected: 'the same in both' };
-    report.add([...path, 0], 'bad-value', details);
+    report.addWrong([...path, 0], given[0], { form: 'same-cluster-ip', expected: spec.clusterIP });
   }
   const named = spec.ipFamilies?.length ?? 0;
   if (given.length === 2 && named < 2) report.add([...path, 1], 'missing-ip-families', { families: named });
@@ -117,20 +108,16 @@ function checkClusterIP(
 ): string | undefined {
   if (text === 'None' && index === 0) return undefined;
   if (text.toLowerCase() === 'none') {
-    const expected = index === 0 ? 'None' : 'None alone, or an address';
-    report.add(path, 'bad-value', { field: 'clusterIP', found: foundOf(text), expected });
+    report.addWrong(path, text, 'none-or-address');
     return undefined;
   }
   const address = checkAddress(text, path, report);
   if (!address) return undefined;
-  if (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address)) {
-    const because = 'no Service can have it';
-    report.add(path, 'bad-value', { field: 'clusterIP', found: foundOf(text), because, expected: anAddress });
-  }
+  const use = unusableAs(address);
+  if (use === 'unspecified' || use === 'loopback') report.addWrong(path, text, { form: 'address', use });
   const wanted = spec.ipFamilies?.[index];
   if (wanted && wanted.toLowerCase() !== address.family) {
-    const expected = `an ${wanted} address, which ipFamilies[${index}] requires`;
-    report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(text), expected });
+    report.addWrong(path, text, { form: 'address-of-family', expected: wanted });
   }
   return address.family;
 }
@@ -149,12 +136,7 @@ function readServicePorts(spec: RawServiceSpec, type: Type, report: Report): Ser
   }
   const external = ports.findIndex(({ nodePort }) => nodePort !== 0);
   if (external >= 0 && type === 'ClusterIP' && !report.isExplainedBy(['spec', 'type'])) {
-    report.add(['spec', 'ports', external, 'nodePort'], 'bad-value', {
-      field: 'nodePort',
-      found: foundOf(ports[external]?.nodePort),
-      types: ['integer'],
-      expected: 'write type: NodePort, or leave nodePort out',
-    });
+    report.addWrong(['spec', 'ports', external, 'nodePort'], ports[external]?.nodePort, 'node-port');
   }
   return ports;
 }
@@ -162,7 +144,7 @@ function readServicePorts(spec: RawServiceSpec, type: Type, report: Report): Ser
 function readPort(raw: RawServicePort, index: number, report: Report): ServicePortSpec {
   const [name, port] = [raw.name ?? '', raw.port ?? 0];
   if (name !== '') checkName(name, 'label', ['spec', 'ports', index, 'name'], report);
-  if (port === 0) report.addMissing(['spec', 'ports', index, 'port'], `ports[${index}]`, 'a number from 1 to 65535');
+  if (port === 0) report.addMissing(['spec', 'ports', index], 'port');
   checkTargetPort(raw.targetPort ?? 0, ['spec', 'ports', index, 'targetPort'], report);
   return {
     name,
@@ -176,13 +158,7 @@ function readPort(raw: RawServicePort, index: number, report: Report): ServicePo
 function checkTargetPort(targetPort: number | string, path: FieldPath, report: Report): void {
   const isNumber = typeof targetPort === 'number' || /^\d+$/.test(targetPort);
   if (typeof targetPort === 'number' ? targetPort >= 0 && targetPort <= 65535 : isIanaPortName(targetPort)) return;
-  report.add(path, 'bad-value', {
-    field: 'targetPort',
-    found: foundOf(targetPort),
-    ...(isNumber
-      ? { types: ['integer'], expected: 'a port is a number from 1 to 65535' }
-      : { expected: 'lower-case letters, digits and single dashes, with a letter among them, 15 at most' }),
-  });
+  report.addWrong(path, targetPort, isNumber ? 'port' : 'port-name');
 }
 
 /** The API server's rule for container port names (IANA_SVC_NAME of RFC 6335); '' means no name. */
@@ -243,8 +219,8 @@ function readBalancerIngress(
   if (!raw?.length) return none;
   return raw.map((ingress, i) => {
     if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
-      const details = { field: 'hostname', found: foundOf(ingress.hostname), expected: nameForms.subdomain };
-      report.add(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-value', { ...details, isWarning: true });
+      const path = ['status', 'loadBalancer', 'ingress', i, 'hostname'];
+      report.addWrong(path, ingress.hostname, { form: 'subdomain', isWarning: true });
     }
     if (ingress.ip) checkAddress(ingress.ip, ['status', 'loadBalancer', 'ingress', i, 'ip'], report);
     return {
@@ -255,7 +231,7 @@ function readBalancerIngress(
   });
 }
 
-const trafficDistributions = ['PreferSameZone', 'PreferSameNode', 'PreferClose'];
+const trafficDistributions: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferSameNode', 'PreferClose']);
 
 /** Reports fields that contradict a Service's type or each other (pkg/apis/core/validation); a warning if kube-proxy ignores them. */
 function checkCombinations(spec: RawServiceSpec, type: Type, report: Report): void {
@@ -264,9 +240,7 @@ function checkCombinations(spec: RawServiceSpec, type: Type, report: Report): vo
   const isExternal = type === 'NodePort' || type === 'LoadBalancer';
   if (isExternal && (spec.clusterIP || spec.clusterIPs?.[0]) === 'None') {
     const path = spec.clusterIP ? ['spec', 'clusterIP'] : ['spec', 'clusterIPs', 0];
-    const because = `type is ${type}, and a headless Service has no ports outside the cluster`;
-    const expected = 'type: ClusterIP, or no clusterIP';
-    report.add(path, 'bad-value', { field: 'clusterIP', found: foundOf('None'), because, expected });
+    report.addWrong(path, 'None', 'of-cluster-ip-type');
   }
   if (spec.externalTrafficPolicy && !isExternal && !(type === 'ClusterIP' && isNonEmpty(spec.externalIPs))) {
     ignoreField('externalTrafficPolicy', 'type NodePort or LoadBalancer, or externalIPs', report);
@@ -285,11 +259,9 @@ function checkCombinations(spec: RawServiceSpec, type: Type, report: Report): vo
       ignoreField('allocateLoadBalancerNodePorts', needed, report);
   }
   const value = spec.trafficDistribution;
-  if (!value || trafficDistributions.includes(value)) return;
-  const expected = joinWords(trafficDistributions, 'or');
-  const because = 'API servers refuse it, and the rules are made without it';
-  const details = { field: 'trafficDistribution', found: foundOf(value), expected, because, isWarning: true };
-  report.add(['spec', 'trafficDistribution'], 'bad-value', details);
+  if (!value || trafficDistributions.has(value)) return;
+  const form = 'traffic-distribution';
+  report.addWrong(['spec', 'trafficDistribution'], value, { form, isWarning: true });
 }
 
 function isNonEmpty(value: string | readonly unknown[] | null | undefined): boolean {
@@ -300,17 +272,12 @@ function checkExternalName(spec: RawServiceSpec, report: Report): void {
   // A final dot is allowed.
   const name = (spec.externalName ?? '').replace(/\.$/, '');
   const path = ['spec', 'externalName'];
-  if (name === '') report.addMissing(path, 'a Service of type ExternalName', 'the DNS name that it stands for');
+  if (name === '') report.addMissing(['spec'], 'externalName');
   else if (parseAddress(name)?.family === 'ipv4') {
-    const because = 'DNS looks it up as a name, and finds none';
-    const expected = 'a DNS name, or a Service without a selector and an EndpointSlice with the address';
-    report.add(path, 'bad-value', { field: 'externalName', found: foundOf(name), because, expected, isWarning: true });
+    report.addWrong(path, name, { form: 'external-name', isWarning: true });
   } else checkName(name, 'subdomain', path, report);
   for (const field of ['clusterIP', 'clusterIPs'] as const) {
-    if (!isNonEmpty(spec[field])) continue;
-    const because = 'a Service of type ExternalName has no cluster IP';
-    const details = { field, found: foundOf(spec[field]), because, expected: `no ${field}, or another type` };
-    report.add(['spec', field], 'bad-value', details);
+    if (isNonEmpty(spec[field])) report.addWrong(['spec', field], spec[field], 'of-other-type');
   }
   for (const field of ['ipFamilies', 'ipFamilyPolicy'] as const) {
     if (isNonEmpty(spec[field])) ignoreField(field, 'another type', report);
@@ -321,13 +288,9 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Ra
   const families = ipFamilies ?? [];
   const [again] = findRepeated(families, (family) => family);
   if (again) {
-    const field = `ipFamilies[${again.index}]`;
-    const details = { field, found: foundOf(again.key), expected: 'each family once' };
-    report.add(['spec', 'ipFamilies', again.index], 'bad-value', details);
+    report.addWrong(['spec', 'ipFamilies', again.index], again.key, 'families');
   } else if (ipFamilyPolicy === 'SingleStack' && families.length > 1) {
-    const expected = 'PreferDualStack or RequireDualStack for two ipFamilies';
-    const details = { field: 'ipFamilyPolicy', found: foundOf(ipFamilyPolicy), expected, ...leftOut };
-    report.add(['spec', 'ipFamilyPolicy'], 'bad-value', details);
+    report.addWrong(['spec', 'ipFamilyPolicy'], ipFamilyPolicy, { form: 'family-policy', isWarning: true });
   }
   if (!clusterIP && isNonEmpty(clusterIPs)) {
     report.add(['spec', 'clusterIPs'], 'missing-cluster-ip', { first: clusterIPs?.[0] ?? '' });

@@ -236,7 +236,7 @@ export function readGateway(raw: RawGateway, report: Report, names: CommonNames)
 
 /** A ListenerSet adds listeners to a Gateway, which it must name. */
 export function readListenerSet(raw: RawGateway, report: Report, names: CommonNames): Gateway {
-  if (!raw.spec?.parentRef) report.addMissing(['spec', 'parentRef'], 'the ListenerSet', 'the Gateway that it is of');
+  if (!raw.spec?.parentRef) report.addMissing(['spec'], 'parentRef');
   return readGateway(raw, report, names);
 }
 

@@ -1,6 +1,7 @@
 import { type ArgumentsOf, type FindingCode, severityOf } from '../../base/findings/codes.ts';
 import type { Severity } from '../../base/findings/rows.ts';
-import type { FoundValue } from '../../base/findings/fields.ts';
+import { foundOf, type FoundValue, type RequiredField, type ValueForm } from '../../base/findings/fields.ts';
+import { fieldName } from '../../base/printable.ts';
 import { diagnose, isError, Tally, type Finding } from '../../base/findings/finding.ts';
 import type { FieldPath, ObjectSource } from '../../cluster/objects.ts';
 import type { Place } from '../../kernel/place.ts';
@@ -56,9 +57,19 @@ export class Report implements ObjectSource {
     return written === undefined ? details : { ...details, found: { ...found, written } };
   }
 
-  /** `owner`: the object, or part of it, that lacks the field. `expected`: the right kind of value. */
-  addMissing(path: FieldPath, owner: string, expected: string): void {
-    this.add(path, 'missing-field', { owner, field: String(path.at(-1)), expected });
+  /** Reports a value that is not of the form, unless its field is settled. */
+  addWrong(
+    path: FieldPath,
+    value: unknown,
+    wanted: ValueForm | Omit<ArgumentsOf<'bad-value'>, 'field' | 'found'>,
+  ): void {
+    const details = typeof wanted === 'string' ? { form: wanted } : wanted;
+    this.add(path, 'bad-value', { field: fieldName(path), found: foundOf(value), ...details });
+  }
+
+  /** `path`: of the part that lacks the field. */
+  addMissing(path: FieldPath, field: RequiredField, isGenerated?: boolean): void {
+    this.add([...path, field], 'missing-field', { owner: fieldName(path), field, isGenerated });
   }
 
   /** Like add, but at the field's name. */

@@ -18,10 +18,8 @@ import {
 } from '#checks';
 import { findFaults, isObject, type Check, type ValueFault } from '../../base/json/check.ts';
 import { findNearest } from '../../base/names.ts';
-import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
-import { foundOf } from '../../base/findings/fields.ts';
 import type { Report } from './report.ts';
 
 /** The kinds that kpc reads (Workload: a Deployment and the like), and its packet tests. The first five have all fields up to 1.37. */
@@ -79,7 +77,7 @@ const readers: {
   readonly [Kind in keyof RawObjects]?: Pick<ArgumentsOf<'unknown-field'>, 'owner' | 'reader' | 'isNeeded'>;
 } = {
   KubeProxyConfiguration: { owner: 'the configuration', reader: 'kube-proxy' },
-  PacketTests: { owner: 'a file of kpc test', isNeeded: true },
+  PacketTests: { owner: 'this file', isNeeded: true },
 };
 
 /** Reports unknown fields, once per list, like kubectl's strict validation, and names the place where the kind has such a field. */
@@ -186,7 +184,7 @@ function reportFault({ path, check, expected, value }: ValueFault, report: Repor
   if (Number.isNaN(value)) return;
   const { types, values } = check;
   const wanted = values && typeof value === 'string' ? (nearestWord(value, values) ?? expected) : expected;
-  report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(value), types, expected: wanted });
+  report.addWrong(path, value, { types, expected: wanted });
 }
 
 function nearestWord(value: string, values: readonly unknown[]): string | undefined {

@@ -14,7 +14,6 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
-import { nameCharacter } from '../../base/odd-texts.ts';
 import {
   mostYamlWords,
   maxDepth,
@@ -88,8 +87,9 @@ export function compose(written: string, anchors = new Anchors()): Composed {
   for (const pattern of [forbidden, oddMarker, oddLineEnd]) {
     const found = pattern.exec(written);
     if (!found) continue;
-    const character = nameCharacter(found[0].codePointAt(0) ?? 0);
-    refuseYaml(found.index, pattern === oddMarker ? 'text behind "---"' : `the character ${character}`);
+    const { index: offset } = found;
+    if (pattern === oddMarker) refuseYaml(offset, 'text-behind-marker');
+    throw new Refusal({ offset, code: 'bad-yaml', arguments: { character: found[0].codePointAt(0) ?? 0 } });
   }
   // kubectl reads line by line, and ends each with a line feed.
   const lines = written.replaceAll(/\r(?!\n)|\u0085/g, '\n');
@@ -112,7 +112,7 @@ export function compose(written: string, anchors = new Anchors()): Composed {
 function composeDocument(text: string, lexer: Lexer, anchors: Anchors): Composed {
   const [document, ...others] = composeDocuments(text, lexer);
   const another = others.find(({ contents }) => !isEmpty(contents));
-  if (another) refuseYaml(another.range[0], 'text behind the end of a document');
+  if (another) refuseYaml(another.range[0], 'text-behind-marker');
   return document ? checkYamlNodes(document, text, anchors) : { root: null, anchored: new Map() };
 }
 
@@ -211,17 +211,14 @@ export function isEmpty(node: Node | null): boolean {
 /** Visits each value once, in text order, and refuses what go-yaml rejects. */
 function checkYamlNodes(document: Document.Parsed, text: string, anchors: Anchors): Composed {
   const { contents: root, directives, range } = document;
-  if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuseYaml(range[1], 'an end alone');
-  if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuseYaml(offsetOf(root), 'a block of text alone');
+  if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuseYaml(range[1], 'lone-end');
+  if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuseYaml(offsetOf(root), 'lone-block');
   const anchored = new Map<Alias, AnchoredNode>();
   visit(document, {
     Pair: (_, pair) => checkPair(pair as Pair<Node, Node | null>, text),
     Node: (_, node) => {
       if (isAlias(node)) {
-        anchored.set(
-          node,
-          anchors.get(node.source) ?? refuseYaml(offsetOf(node), 'an alias without its anchor before it'),
-        );
+        anchored.set(node, anchors.get(node.source) ?? refuseYaml(offsetOf(node), 'unknown-alias'));
         return;
       }
       if (node.anchor !== undefined) anchors.set(node.anchor, node as AnchoredNode);
@@ -236,10 +233,10 @@ function checkPair({ key, srcToken }: Pair<Node, Node | null>, text: string): vo
   const { start = [], sep = [] } = srcToken ?? {};
   const colon = sep.find(({ type }) => type === 'map-value-ind');
   const property = start.find(isProperty) ?? (colon ? undefined : sep.find(isProperty));
-  if (property && !colon) refuseYaml(property.offset, 'an anchor or tag behind a word');
+  if (property && !colon) refuseYaml(property.offset, 'anchor-behind-word');
   const from = property?.offset ?? offsetOf(key);
   if (colon && (colon.offset - from > 1024 || text.slice(from, colon.offset).includes('\n')))
-    refuseYaml(from, 'a key of several lines');
+    refuseYaml(from, 'long-key');
 }
 
 function isProperty({ type }: CST.SourceToken): boolean {
@@ -251,8 +248,7 @@ function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar
   const end = scalar.range?.[1] ?? 0;
   if (header && 'source' in header && /\d/.test(header.source)) {
     const isOdd = /(?:^|\n) +[\r\n]*$/.test(source) || /^ +\r?\n/.test(text.slice(end, end + 1000));
-    if (isOdd)
-      refuseYaml(offsetOf(scalar), 'spaces in the blank lines at the end of a block that gives its indentation');
+    if (isOdd) refuseYaml(offsetOf(scalar), 'blank-spaces');
     return;
   }
   const tab = /^(?: *\r?\n)* *\t/.exec(source);
@@ -264,16 +260,13 @@ export const scalarSign = '\u001F';
 export const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
 
 /** Texts that kubectl reads differently from the package, by first character. Patterns see one character more. */
-const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = {
-  '%': ['a line that begins with "%"', /^/],
-  '?': ['a key after "?"', /^/],
-  '&': ['this name of an anchor', /^(?!.[\w-]+(?:[\s,[\]{}]|$))/],
-  '*': ['this name of an alias', /^(?!.[\w-]+(?:[\s,[\]{}]|$))/],
-  '!': ['this tag', /^(?!!(?:!?[\w.-]*|<tag:yaml\.org,2002:\w+>)(?:\s|$))|^!(?:!|<.*:)(?:binary|timestamp)\b/],
-  '"': [
-    'this escape',
-    /(?<!\\)(?:\\\\)*\\(?:\/|[uU](?:0000)?[dD][89a-fA-F][\da-fA-F]{2}|U(?!000[\da-fA-F]|0010).{8}|\r?\n[ \t]*\r?\n)/,
-  ],
+const odd: Readonly<Record<string, RegExp>> = {
+  '%': /^/,
+  '?': /^/,
+  '&': /^(?!.[\w-]+(?:[\s,[\]{}]|$))/,
+  '*': /^(?!.[\w-]+(?:[\s,[\]{}]|$))/,
+  '!': /^(?!!(?:!?[\w.-]*|<tag:yaml\.org,2002:\w+>)(?:\s|$))|^!(?:!|<.*:)(?:binary|timestamp)\b/,
+  '"': /(?<!\\)(?:\\\\)*\\(?:\/|[uU](?:0000)?[dD][89a-fA-F][\da-fA-F]{2}|U(?!000[\da-fA-F]|0010).{8}|\r?\n[ \t]*\r?\n)/,
 };
 
 /** The part of a line before a block key or item: go-yaml allows no tab there. */
@@ -319,14 +312,13 @@ function createLexemeCheck(text: string): (source: string) => void {
     const sign = atScalar ? '' : source.charAt(0);
     if (sign === '[' || sign === '{') flows++;
     if (sign === ']' || sign === '}') flows--;
-    if (atScalar && flows > 0 && /^:|\?/.test(source)) refuseYaml(offset, 'this word in brackets');
+    if (atScalar && flows > 0 && /^:|\?/.test(source)) refuseYaml(offset, 'in-brackets');
     const tab = sign === ' ' || sign === '\t' ? source.indexOf('\t') : -1;
     const before = tab < 0 ? 'no tab' : text.slice(lineStart, offset + tab);
     if (flows === 0 ? beforeKey.test(before) : afterPlain && !isAllFlow && /^ *$/.test(before)) refuseTab(offset + tab);
-    if (sign === ':' && afterPlain && /[,[\]{}]/.test(after)) refuseYaml(offset, 'this ":" in brackets');
-    const [what, pattern] = odd[sign] ?? [];
-    const found = pattern?.exec(source + after);
-    if (what !== undefined && found) refuseYaml(offset + found.index, what);
+    if (sign === ':' && afterPlain && /[,[\]{}]/.test(after)) refuseYaml(offset, 'in-brackets');
+    const found = odd[sign]?.exec(source + after);
+    if (found) throw new Refusal({ offset: offset + found.index, code: 'bad-yaml', arguments: { sign } });
     if (atScalar || !/^[ \t\r\n]*$/.test(source)) {
       if (!/^(?:#|---)/.test(source)) isAllFlow ??= !atScalar && /^[[{]/.test(source);
       afterPlain = atScalar && flows > 0;

@@ -37,7 +37,7 @@ function fill(bytes: Uint8Array, text: string): void {
 }
 
 /** Thrown if only the full parser can decide. Carries nothing, so one is enough. */
-export const unsure = new Error('left to the full YAML parser');
+export const unsure = new Error('unsure');
 
 /** A quoted string that ends on its line, with only the escapes that mean the same in JSON. */
 export const quoted = /"[ !#-[\]-\uffff]*(?:\\["\\bfnrt][ !#-[\]-\uffff]*)*"|'[ -&(-\uffff]*(?:''[ -&(-\uffff]*)*'/y;

@@ -14,7 +14,6 @@ import { printable, printableJson } from '../../base/printable.ts';
 import {
   mostYamlValues,
   maxDepth,
-  oddYaml,
   refuseYaml,
   Refusal,
   tooDeep,
@@ -22,6 +21,7 @@ import {
   type SyntaxFault,
 } from '../documents/faults-and-limits.ts';
 import { Anchors, compose, isEmpty, offsetOf, type Composed, type AnchoredNode } from './compose.ts';
+import type { OddYaml } from '../../base/findings/files.ts';
 import type { YamlPlaces } from './places.ts';
 import type { JsonEntry } from '../../base/json/locate.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
@@ -141,7 +141,7 @@ class Decoder {
     this.#addPairs(node, entries, places);
     const value: object = Object.fromEntries(entries);
     // Go keeps both, and chooses at random which one ends up in the JSON.
-    if (Object.keys(value).length < entries.size) refuseYaml(offsetOf(node), 'keys that are the same in JSON');
+    if (Object.keys(value).length < entries.size) refuseYaml(offsetOf(node), 'same-keys');
     this.#places?.set(value, places);
     return value;
   }
@@ -180,20 +180,20 @@ class Decoder {
     this.#count();
     if (isAlias(key)) this.#throughAlias(key, () => this.#count());
     const read = readMappingKey(key, this.#anchored);
-    if (read === undefined) this.#refuse(key, notText);
+    if (read === undefined) this.#refuse(key, 'no-text');
     return read;
   }
 
   #decodeScalar(scalar: Scalar): unknown {
     const value = resolve(scalar);
-    if (value === undefined) return this.#refuse(scalar, 'a value that is not of the type of its tag');
+    if (value === undefined) return this.#refuse(scalar, 'not-of-tag');
     const isLacking = typeof value === 'number' && !Number.isFinite(value);
-    return isLacking ? this.#refuse(scalar, 'a number that JSON does not have') : value;
+    return isLacking ? this.#refuse(scalar, 'number') : value;
   }
 
   /** Reports a part of the document and replaces it with NaN, about which nothing more is reported. */
-  #refuse(node: Node, what: string): number {
-    this.faults.set(node, oddYaml(offsetOf(node), what));
+  #refuse(node: Node, odd: OddYaml): number {
+    this.faults.set(node, { offset: offsetOf(node), code: 'bad-yaml', arguments: { odd } });
     return Number.NaN;
   }
 
@@ -203,7 +203,7 @@ class Decoder {
     for (const item of sources) {
       this.#count();
       const add = (target: Node | null): void => {
-        if (!isMap(target)) refuseYaml(offsetOf(key), '"<<" with anything but mappings');
+        if (!isMap(target)) refuseYaml(offsetOf(key), 'merge');
         this.#addPairs(target, entries, places);
       };
       if (isAlias(item)) this.#throughAlias(item, add);
@@ -212,7 +212,7 @@ class Decoder {
   }
 
   #throughAlias<Result>(alias: Alias, read: (target: AnchoredNode) => Result): Result {
-    if (this.#open.has(alias)) refuseYaml(offsetOf(alias), 'an alias in what it stands for');
+    if (this.#open.has(alias)) refuseYaml(offsetOf(alias), 'alias-in-itself');
     this.#open.add(alias);
     const result = read(this.#anchored.get(alias) as AnchoredNode);
     this.#open.delete(alias);
@@ -263,12 +263,10 @@ function isMergeKey(key: Node): boolean {
   return key.tag === undefined ? key.type === 'PLAIN' : key.tag === `${tagPrefix}merge`;
 }
 
-const notText = 'a key that is no text';
-
 /** Undefined if JSON lacks the key. Throws a Refusal for a list or mapping, which may be a template. */
 function readMappingKey(key: Node, anchored: Composed['anchored']): Key | undefined {
   const scalar = isAlias(key) ? anchored.get(key) : key;
-  if (!isScalar(scalar)) refuseYaml(offsetOf(key), notText);
+  if (!isScalar(scalar)) refuseYaml(offsetOf(key), 'no-text');
   const value = resolve(scalar);
   if (typeof value === 'string' || typeof value === 'boolean') return value;
   const isFloat = scalar.tag === `${tagPrefix}float`;

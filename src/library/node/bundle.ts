@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
+import type { FailureArguments } from '../../base/findings/apply.ts';
 import { printable, formatCount } from '../../base/printable.ts';
 import { describeUnread } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/open-folder.ts';
@@ -6,13 +7,13 @@ import { hasCode } from '../../base/system-errors.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
 import { holdsGolden, isBundleFile, largestBundle, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import { readBundle } from '../../bundle/read-bundle.ts';
+import { readBundle, type BundleReading } from '../../bundle/read-bundle.ts';
 import {
   addSignature,
   bytesOf,
+  checkSignature,
   digestOf,
   groupDigest,
-  isSignedBy,
   readKeyFile,
   readPrivateKey,
   readPublicKeys,
@@ -22,8 +23,10 @@ import {
   type TrustedKey,
 } from '../../bundle/pack/signature.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
+import { bundleFaultWords } from '../../say/words/bundle.ts';
+import { sayApply } from '../../say/words/apply.ts';
 import { summarize } from '../../say/bundle-text.ts';
-import { refuse, type BadCall } from '../refusal.ts';
+import { refuse } from '../refusal.ts';
 
 /** Returns a description of the pack. Refuses a folder without a bundle. */
 export async function packBundle(
@@ -50,9 +53,9 @@ export async function packBundle(
   return `${out}: the bundle${node}, ${formatCount(bytes.length)} bytes, ${signer}\ndigest ${groupDigest(digestOf(files))}\n`;
 }
 
-async function readFilesOf(folder: string): Promise<BundleFiles> {
+async function readFilesOf(folder: string, most?: number): Promise<BundleFiles> {
   try {
-    return await readFolder(folder, isBundleFile);
+    return await readFolder(folder, isBundleFile, most);
   } catch (error) {
     if (!existsSync(folder)) return refuse({ problem: 'neither-bundle-nor-pack', path: folder, is: 'missing' });
     if (hasCode(error, 'ENOTDIR')) return refuse({ problem: 'not-a-folder', path: folder });
@@ -69,67 +72,46 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
     keys.push(...read);
   }
   const files = await readEither(path);
-  if ('is' in files) return refuse({ problem: 'neither-bundle-nor-pack', path, ...files });
   const isPack = !statSync(path).isDirectory();
   const bundle = new Map([...files].filter(([name]) => name !== signatureFile));
-  const signer = describeSigner(readSignature(files), bundle, trust.length > 0 ? keys : undefined);
+  const signature = readSignature(files);
+  const checked = trust.length > 0 || signature === 'damaged' ? checkSignature(path, files, keys) : undefined;
+  const untrusted = checked && 'problem' in checked ? sayApply({ code: 'not-trusted', arguments: checked }) : undefined;
   const reading = checkBundle(bundle, compileState);
-  const problems = [
-    ...(signer.advice === undefined ? [] : [signer.words]),
-    ...(reading.kind === 'broken' ? reading.problems : []),
-    ...(reading.kind === 'bundle' && reading.bundle.manifest.dumped
-      ? ['it is a dump that "kpc-apply dump" wrote, which names no Services']
-      : []),
-  ];
-  if (reading.kind === 'broken' || problems.length > 0) {
-    return { problems, advice: reading.kind === 'bundle' ? (signer.advice ?? compileAgain) : compileAgain };
+  const fault = faultOf(path, reading);
+  const unfit = fault && sayApply({ code: 'bad-bundle', arguments: fault });
+  if (reading.kind === 'broken' || untrusted || unfit) {
+    const problems = reading.kind === 'broken' ? reading.problems.map(bundleFaultWords) : unfit ? [unfit.text] : [];
+    return { problems: [...(untrusted ? [untrusted.text] : []), ...problems], advice: (unfit ?? untrusted)?.help };
   }
   const { manifest } = reading.bundle;
   const form = isPack ? 'a pack' : 'a bundle';
-  const head = `${printable(path)}: ${form} as kpc ${manifest.kpcVersion} writes it, ${formatCount(bytesOf(bundle))} bytes, ${signer.words}`;
+  const head = `${printable(path)}: ${form} as kpc ${manifest.kpcVersion} writes it, ${formatCount(bytesOf(bundle))} bytes, ${signerWords(signature, trust)}`;
   return {
     text: `${head}\ndigest ${groupDigest(digestOf(files))}\n${printable(summarize(reading.bundle.snapshot, manifest.counts))}\n`,
   };
 }
 
-const compileAgain = 'compile it again with "kpc compile -o", and copy all of it';
-
-/** The files of a folder or pack, or why there are none. */
-async function readEither(
-  path: string,
-): Promise<BundleFiles | Omit<BadCall & { readonly problem: 'neither-bundle-nor-pack' }, 'problem' | 'path'>> {
-  try {
-    if (!existsSync(path)) return { is: 'missing' };
-    if (statSync(path).isDirectory()) {
-      return (await holdsGolden(path)) ? { is: 'golden' } : await readFolder(path, isBundleFile, largestBundle);
-    }
-    const { readPack } = await import('../../bundle/pack/pack.ts');
-    return (await readPack(path)) ?? { is: 'other' };
-  } catch (error) {
-    return { is: 'unreadable', reason: describeUnread(error) };
-  }
+function faultOf(path: string, reading: BundleReading): FailureArguments<'bad-bundle'> | undefined {
+  if (reading.kind === 'broken')
+    return { problem: 'broken', path, problems: reading.problems, writer: reading.manifest?.kpcVersion };
+  return reading.bundle.manifest.dumped && { problem: 'dump', path };
 }
 
-/** `keys`: the trusted keys, if trust was asked for. */
-function describeSigner(
-  signature: ReturnType<typeof readSignature>,
-  bundle: BundleFiles,
-  keys: readonly TrustedKey[] | undefined,
-): { readonly words: string; readonly advice?: string } {
-  const signAgain = 'pack the bundle again with "kpc bundle pack --sign"';
-  if (signature === 'damaged')
-    return { words: `${signatureFile} is not what kpc writes`, advice: `copy the pack again, or ${signAgain}` };
-  if (!signature) return { words: 'not signed', ...(keys && { advice: signAgain }) };
+async function readEither(path: string): Promise<BundleFiles> {
+  if (!existsSync(path) || statSync(path).isDirectory()) {
+    if (await holdsGolden(path)) return refuse({ problem: 'neither-bundle-nor-pack', path, is: 'golden' });
+    return readFilesOf(path, largestBundle);
+  }
+  const { readPack } = await import('../../bundle/pack/pack.ts');
+  const files = await readPack(path).catch((error: unknown) =>
+    refuse({ problem: 'unreadable', path, reason: describeUnread(error) }),
+  );
+  return files ?? refuse({ problem: 'neither-bundle-nor-pack', path, is: 'other' });
+}
+
+function signerWords(signature: ReturnType<typeof readSignature>, trust: readonly string[]): string {
+  if (typeof signature !== 'object') return 'not signed';
   const { keyId, serial } = signature;
-  if (!keys) return { words: `signed by key ${keyId}, which is not checked (no --trust)` };
-  const key = keys.find(({ id }) => id === keyId);
-  if (!key) {
-    const known = keys.map(({ id }) => id).join(', ');
-    const words = `signed by key ${keyId}, which is not trusted (trusted keys: ${known})`;
-    return { words, advice: 'if this is your new key, add it to the file of --trust' };
-  }
-  if (isSignedBy(key, bundle, signature) && bytesOf(bundle) === signature.bytes) {
-    return { words: `signed by key ${keyId}, serial ${serial}` };
-  }
-  return { words: 'wrong signature: the bundle has changed since it was signed', advice: 'do not use this pack' };
+  return `signed by key ${keyId}, ${trust.length > 0 ? `serial ${serial}` : 'which is not checked (no --trust)'}`;
 }

@@ -9,6 +9,7 @@ import type {
   Unseen,
 } from '../../base/findings/apply.ts';
 import type { OtherNetwork } from '../../base/findings/node-checks.ts';
+import { describeBound } from '../../base/bounds.ts';
 import type { Cited } from '../../base/findings/rows.ts';
 import type { Say } from './rows.ts';
 
@@ -103,7 +104,7 @@ export function describeOutputFault(fault: OutputFault): string {
     case 'no-json':
       return 'it is not complete JSON';
     case 'long-json':
-      return `it is ${fault.reason}`;
+      return `it is ${describeBound(fault.of, fault.most)}`;
     default:
       return fault satisfies never;
   }

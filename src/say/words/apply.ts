@@ -1,4 +1,5 @@
-import type { applyFindings } from '../../base/findings/apply.ts';
+import type { FailureFault, applyFindings } from '../../base/findings/apply.ts';
+import type { CheckFault, Remark } from '../../base/findings/node-checks.ts';
 import { nameSome, printable } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import {
@@ -13,8 +14,9 @@ import {
   stopProcess,
   unseenWords,
 } from './apply-parts.ts';
-import { describeFolderProblem } from './folder-problem.ts';
-import { byCase, type WordsOf } from './rows.ts';
+import { bundleFaultWords, describeFolderProblem } from './bundle.ts';
+import { checkWords, remarkWords } from './node-checks.ts';
+import { byCase, sayIn, type Said, type WordsOf } from './rows.ts';
 import { adviseOnStates, describeLastCommand } from './states.ts';
 
 const trusted = { bundle: 'the bundle', keys: 'the keys in' } as const;
@@ -62,14 +64,14 @@ const noMark = {
 
 const lookAt = (path: string) => `look at it by hand: cat ${path}`;
 
-export const applyWords: WordsOf<typeof applyFindings> = {
+const applyWords: WordsOf<typeof applyFindings> = {
   'bad-bundle': byCase('problem', {
     missing: ({ path }) => [notApplied(path, ['there is no such folder or file']), notFound],
     'no-folder': ({ path }) => [notApplied(path, ['it is neither a folder nor a pack']), notFound],
     broken: ({ path, problems, writer = version }) => {
       const again = 'compile it again with "kpc compile -o", and copy all of it';
       const versions = `kpc ${writer} wrote it and this is kpc-apply ${version}: use the same version of both`;
-      return [notApplied(path, problems), writer === version ? again : `${again}; ${versions}`];
+      return [notApplied(path, problems.map(bundleFaultWords)), writer === version ? again : `${again}; ${versions}`];
     },
     dump: ({ path }) => [
       `${path} is a dump that "kpc-apply dump" wrote, not a bundle: it names no Services`,
@@ -89,7 +91,10 @@ export const applyWords: WordsOf<typeof applyFindings> = {
         `${advice}, or choose another folder with --state-dir`,
       ];
     },
-    damaged: ({ path, of, reason = 'it is not JSON' }) => [`${path} is damaged: ${reason}`, repairs[of]],
+    damaged: ({ path, of, reason }) => [
+      `${path} is damaged: ${typeof reason === 'string' ? reason : bundleFaultWords(reason)}`,
+      repairs[of],
+    ],
     'other-state': ({ path }) => [`${path} is damaged: it holds another state`, 'remove it'],
     'other-network': ({ path, network, here }) => {
       const whose =
@@ -284,3 +289,10 @@ export const applyWords: WordsOf<typeof applyFindings> = {
     'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
   ],
 };
+
+const words = { ...applyWords, ...checkWords, ...remarkWords };
+
+/** A failure of kpc-apply, a check of a node or a remark, in words. */
+export function sayApply(fault: FailureFault | CheckFault | Remark): Said {
+  return sayIn(words, fault);
+}

@@ -3,7 +3,7 @@ import { count, joinWords, printable, quote, quotePrintable, shellWord } from '.
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { firstRelease, releases } from '../../kube-proxy/releases.ts';
-import { describeFolderProblem } from './folder-problem.ts';
+import { bundleFaultWords, describeFolderProblem } from './bundle.ts';
 import { byCase, didYouMean, listCodes, type Words, type WordsOf } from './rows.ts';
 
 const missing = {
@@ -207,12 +207,11 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     folder: ({ wrong }) => describeFolderProblem(wrong),
     'no-bundle': ({ folder, problems }) => [
-      `${folder} is not a bundle: ${problems.join('; ')}`,
+      `${folder} is not a bundle: ${problems.map(bundleFaultWords).join('; ')}`,
       'name the folder that "kpc compile -o" wrote',
     ],
     'not-a-folder': ({ path }) => `${path} is not a folder`,
-    'neither-bundle-nor-pack': ({ path, is, reason = '' }) =>
-      `${path}: ${is === 'unreadable' ? reason : notToVerify[is]}`,
+    'neither-bundle-nor-pack': ({ path, is }) => `${path}: ${notToVerify[is]}`,
     'no-key': ({ flag, file, reason }) => [
       `${flag} ${file}: ${reason}`,
       flag === '--sign' ? 'make one: openssl genpkey -algorithm ed25519 -out kpc.key' : undefined,

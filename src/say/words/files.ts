@@ -8,7 +8,8 @@ import {
   shellWord,
   quotePrintable,
 } from '../../base/printable.ts';
-import { adviseOnOddSpace } from '../../base/odd-texts.ts';
+import { bundleFaultWords, mergeConflict } from './bundle.ts';
+import { adviseOnOddSpace, nameCharacter } from './fields.ts';
 import { describeBound } from '../../base/bounds.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
@@ -16,7 +17,7 @@ import { noServiceWords } from '../way/no-subject.ts';
 import { unlistedWords } from '../way/dumps.ts';
 import { lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
-import type { DumpNote, Into, ToBuild, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
+import type { DumpNote, Into, OddYaml, ToBuild, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
 
 function renderWays(render: string, folder: string | undefined, into: Into): readonly string[] {
   if ('revision' in into)
@@ -83,6 +84,23 @@ const dumpNote = byCase<'note', DumpNote>('note', {
   ],
   'no-service': ({ why }) => noServiceWords(why),
 });
+
+const oddYaml: Readonly<Record<OddYaml, string>> = {
+  'text-behind-marker': 'text behind the "---" or the end of a document',
+  'lone-end': 'an end alone',
+  'lone-block': 'a block of text alone',
+  'unknown-alias': 'an alias without its anchor before it',
+  'alias-in-itself': 'an alias in what it stands for',
+  'anchor-behind-word': 'an anchor or tag behind a word',
+  'long-key': 'a key of several lines',
+  'blank-spaces': 'spaces in the blank lines at the end of a block that gives its indentation',
+  'in-brackets': 'this word or ":" in brackets',
+  'same-keys': 'keys that are the same in JSON',
+  'not-of-tag': 'a value that is not of the type of its tag',
+  number: 'a number that JSON does not have',
+  merge: '"<<" with anything but mappings',
+  'no-text': 'a key that is no text',
+};
 
 /** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
 export const fileWords: WordsOf<typeof fileFindings> = {
@@ -191,18 +209,31 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     `${formatCount(copies)} of the ${formatCount(values)} values read so far come from aliases`,
     'replace the aliases with their values',
   ],
-  'bad-json': ({ reason }) => `not valid JSON: ${reason}`,
+  'bad-json': ({ reason = 'text follows it, without a line "---"' }) => `not valid JSON: ${reason}`,
   'not-closed': ({ language, sign, line }) => [
     `not valid ${language}: the ${sign} of line ${line} is not closed`,
     `write ${sign === '{' ? '}' : sign === '[' ? ']' : sign} where it ends`,
   ],
-  'bad-yaml': ({ reason, lines }) => [
-    `not valid YAML: ${reason}`,
-    lines === undefined
-      ? 'write it more plainly, or remove it'
-      : (adviseOnOddSpace(lines) ??
-        'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes'),
-  ],
+  'bad-yaml': (details) => {
+    if ('lines' in details)
+      return [
+        `not valid YAML: ${details.reason}`,
+        adviseOnOddSpace(details.lines) ??
+          'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes',
+      ];
+    const what =
+      'odd' in details
+        ? oddYaml[details.odd]
+        : 'sign' in details
+          ? details.sign === '"'
+            ? 'this escape'
+            : `what begins with ${details.sign} here`
+          : `the character ${nameCharacter(details.character)}`;
+    return [
+      `not valid YAML: kubectl does not read ${what} as other programs do`,
+      'write it more plainly, or remove it',
+    ];
+  },
   'duplicate-key': (repeated) =>
     'times' in repeated
       ? [
@@ -210,10 +241,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
           'keep one of them',
         ]
       : ['a second object starts here without a "---" line before it', 'add that line'],
-  'merge-conflict': [
-    'Git left a merge conflict here',
-    'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>',
-  ],
+  'merge-conflict': mergeConflict,
   'too-deep': [
     'lists and mappings nest too deeply',
     'check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep',
@@ -225,7 +253,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       : 'split it, and remove what no Service needs',
   ],
   'yaml-tab': ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
-  'bad-bundle': ({ path, problem }) => [`${path}: ${problem}`, 'compile it again with "kpc compile"'],
+  'bad-bundle': ({ path, problem }) => [`${path}: ${bundleFaultWords(problem)}`, 'compile it again with "kpc compile"'],
   reading: byCase('problem', {
     dump: dumpNote,
     'may-hold-more': ({ file }) => `${file} may hold more than kpc could read of it`,

@@ -49,6 +49,13 @@ function nearOr({ near, maker }: MissingObject, help: string) {
 }
 
 /** Rules of kpc lint: valid input that does not do what it seems to. */
+const undetected = {
+  podCIDRs: 'its Node has no podCIDRs of that family',
+  clusterCIDR: 'clusterCIDR is not set',
+  ipv4: 'clusterCIDR has no IPv4 network',
+  ipv6: 'clusterCIDR has no IPv6 network',
+} as const;
+
 export const lintWords: WordsOf<typeof lintFindings> = {
   'local-without-endpoint': byCase('traffic', {
     internal: ({ service, ...nodes }) => [
@@ -82,7 +89,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     ],
   }),
   'undetected-pods': ({ service, address, lacks, ...nodes }) => [
-    `${service}: externalTrafficPolicy is Local, but kube-proxy cannot recognise Pods (${lacks}), so it drops packets of Pods to ${address} ${onNodes(nodes)} without an endpoint`,
+    `${service}: externalTrafficPolicy is Local, but kube-proxy cannot recognise Pods (${undetected[lacks]}), so it drops packets of Pods to ${address} ${onNodes(nodes)} without an endpoint`,
     "set clusterCIDR or another detectLocalMode in kube-proxy's configuration",
   ],
   'no-ready-endpoint': ({ service, ...details }) => {

@@ -7,6 +7,7 @@ import {
   type Assumed,
   type DualStack,
   type Likely,
+  type RangedValue,
   mayBeUnseen,
   type serviceFindings,
 } from '../../base/findings/services.ts';
@@ -54,6 +55,18 @@ function likelyCause(likely: Likely): string | undefined {
   );
 }
 
+const ofEachFamily = 'range of each family with --service-cluster-ip-range';
+
+/** What a range has none of, and the range to name. */
+const rangedValues: Readonly<Record<RangedValue, readonly [value: string, help: string]>> = {
+  clusterIP: ['cluster IP', 'larger range with --service-cluster-ip-range'],
+  nodePort: ['node port', 'larger range with --service-node-port-range'],
+  loadBalancerIP: ['load balancer address', 'larger range with --load-balancer-ip-range'],
+  podIP: ['address', 'larger network'],
+  ipv4: ['IPv4 address', ofEachFamily],
+  ipv6: ['IPv6 address', ofEachFamily],
+};
+
 /** Problems with Services, their ports and endpoints, and with values that a cluster has not assigned yet. */
 export const serviceWords: WordsOf<typeof serviceFindings> = {
   'address-conflict': (details) => {
@@ -79,10 +92,15 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     `externalIPs of ${nameSome(services)}: ${announcedEndWords('external-ips')}`,
     'give the Services the address of a load balancer (MetalLB, kube-vip) or a Gateway; "kpc migrate --to-kubernetes-version" shows what breaks',
   ],
-  'forwarding-changes-port': ({ method, wrong, help }) => [
-    `kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${wrong}`,
-    help,
-  ],
+  'forwarding-changes-port': ({ method, label, ...change }) => {
+    const wrong = `kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${label} has`;
+    return 'nodePort' in change
+      ? [
+          `${wrong} node port ${change.nodePort}`,
+          'use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer',
+        ]
+      : [`${wrong} port ${change.port} and its endpoints port ${change.target}`, 'make them equal'];
+  },
   'ignored-field': ({ field, needs }) => [`the API server refuses ${field} here: it needs ${needs}`, 'remove it'],
   'long-comment': ({ servicePort, lack, limit }) => [
     `${servicePort}: where the Service has ${lack.replaceAll('-', ' ')}, nft refuses all of kube-proxy's rules: this ${servicePort.length}-byte name becomes a comment, and nft allows ${limit}; kpc truncates it`,
@@ -144,7 +162,10 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
           `${service}: loadBalancerIP ${asked} is taken by ${holder}: kpc chooses another address`,
           'give one of them another address; Services share one only if they ask for it with different ports',
         ],
-  'range-is-full': ({ what, service, ranges, help }) => [`${service}: no ${what} of ${nameSome(ranges)} is free`, help],
+  'range-is-full': ({ what, service, ranges }) => {
+    const [value, help] = rangedValues[what];
+    return [`${service}: no ${value} of ${nameSome(ranges)} is free`, `name a ${help}`];
+  },
   'assumed-endpoints': ({ pods, workloads, unplaced }) => {
     const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
     return `${which} assumed: ${nameSome(workloads)}${describeUnplaced(unplaced)}; the manifest.json of a bundle lists all`;

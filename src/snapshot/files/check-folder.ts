@@ -1,7 +1,8 @@
+import type { BundleFault } from '../../base/findings/bundle.ts';
 import { parseJson } from '../../base/bounds.ts';
 import { goldenHead } from '../../base/names.ts';
 import { isObject, type JsonObject } from '../../base/json/check.ts';
-import { conflictText, findConflict } from '../../base/odd-texts.ts';
+import { findConflict } from '../../base/odd-texts.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../../bundle/folder.ts';
 import { isGoldenFile, isSameInGolden } from '../../bundle/golden.ts';
@@ -88,7 +89,7 @@ export type CheckResult =
         readonly to: string | undefined;
       }[];
     }
-  | { readonly kind: 'unreadable'; readonly reason: string };
+  | { readonly kind: 'unreadable'; readonly fault: BundleFault };
 
 /** Compares the folder (old) with a fresh bundle or golden (new). */
 export async function checkBundleFolder(
@@ -102,12 +103,11 @@ export async function checkBundleFolder(
     present = await readFolderTexts(folder, tree, fresh.has(goldenHead) ? isGoldenFile : isBundleFile);
     strangers = tree === disk ? await listStrangers(folder) : [];
   } catch (error) {
-    return { kind: 'unreadable', reason: describeError(error) };
+    return { kind: 'unreadable', fault: { problem: 'unread', reason: describeError(error) } };
   }
   for (const [name, text] of present) {
     const line = findConflict(text);
-    if (line !== undefined)
-      return { kind: 'unreadable', reason: `${name}:${line}: ${conflictText}, or write it again` };
+    if (line !== undefined) return { kind: 'unreadable', fault: { file: name, line, problem: 'merge-conflict' } };
   }
   const names = [...new Set([...fresh.keys(), ...present.keys()])];
   const differing = names.filter((name) => !isSameInGolden(name, present.get(name), fresh.get(name)));

@@ -1,5 +1,4 @@
-import { type Finding, diagnose } from '../../base/findings/finding.ts';
-import { foundOf, nameForms } from '../../base/findings/fields.ts';
+import { type Finding, diagnose, wrongValue } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
 import type { Prepared } from './compile-node.ts';
 import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../../kernel/address.ts';
@@ -212,7 +211,5 @@ function diagnoseLoopbackPorts(listening: readonly ServicePort[], ofNodes: boole
 }
 
 export function checkNodeName(name: string): Finding | undefined {
-  return isName(name, 'subdomain')
-    ? undefined
-    : diagnose('bad-value', { field: '--node', found: foundOf(name), expected: nameForms.subdomain });
+  return isName(name, 'subdomain') ? undefined : wrongValue('--node', name, 'subdomain');
 }

@@ -1,6 +1,6 @@
 import { BundleMemo, type BundleTexts } from '../../bundle/make-bundle.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
-import { isError, type Finding, diagnose, keyOfFault } from '../../base/findings/finding.ts';
+import { isError, type Finding, diagnose, keyOfFault, wrongValue } from '../../base/findings/finding.ts';
 import { mergeDiagnostics } from '../../input/sort-diagnostics.ts';
 import {
   checkNodeName,
@@ -30,7 +30,6 @@ import {
 import type { Release, FeatureGates } from '../../kube-proxy/releases.ts';
 import { parseShard, isInShard, type Shard } from '../../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../../input/configuration/range-flags.ts';
-import { foundOf } from '../../base/findings/fields.ts';
 import { resolveSettings } from '../../input/configuration/read-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import type { Address } from '../../kernel/address.ts';
@@ -125,8 +124,7 @@ export interface GivenFlags extends Partial<LoadOptions>, Omit<FleetChoice, 'nod
 
 function checkShard(shard: string | undefined): readonly Finding[] {
   if (shard === undefined || parseShard(shard)) return [];
-  const expected = 'I/N for part I of N; I counts from 0, so the last of eight is 7/8';
-  return [diagnose('bad-value', { field: '--shard', found: foundOf(shard), expected })];
+  return [wrongValue('--shard', shard, '--shard')];
 }
 
 function checkPrune({ prune, allNodes }: Omit<FleetChoice, 'node'>): readonly Finding[] {

@@ -1,7 +1,6 @@
 import type { Into } from '../../base/findings/files.ts';
 import { describeBound, findExcess } from '../../base/bounds.ts';
-import { foundOf, nameForms } from '../../base/findings/fields.ts';
-import { diagnose, isError, type Finding, placeAtLine } from '../../base/findings/finding.ts';
+import { diagnose, isError, type Finding, placeAtLine, wrongValue } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../../input/configuration/range-flags.ts';
 import {
@@ -20,14 +19,7 @@ import {
 } from '../../input/read-inputs.ts';
 import type { UnreadLists } from '../../input/objects/kinds.ts';
 import { type Node, fullName } from '../../cluster/objects.ts';
-import {
-  type Release,
-  isPreview,
-  newestRelease,
-  parseRelease,
-  releaseRange,
-  releases,
-} from '../../kube-proxy/releases.ts';
+import { type Release, isPreview, newestRelease, parseRelease, releases } from '../../kube-proxy/releases.ts';
 import type { ProxyFlags } from '../../settings/table.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from '../../input/documents/text-file.ts';
@@ -256,7 +248,7 @@ function definedOf<T extends object>(options: T): Partial<T> {
 
 export function checkNamespace(namespace: string | undefined): readonly Finding[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
-  return [diagnose('bad-value', { field: '--namespace', found: foundOf(namespace), expected: nameForms.label })];
+  return [wrongValue('--namespace', namespace, 'label')];
 }
 
 /** Objects of other kinds are no fault, but users may wonder where they went. */
@@ -279,8 +271,7 @@ export function parseVersionChoice(
 ): { readonly choice: VersionChoice; readonly diagnostics: readonly Finding[] } {
   const choice = text === undefined || text === 'auto' ? text : parseRelease(text);
   if (text === undefined || choice !== undefined) return { choice, diagnostics: [] };
-  const expected = `a release of Kubernetes ${releaseRange}${takesAuto ? ', or auto' : ''}`;
-  return { choice, diagnostics: [diagnose('bad-value', { field: flag, found: foundOf(text), expected })] };
+  return { choice, diagnostics: [wrongValue(flag, text, takesAuto ? 'release-or-auto' : 'release')] };
 }
 
 /** The release to check settings for before the node is known: with auto, the newest on any node in the input. */

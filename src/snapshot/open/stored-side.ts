@@ -1,3 +1,4 @@
+import type { BundleFault } from '../../base/findings/bundle.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
 import { networkFile } from '../../base/names.ts';
 import { version } from '../../base/version.ts';
@@ -48,7 +49,7 @@ export function sideOfGolden(path: string, files: BundleFiles): Recognised {
   return brokenSide(path, result.problems);
 }
 
-function brokenSide(path: string, problems: readonly string[]): Recognised {
+function brokenSide(path: string, problems: readonly BundleFault[]): Recognised {
   return unreadable(problems.map((problem) => diagnose('bad-bundle', { path, problem })));
 }
 

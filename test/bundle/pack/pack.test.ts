@@ -60,7 +60,11 @@ describe('kpc bundle pack', () => {
   });
 
   test.each<readonly [what: string, args: readonly string[], wrong: RegExp]>([
-    ['a folder that is no bundle', ['pack', 'fixtures', '-o', 'x'], /fixtures is not a bundle: there is no manifest/],
+    [
+      'a folder that is no bundle',
+      ['pack', 'fixtures', '-o', 'x'],
+      /fixtures is not a bundle: manifest\.json is missing/,
+    ],
     ['a folder that is missing', ['pack', 'nothing', '-o', 'x'], /nothing: there is no such folder or file/],
     ['a key that is public', ['pack', bundle, '-o', 'x', '--sign', key.trusted], /it holds no private key in PEM/],
     ['a key that is missing', ['pack', bundle, '-o', 'x', '--sign', 'no.key'], /--sign no\.key: there is no such file/],

@@ -1,7 +1,7 @@
 import { detectLocalTraffic } from '../../../../cluster/plan-masquerade.ts';
 import type { ProxySettings } from '../../../../cluster/objects.ts';
 import { planTraffic } from '../../../../cluster/plan-traffic.ts';
-import { type Family, familyNames } from '../../../../kernel/family.ts';
+import type { Family } from '../../../../kernel/family.ts';
 import { modeFacts } from '../../../../kube-proxy/modes.ts';
 import { namesMode } from '../../lint-input.ts';
 import { claimedSocket, unanswered, findNodes, isRefusedForLack, ofServices, type LintRule } from '../../rule.ts';
@@ -31,8 +31,8 @@ export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, 
   });
 });
 
-/** Only a mode that needs networks can lack them. */
-function lackOfNetwork({ detectLocal: { mode }, clusterCIDRs }: ProxySettings, family: Family): string {
-  if (mode === 'NodeCIDR') return `its Node has no ${familyNames[family]} podCIDRs`;
-  return clusterCIDRs.length === 0 ? 'clusterCIDR is not set' : `clusterCIDR has no ${familyNames[family]} network`;
+/** Only a mode that needs networks can lack them: of a family if clusterCIDR has another. */
+function lackOfNetwork({ detectLocal: { mode }, clusterCIDRs }: ProxySettings, family: Family) {
+  if (mode === 'NodeCIDR') return 'podCIDRs';
+  return clusterCIDRs.length === 0 ? 'clusterCIDR' : family;
 }

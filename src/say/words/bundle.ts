@@ -1,0 +1,78 @@
+import type { BundleFault } from '../../base/findings/bundle.ts';
+import { describeBound } from '../../base/bounds.ts';
+import type { FolderProblem } from '../../base/findings/calls.ts';
+import { printable, quotePrintable } from '../../base/printable.ts';
+import { specialUses } from './fields.ts';
+
+export const mergeConflict = [
+  'Git left a merge conflict here',
+  'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>',
+] as const;
+
+const words: {
+  readonly [Problem in BundleFault['problem']]:
+    string | ((fault: Extract<BundleFault, { readonly problem: Problem }>) => string);
+} = {
+  wrong: ({ at, expected }) => `${at || 'it'} must be ${expected}`,
+  missing: ({ at }) => `${at} is missing`,
+  unknown: ({ at, name }) => `${at || 'it'} has an unknown field ${quotePrintable(name)}`,
+  'repeated-key': 'this key is in the same object twice',
+  'no-json': 'it is not JSON',
+  'too-long': ({ of, most }) => `it is ${describeBound(of, most)}`,
+  golden:
+    'it is a golden, for git, and not to be applied: write the bundle of the same manifests with "kpc compile -o"',
+  misnamed: 'it is not the file of one Service of this name',
+  version: ({ found = 'missing', reads }) =>
+    `its format version is ${found}, but this program reads ${reads}: use the same version of both, or write it again`,
+  'merge-conflict': `${mergeConflict.join(': ')}, or write it again`,
+  'no-file': ({ name }) =>
+    `${name} is missing${name === 'manifest.json' ? ': this is not a bundle that kpc compile wrote' : ''}`,
+  'stray-file': ({ name }) => `${quotePrintable(name)} is not a file of this bundle`,
+  changed: ({ name, found, expected }) =>
+    `${name} has changed since it was compiled: its SHA-256 is ${found}, manifest.json says ${expected}`,
+  unread: ({ reason }) => reason,
+  value: ({ name, must }) => `${name} ${must === undefined ? 'is not what kpc writes' : `must ${must}`}`,
+  'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, and is not among the Services`,
+  address: ({ of, what, text, is }) => `${quotePrintable(of)}: ${what} ${text} is ${uses[is]}`,
+  line: ({ text, expected }) => `not what kpc writes: ${quoteLine(text)}, in place of ${quoteLine(expected)}`,
+  more: ({ more }) => `and ${more} more`,
+};
+
+const uses = {
+  ...specialUses,
+  'of-node': 'an address of the node itself',
+  'of-other-family': 'of another family',
+} as const;
+
+function quoteLine(line: string | undefined): string {
+  return line === undefined ? 'nothing' : quotePrintable(line);
+}
+
+export function bundleFaultWords(fault: BundleFault): string {
+  const { [fault.problem]: wording } = words;
+  const place = [fault.file, fault.line, fault.column, ''].filter((part) => part !== undefined).join(':');
+  return `${place}${place && ' '}${typeof wording === 'function' ? wording(fault as never) : wording}`;
+}
+
+/** Why a folder was not replaced, and advice. */
+export function describeFolderProblem(problem: FolderProblem): readonly [wrong: string, help?: string] {
+  switch (problem.kind) {
+    case 'io':
+      return [`cannot write ${problem.folder}: ${problem.reason}`];
+    case 'is-a-bundle':
+      return [`${problem.folder} is the bundle of one node`, 'name another folder for the bundles of several nodes'];
+    case 'is-a-golden':
+      return [`${problem.folder} is a golden, for git`, 'write it with --golden, or name another folder with -o'];
+    case 'is-no-golden':
+      return [`${problem.folder} is a bundle, for a node`, 'write it with -o, or name another folder with --golden'];
+    case 'is-a-file':
+      return [`${problem.folder} is a file`, 'name a folder'];
+    case 'not-a-bundle': {
+      const names = problem.strangers.slice(0, 3).map(printable).join(', ');
+      return [
+        `${problem.folder} holds files that don't belong to a bundle (${names}) and would be deleted`,
+        'name another folder',
+      ];
+    }
+  }
+}
