@@ -9,6 +9,7 @@ import { ask } from '../../../src/ask/trace/ask.ts';
 import type { PacketProtocol } from '../../../src/packet/packet.ts';
 import type { Trace } from '../../../src/ask/trace/question.ts';
 import { sceneOf } from '../../../src/ask/trace/scene.ts';
+import { listNotes } from '../../../src/say/way/notes.ts';
 import { DumpedSnapshot } from '../../../src/snapshot/snapshot.ts';
 
 interface Probe {
@@ -32,7 +33,7 @@ const probes = JSON.parse(readFileSync(join(import.meta.dirname, 'truth.json'), 
 
 type Question = Pick<Probe, 'from' | 'to' | 'inInterface' | 'protocol'>;
 
-function trace(node: string, { from, to, inInterface, protocol = 'tcp' }: Question, ...changes: readonly Change[]) {
+function traceIn(node: string, { from, to, inInterface, protocol = 'tcp' }: Question, ...changes: readonly Change[]) {
   const text = changes.reduce(
     (whole, [old, by]) => {
       expect(whole).toContain(old);
@@ -44,7 +45,11 @@ function trace(node: string, { from, to, inInterface, protocol = 'tcp' }: Questi
   const scene = sceneOf(new DumpedSnapshot({ name: 'node.txt', state: () => state, ...shown }));
   const found = ask({ from, to, protocol, inInterface, namespace: undefined }, scene);
   if (found.kind === 'wrong') throw new Error(found.faults.map(({ diagnostic }) => diagnostic.code).join());
-  return found.value;
+  return { found: found.value, scene };
+}
+
+function trace(...asked: Parameters<typeof traceIn>): Trace {
+  return traceIn(...asked).found;
 }
 
 function told({ fate }: Trace): readonly string[] {
@@ -277,6 +282,13 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
 test('a dead next hop is no way', () => {
   const { fate } = trace('two-next-hops', byEth0, ['dev eth1 weight 1', 'dev eth1 weight 1 dead linkdown']);
   expect(fate.endpoints.map(({ masqueradedAs }) => masqueradedAs?.text)).toEqual(['192.168.50.11']);
+});
+
+test('a link that was assumed is named if only the connection differs by another', () => {
+  const asked = { from: '203.0.113.7', to: '203.0.113.5:80' };
+  const { found, scene } = traceIn('two-next-hops', asked, ['-d 10.96.0.80/32', '-d 203.0.113.5/32']);
+  expect(told(found)).toEqual(['delivered', 'works']);
+  expect(listNotes(found, scene).join()).toContain('--in-interface eth1');
 });
 
 test('stand-ins are where the routes lead', () => {
