@@ -122,6 +122,8 @@ export interface Places {
   /** The links that packets from other hosts come in by. */
   readonly outer: readonly string[];
   isTunnel(link: string): boolean;
+  /** The tunnels that lead to networks. */
+  readonly joiningTunnels: readonly string[];
   /** Whether the address is of the network of the cluster's pods. */
   isPod(address: Address): boolean;
   isBridge(link: string): boolean | undefined;
@@ -166,6 +168,11 @@ export function placesOf({
     ...routes.flatMap(({ hops }) => hops.map(({ link }) => link)),
   ]);
   const outer = [...named].flatMap((link) => (link !== undefined && !isInner(link) ? [link] : []));
+  const leadsToNetwork = (link: string): boolean =>
+    routes.some(
+      ({ type, destination, hops }) =>
+        type === 'unicast' && destination.prefixLength > 0 && hops.some((hop) => hop.link === link && hop.gateway),
+    );
   const around = own.flatMap((each) => {
     const network = isOutward(each) && outer.includes(each.link) ? networkAround(each) : undefined;
     return network ? [{ network, link: each.link }] : [];
@@ -185,6 +192,7 @@ export function placesOf({
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
+    joiningTunnels: outer.filter((link) => isTunnel(link) && leadsToNetwork(link)),
     isPod,
     isBridge: (link) => {
       const kind = kinds.get(link);

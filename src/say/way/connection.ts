@@ -102,7 +102,8 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
   switch (loss.kind) {
     case 'stopped': {
       const last = loss.steps.at(-1);
-      return `${stoppedTurns[loss.turn]}: ${last ? carrierWords(loss.steps) + stoppedWords(last) : 'the node drops it'}`;
+      const part = isSure ? '' : 'by one of its ways ';
+      return `${part}${stoppedTurns[loss.turn]}: ${last ? carrierWords(loss.steps) + stoppedWords(last) : 'the node drops it'}`;
     }
     case 'untranslated':
       return untranslatedWords(loss, family);
