@@ -82,6 +82,7 @@ export type Step =
  * - not-forwarding, loopback-outside: the kernel drops it
  * - own-address: the endpoint gets a packet from its own address, and cannot answer
  * - echo-ignored: the node answers no pings (icmp_echo in icmp.c)
+ * - encryption: a policy of IPsec blocks it
  * - loopback-source: another host gets a packet from a loopback address, and drops it
  */
 export type RouteDecision =
@@ -92,6 +93,7 @@ export type RouteDecision =
         | 'loopback-outside'
         | 'loopback-source'
         | 'own-address'
+        | 'encryption'
         | 'echo-ignored'
         | 'no-route'
         | 'blackhole'

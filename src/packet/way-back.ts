@@ -1,6 +1,6 @@
 import { isLinkLocal, type Address } from '../kernel/address.ts';
 import type { RouteQuestion } from '../kernel/route/route.ts';
-import { sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
+import { answersForOthers, forceForwarding, forwardingSysctls, sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import { transportOf, type Flow } from './flow.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import { isUnknownHost, isUnknownOwn, type ArpSilence, type Beyond } from './packet.ts';
@@ -110,7 +110,7 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
     isBeside &&
     routing.isLocal(asked.address) === false &&
     (asked.address.text !== first.destination.text || first.output !== link) &&
-    !['all', link].some((name) => routing.sysctl(sysctlOfLink(name, 'proxy_arp')) === '1') &&
+    !answersAsProxy(first, link) &&
     places.isAround(asked.address, link)
   )
     return { kind: 'no-arp', address: asked.address, link, why: 'on-no-link' };
@@ -135,6 +135,23 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   const back = linksOf(linksBack(request, false));
   if (strictest('arp_filter') > 0 && !('kind' in back) && !back.includes(link)) return unanswered('arp_filter');
   return checkReverse(request) === 'reverse-path' ? unanswered('rp_filter') : undefined;
+}
+
+/** Whether a link answers for the asked address, which routes lead to by another link (arp_process in arp.c, ndisc_recv_ns). */
+function answersAsProxy(first: Flow, link: string): boolean {
+  const { routing, asked, family } = first;
+  const isOn = ['all', link].some((name) => routing.sysctl(answersForOthers(name)[family]) === '1');
+  const isListed = routing.isProxied(asked.address, link);
+  const way = routing.find({ to: asked.address, from: undefined, mark: 0, input: link });
+  const isElsewhere = way.kind === 'out' && way.hops.some((hop) => hop.link !== link);
+  return forwardsFrom(first, link) && (family === 'ipv6' ? isOn && isListed : (isOn || isListed) && isElsewhere);
+}
+
+/** Whether packets from a link are forwarded: for IPv4 its own sysctl decides, for IPv6 that of the node or the link. */
+export function forwardsFrom({ routing, family }: Flow, link: string): boolean {
+  const ofAll = routing.sysctl(forwardingSysctls[family]);
+  if (family === 'ipv4') return (routing.sysctl(sysctlOfLink(link, 'forwarding')) ?? ofAll) !== '0';
+  return ofAll !== '0' || routing.sysctl(forceForwarding(link)) === '1';
 }
 
 /** Why a link does not find that neighbour, though its kind needs to: tunnels broadcast nothing. */

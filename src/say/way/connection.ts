@@ -249,6 +249,8 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
       return 'loopback addresses do not pass between interfaces (route_localnet is 0)';
     case 'own-address':
       return `${to} gets a packet from its own address, so it cannot answer`;
+    case 'encryption':
+      return `a policy of IPsec blocks packets to ${to}`;
     case 'echo-ignored':
       return `the node answers no pings (${ignoresEcho[family]} is 1)`;
     case 'loopback-source':
