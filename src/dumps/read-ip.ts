@@ -85,7 +85,7 @@ export function parseIpAddrText(text: string) {
 
 /** A link's kind, which -d prints on a separate line. */
 const detailed =
-  /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|ip6tnl|wireguard|vlan|bond|team|openvswitch|macvlan|ipvlan|tun|vrf)(?: |$)/;
+  /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|gretap|ip6tnl|wireguard|vlan|bond|team|openvswitch|macvlan|ipvlan|tun|vrf)(?: |$)/;
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 

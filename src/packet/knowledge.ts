@@ -5,7 +5,7 @@ import type { Chain, Rule, TableName } from '../kernel/iptables/iptables.ts';
 import type { Link } from '../kernel/link/link.ts';
 import type { Routes } from '../kernel/route/route.ts';
 import type { NftChain, NftRule } from '../kernel/nftables/table.ts';
-import type { Packet, PacketProtocol, Way } from './packet.ts';
+import type { Packet, Way } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
 import type { Reason } from './reason.ts';
 
@@ -19,7 +19,7 @@ export interface Knowledge {
   readonly isRemote: (address: Address) => boolean | undefined;
   readonly isPodHere: (address: Address) => boolean | undefined;
   /** The Service with this address. Its port, if it has the asked one. */
-  readonly serviceAt: (address: Address, protocol: PacketProtocol, port: number | undefined) => ServiceAt | undefined;
+  readonly serviceAt: (address: Address, protocol: string, port: number | undefined) => ServiceAt | undefined;
   /** Whether it is an address of a Service: no host beside the node has it. */
   readonly isOfService: (address: Address) => boolean;
   /** Whether the node has the address only because the mode gives every node of the cluster that of a Service. */

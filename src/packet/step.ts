@@ -5,6 +5,7 @@ import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import type { CarrierProtocol } from '../kernel/link/tunnel.ts';
 import type { Element, Value, NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
 import type { SocketAddress } from '../kernel/ports-and-marks.ts';
@@ -67,8 +68,13 @@ export type Step =
       readonly server: ProxyListener & { readonly endpoints: readonly SocketAddress[] };
       readonly chosen: SocketAddress | undefined;
     }
-  /** A tunnel carries it in a UDP packet to `port`, which the steps after this one stop. */
-  | { readonly kind: 'carrier'; readonly link: string; readonly port: number }
+  /** A tunnel carries it in another packet, which the steps after this one stop. `port`: of UDP. */
+  | {
+      readonly kind: 'carrier';
+      readonly link: string;
+      readonly protocol: CarrierProtocol;
+      readonly port: number | undefined;
+    }
   | { readonly kind: 'route'; readonly decision: RouteDecision; readonly destination: Address };
 
 /**

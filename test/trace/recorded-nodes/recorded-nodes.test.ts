@@ -103,6 +103,17 @@ const accepting: Change = [':INPUT DROP', ':INPUT ACCEPT'];
 const remote = 'remote 192.168.50.12 local 192.168.50.11';
 const blackhole: Change = ['default via', 'blackhole 192.168.50.12\ndefault via'];
 const peer: Change = ['-A INPUT -i lo', '-A INPUT -s 192.168.50.12/32 -j ACCEPT\n-A INPUT -i lo'];
+const shown = 'vxlan id 1 local 192.168.50.11 dev eth0 srcport 0 0 dstport 8472 nolearning';
+const ipip: readonly Change[] = [
+  [shown, 'ipip any remote any local any ttl inherit nopmtudisc'],
+  ['via 10.244.2.0 dev flannel.1', 'via 192.168.50.12 dev flannel.1'],
+];
+const gre: readonly Change[] = [[shown, 'gre remote 192.168.50.12 local 192.168.50.11 ttl inherit']];
+const untracked: Change = [
+  '--ctstate RELATED,ESTABLISHED -j ACCEPT\n-A INPUT -p',
+  '--ctstate RELATED -j ACCEPT\n-A INPUT -p',
+];
+const letIn = (rule: string): Change => ['-A INPUT -i lo', `-A INPUT ${rule} -j ACCEPT\n-A INPUT -i lo`];
 const toNode = { from: '192.168.50.100', to: '192.168.50.11:22' };
 const toRemote = { from: '10.244.1.20', to: '192.168.50.12:8080' };
 const enslaved: readonly Change[] = [
@@ -224,6 +235,33 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
     [accepting, ['local 192.168.50.11 dev eth0 srcport', `${remote} dev eth0 srcport`], blackhole],
     ['dropped', 'fails'],
   ],
+  ['answers in a connection of IP in IP', 'vxlan', overVxlan, ipip, ['delivered', 'works']],
+  ['IP in IP that nothing accepts', 'vxlan', overVxlan, [...ipip, untracked], ['delivered', 'fails']],
+  [
+    'IP in IP of another node',
+    'vxlan',
+    overVxlan,
+    [...ipip, untracked, letIn('-s 192.168.50.13/32')],
+    ['delivered', 'fails'],
+  ],
+  [
+    'IP in IP of the next hop',
+    'vxlan',
+    overVxlan,
+    [...ipip, untracked, letIn('-s 192.168.50.12/32 -p 4')],
+    ['delivered', 'works'],
+  ],
+  ['IP in IP by its name', 'vxlan', overVxlan, [...ipip, untracked, letIn('-p ipencap')], ['delivered', 'works']],
+  [
+    'a first packet in IP in IP',
+    'vxlan',
+    { from: '10.244.2.20', to: '10.244.1.10:8080' },
+    ipip,
+    ['unknown', 'unknown'],
+  ],
+  ['IP in IP to a next hop by a blackhole', 'vxlan', overVxlan, [...ipip, accepting, blackhole], ['dropped', 'fails']],
+  ['GRE that nothing accepts', 'vxlan', overVxlan, [...gre, untracked, letIn('-p 4')], ['delivered', 'fails']],
+  ['GRE', 'vxlan', overVxlan, [...gre, untracked, letIn('-p gre')], ['delivered', 'works']],
   [
     'a tunnel to a node beside it',
     'vxlan',
