@@ -1,4 +1,4 @@
-import type { Address } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables/iptables.ts';
@@ -73,7 +73,14 @@ export interface Gap {
   readonly stations: readonly Station[];
   readonly reason: Reason;
   /** The interfaces whose packets it sees, if not all; a trailing `*` matches further characters. */
-  readonly at?: { readonly end: 'input' | 'output'; readonly interfaces: readonly string[] } | undefined;
+  readonly at?:
+    | {
+        readonly end: 'input' | 'output';
+        readonly interfaces: readonly string[];
+        /** The addresses that a packet's neighbours need to resolve, if it is not for all. */
+        readonly addresses?: readonly Network[] | undefined;
+      }
+    | undefined;
   /** Whether it matters to packets that were sent there; undefined if to all. */
   readonly concerns?: ((asked: Pick<Packet, 'destination' | 'protocol' | 'port'>) => boolean) | undefined;
 }

@@ -81,6 +81,8 @@ function table(family: string, rule: string): Change {
   return ['$ ip rule', `$ nft list ruleset\ntable ${family} f {\n\t${chain}\n}\n$ ip rule`];
 }
 
+const forOther =
+  '\t\tarp htype 1 arp hlen 6 arp plen 4 arp daddr ip { 10.96.0.10, 10.97.0.0/16 } counter packets 0 bytes 0 drop\n';
 const chains = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING']
   .map((name) => `:${name} ACCEPT [0:0]\n`)
   .join('');
@@ -171,6 +173,30 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
   ['rules for frames', 'rules-by-bridge', toPod, [table('bridge', '\t\tdrop\n')], ['unknown', 'unknown']],
   ['a table for frames without rules', 'rules-by-bridge', toPod, [table('bridge', '')], ['delivered', 'works']],
   ['rules for ARP', 'rules-by-bridge', far, [table('arp', '\t\tdrop\n')], ['unknown', 'unknown']],
+  ['ARP of the link', 'rules-by-bridge', far, [table('arp', '\t\tiifname "eth0" drop\n')], ['unknown', 'unknown']],
+  ['ARP of another link', 'rules-by-bridge', far, [table('arp', '\t\tiifname "eth7" drop\n')], ['delivered', 'works']],
+  ['ARP for others', 'rules-by-bridge', far, [table('arp', forOther)], ['delivered', 'works']],
+  [
+    'ARP for all but others',
+    'rules-by-bridge',
+    far,
+    [table('arp', forOther.replace('ip ', 'ip != '))],
+    ['unknown', 'unknown'],
+  ],
+  [
+    'ARP for others or for all',
+    'rules-by-bridge',
+    far,
+    [table('arp', `${forOther}\t\tdrop\n`)],
+    ['unknown', 'unknown'],
+  ],
+  [
+    'ARP of the router',
+    'rules-by-bridge',
+    far,
+    [table('arp', '\t\tarp saddr ip 192.168.50.1 drop\n')],
+    ['unknown', 'unknown'],
+  ],
   ['a link that asks nobody', 'rules-by-bridge', near, [noArp, noArpAtPair], ['delivered', 'depends']],
   [
     'a link that answers nobody',
