@@ -105,17 +105,18 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   const { routing, entered: link, sender, asked, family } = first;
   const { places } = routing;
   if (!routing.isListed || link === undefined || link === '' || first.isBridged) return undefined;
+  const hop = routing.hopTo(sender.address);
   const isBeside = places.isAround(sender.address, link);
+  // A client further away has a router that asks.
+  const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
   if (
-    isBeside &&
+    asker &&
     routing.isLocal(asked.address) === false &&
     (asked.address.text !== first.destination.text || first.output !== link) &&
     !answersAsProxy(first, link) &&
     places.isAround(asked.address, link)
   )
     return { kind: 'no-arp', address: asked.address, link, why: 'on-no-link' };
-  const hop = routing.hopTo(sender.address);
-  const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
   const isAsked = routing.isLocal(asked.address) === true && places.isAround(asked.address, link);
   const address = isAsked ? asked.address : routing.ownAddress(link);
   if (!asker || isUnknownOwn(address)) return undefined;

@@ -168,11 +168,6 @@ export function placesOf({
     ...routes.flatMap(({ hops }) => hops.map(({ link }) => link)),
   ]);
   const outer = [...named].flatMap((link) => (link !== undefined && !isInner(link) ? [link] : []));
-  const leadsToNetwork = (link: string): boolean =>
-    routes.some(
-      ({ type, destination, hops }) =>
-        type === 'unicast' && destination.prefixLength > 0 && hops.some((hop) => hop.link === link && hop.gateway),
-    );
   const around = own.flatMap((each) => {
     const network = isOutward(each) && outer.includes(each.link) ? networkAround(each) : undefined;
     return network ? [{ network, link: each.link }] : [];
@@ -192,13 +187,17 @@ export function placesOf({
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
-    joiningTunnels: outer.filter((link) => isTunnel(link) && leadsToNetwork(link)),
+    joiningTunnels: outer.filter((link) => isTunnel(link) && leadsToNetwork(routes, link)),
     isPod,
-    isBridge: (link) => {
-      const kind = kinds.get(link);
-      return kind === undefined ? undefined : kind === 'bridge';
-    },
+    isBridge: (link) => (kinds.get(link) === undefined ? undefined : kinds.get(link) === 'bridge'),
   };
+}
+
+function leadsToNetwork(routes: readonly Route[], link: string): boolean {
+  return routes.some(
+    ({ type, destination, hops }) =>
+      type === 'unicast' && destination.prefixLength > 0 && hops.some((hop) => hop.link === link && hop.gateway),
+  );
 }
 
 /** The link whose network is closer than all routes: a link keeps its addresses where its routes are gone. */

@@ -228,7 +228,13 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
     outer,
     ['delivered', 'depends'],
   ],
-  ['one that a router knows', 'rules-by-bridge', { ...far, to: '192.168.50.200:80' }, outer, ['delivered', 'works']],
+  [
+    'one that a router asks for',
+    'rules-by-bridge',
+    { ...far, to: '192.168.50.200:80' },
+    outer,
+    ['delivered', 'depends'],
+  ],
   ['answers of a server without the mark', 'two-next-hops', byEth0, marked(0), ['delivered', 'works']],
   [
     'answers of a server that may have the mark',
