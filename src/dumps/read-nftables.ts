@@ -192,7 +192,7 @@ function seenByRequests(text: string): readonly HookedInterfaces[] {
   const rules = Array.from(linesOf(text), (line) => line.trim()).filter((line) => !idleInArp.test(line));
   return rules.flatMap((rule) => {
     const [, link] = /^[io]if(?:name)? "([^"\s]+)"/.exec(rule) ?? [];
-    const [, listed = ''] = /\barp [sd]addr ip (\{[^}]*\}|[\d./]+)(?: |$)/.exec(rule) ?? [];
+    const [, listed = ''] = /\barp [sd]addr ip (\{[^{}]*\}|[\d./]+)(?: |$)/.exec(rule) ?? [];
     const asked = listed.match(/[^\s{},]+/g)?.map((each) => parseNetwork(each.includes('/') ? each : `${each}/32`));
     const addresses = asked?.every((each) => each !== undefined) === true ? asked : undefined;
     return seenByFrames.map((each) => ({ ...each, interfaces: link === undefined ? [] : [link], addresses }));
