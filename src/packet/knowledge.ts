@@ -82,7 +82,8 @@ export interface Gap {
       }
     | undefined;
   /** Whether it matters to packets that were sent there; undefined if to all. */
-  readonly concerns?: ((asked: Pick<Packet, 'destination' | 'protocol' | 'port'>) => boolean) | undefined;
+  readonly concerns?:
+    ((asked: Pick<Packet, 'destination' | 'port'> & { readonly protocol: string }) => boolean) | undefined;
 }
 
 /** A rule that sends all packets it matches on to another chain. */
