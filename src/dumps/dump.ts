@@ -1,3 +1,4 @@
+import type { Network } from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName, type Tables, type IptablesVariant } from '../kernel/iptables/iptables.ts';
@@ -86,6 +87,8 @@ export interface HookedInterfaces {
   readonly isRead: boolean;
   /** Names; a trailing `*` matches any further characters. */
   readonly interfaces: readonly string[];
+  /** Those that the rules of family arp ask for; undefined for any. */
+  readonly addresses?: readonly Network[] | undefined;
 }
 
 /** Why a dump file, or a part of it, is skipped, or how it was read; without a line, about the whole file. */

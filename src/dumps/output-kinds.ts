@@ -31,7 +31,7 @@ function routePattern(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
   return new RegExp(
-    `^(?![^\\n]*\\b(?:${states})\\b)(?:(?:${types}) )?(?:default|[\\da-fA-F]*[.:][\\da-fA-F.:]*(?:/\\d{1,3})?)(?: |(?=\\n)|$)${rest.source.slice(1)}`,
+    `^(?![^\\n]*(?:\\b(?:${states})\\b| proxy(?:\\n|$)))(?:(?:${types}) )?(?:default|[\\da-fA-F]*[.:][\\da-fA-F.:]*(?:/\\d{1,3})?)(?: |(?=\\n)|$)${rest.source.slice(1)}`,
   );
 }
 
@@ -131,6 +131,11 @@ const readable = {
     continues: /^\s*(?:nexthop |cache\b)/,
   },
   'ip rule': { starts: [/^\d+:\s+(?:not )?from \S/] },
+  'ip neigh show proxy': { starts: [/^[\da-fA-F.:]+ dev \S+ +proxy\n/] },
+  'ip xfrm policy': {
+    starts: [/^src [\da-fA-F.:]+\/\d{1,3} dst [\da-fA-F.:]+\/\d{1,3}(?: |\n)/],
+    continues: /^\s*(?:dir|socket|tmpl|proto|level|mark|if_id|security|crypto|lifetime|limit)\b|^\t/,
+  },
   'conntrack -L': {
     starts: [/^(?:ipv[46] +\d+ +)?[a-z][a-z0-9-]{0,15} +\d+ (?:\d+ )?(?:[A-Z_\d]+ )?src=\S+ dst=\S/],
     continues: /^(?:entries +\d|cpu=\d)/,

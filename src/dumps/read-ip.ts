@@ -5,9 +5,11 @@ import { linesOf, UnreadLines, type UnreadLine } from '../kernel/lines.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { parseRoutes, parseRoutesJson } from '../kernel/route/parse-routes.ts';
 import { parseRoutingRules, parseRoutingRulesJson } from '../kernel/route/parse-rules.ts';
+import { parseIpsecPolicies, type IpsecPolicy } from '../kernel/route/ipsec.ts';
 import {
   routeKey,
   ruleKey,
+  type ProxiedAddress,
   type Route,
   type RouteAnswer,
   type Routes,
@@ -83,7 +85,7 @@ export function parseIpAddrText(text: string) {
 
 /** A link's kind, which -d prints on a separate line. */
 const detailed =
-  /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|ip6tnl|wireguard|vlan|bond|team|openvswitch|macvlan|ipvlan|tun|vrf)(?: |$)/;
+  /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|gretap|ip6tnl|wireguard|vlan|bond|team|openvswitch|macvlan|ipvlan|tun|vrf)(?: |$)/;
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 
@@ -104,10 +106,22 @@ function scopeOf(word: string): string | undefined {
 
 export type KnownRoutes = { readonly [F in Family]?: Routes };
 
-export type RoutingKind = Extract<ReadableKind, 'ip route' | 'ip -j route' | 'ip rule' | 'ip -j rule'>;
+export type RoutingKind = Extract<
+  ReadableKind,
+  'ip route' | 'ip -j route' | 'ip rule' | 'ip -j rule' | 'ip neigh show proxy' | 'ip xfrm policy'
+>;
 
 export function isRoutingKind(kind: ReadableKind): kind is RoutingKind {
-  return /^ip (?:-j )?(?:route|rule)$/.test(kind);
+  return /^ip (?:(?:-j )?(?:route|rule)|neigh show proxy|xfrm policy)$/.test(kind);
+}
+
+/** Reads `ip neigh show proxy`. */
+function parseProxied(text: string): readonly ProxiedAddress[] {
+  return Array.from(linesOf(text)).flatMap((line) => {
+    const [, to = '', link = ''] = /^(\S+) dev (\S+) +proxy\b/.exec(line.trim()) ?? [];
+    const address = parseAddress(to);
+    return address ? [{ address, link }] : [];
+  });
 }
 
 interface Drafted {
@@ -117,6 +131,8 @@ interface Drafted {
   readonly rules: Map<string, RoutingRule>;
   hasRules: boolean;
   readonly answers: RouteAnswer[];
+  readonly proxied: ProxiedAddress[];
+  readonly policies: IpsecPolicy[];
 }
 
 /** Merges addresses that are listed both as text and as JSON. */
@@ -129,6 +145,15 @@ export class DraftedRoutes {
   read({ text, command, isPart }: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     const named = /(?:^|[-_./])(?:ip)?v?6(?:[-_.]|$)/.test(file) ? ('ipv6' as const) : undefined;
     const family = command?.routing?.family ?? named;
+    if (kind === 'ip neigh show proxy') {
+      for (const each of parseProxied(text)) this.#of(each.address.family).proxied.push(each);
+      return [];
+    }
+    if (kind === 'ip xfrm policy') {
+      const { policies, unread } = parseIpsecPolicies(text);
+      for (const each of policies) this.#of(each.family).policies.push(each);
+      return unread;
+    }
     if (kind === 'ip rule' || kind === 'ip -j rule') {
       const { rules, unread } =
         kind === 'ip rule' ? parseRoutingRules(text, family) : parseRoutingRulesJson(text, family);
@@ -162,6 +187,8 @@ export class DraftedRoutes {
       rules: new Map(),
       hasRules: false,
       answers: [],
+      proxied: [],
+      policies: [],
     });
   }
 
@@ -171,10 +198,11 @@ export class DraftedRoutes {
       const isNone = this.empty.has(family) && isBare(family);
       const draft = isNone ? this.#of(family) : this.#drafts[family];
       if (!draft) return [];
-      const { routes, tables, rules, hasRules, answers } = draft;
+      const { routes, tables, rules, hasRules, ...others } = draft;
       const isAll = draft.isAll || (isNone && routes.size === 0);
       const listed = hasRules ? [...rules.values()] : undefined;
-      return [[family, { routes: [...routes.values()], tables: isAll ? undefined : tables, rules: listed, answers }]];
+      const isKnown = isAll ? undefined : tables;
+      return [[family, { ...others, routes: [...routes.values()], tables: isKnown, rules: listed }]];
     });
     return Object.fromEntries(known);
   }

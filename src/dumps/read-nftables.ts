@@ -1,3 +1,4 @@
+import { parseNetwork } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { isLearned, type Value, type NftTable } from '../kernel/nftables/table.ts';
 import { formatChain, nftFamily, formatElement } from '../kernel/nftables/format.ts';
@@ -166,7 +167,10 @@ const baseChain = /\btype \w+ hook (?<hook>\w+) (?<rest>[^;\n]*);?[ \t]*(?<polic
 /** Except rules of chains that let everything pass. From tables for IP packets, takes only chains at devices. */
 function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
-  return [...text.matchAll(baseChain)].flatMap(({ groups = {} }): readonly HookedInterfaces[] => {
+  const bases = [...text.matchAll(baseChain)];
+  const isOpen = bases.length > 0 && bases.every(({ groups }) => groups?.['policy'] !== 'policy drop;');
+  if (family === 'arp' && isOpen) return seenByRequests(text);
+  return bases.flatMap(({ groups = {} }): readonly HookedInterfaces[] => {
     if (groups['idle'] !== undefined && groups['policy'] !== 'policy drop;') return [];
     if (family === 'bridge' || family === 'arp') return seenByFrames;
     if (groups['hook'] !== 'ingress' && groups['hook'] !== 'egress') return [];
@@ -182,6 +186,20 @@ function findHooked(family: string, text: string): readonly HookedInterfaces[] {
 const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const).map((end) => {
   return { end, isRead: false, interfaces: [] };
 });
+
+/** As seenByFrames, for each rule of family arp that does not accept: with what it asks for, if that is positive and listed. */
+function seenByRequests(text: string): readonly HookedInterfaces[] {
+  const rules = Array.from(linesOf(text), (line) => line.trim()).filter((line) => !idleInArp.test(line));
+  return rules.flatMap((rule) => {
+    const [, link] = /^[io]if(?:name)? "([^"\s]+)"/.exec(rule) ?? [];
+    const [, listed = ''] = /\barp [sd]addr ip (\{[^{}]*\}|[\d./]+)(?: |$)/.exec(rule) ?? [];
+    const asked = listed.match(/[^\s{},]+/g)?.map((each) => parseNetwork(each.includes('/') ? each : `${each}/32`));
+    const addresses = asked?.every((each) => each !== undefined) === true ? asked : undefined;
+    return seenByFrames.map((each) => ({ ...each, interfaces: link === undefined ? [] : [link], addresses }));
+  });
+}
+
+const idleInArp = /^(?:$|[{}]|table |chain |type |comment |.*\baccept$|.*\}$)/;
 
 /** Objects that only matter to rules (their rules become unknown), and properties that do not affect lookups. */
 function isHarmless(line: string, reason: string): boolean {

@@ -19,6 +19,12 @@ export function forceForwarding(link: string): string {
   return sysctlOfLink(link, 'force_forwarding').replace('ipv4', 'ipv6');
 }
 
+/** The sysctls that let a link answer for addresses of hosts elsewhere: in IPv6 only for those that are listed. */
+export function answersForOthers(link: string): { readonly [F in Family]: string } {
+  const name = sysctlOfLink(link, 'proxy_arp');
+  return { ipv4: name, ipv6: name.replace('ipv4', 'ipv6').replace(/arp$/, 'ndp') };
+}
+
 /** Whether the node answers no pings. */
 export const ignoresEcho: { readonly [F in Family]: string } = {
   ipv4: 'net.ipv4.icmp_echo_ignore_all',

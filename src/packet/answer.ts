@@ -348,8 +348,12 @@ function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, cho
   if (first.connection?.rewritten.has('source') === true && routing.isLocal(client) === false)
     return enterBy(output, { kind: 'foreign-source', address: client });
   // A sender finds an address behind the link of the network that holds it.
-  if (back === undefined || back.kind === 'none' || isClientHere)
-    return enterBy(places.linksAround(client)[0] ?? output);
+  if (back === undefined || back.kind === 'none' || isClientHere) {
+    // Another node may answer a pod by the tunnel that joins their networks, whatever link leads to it.
+    const ways = isClientHere ? [output, ...places.joiningTunnels] : [output];
+    const distinct = [...new Set(ways)];
+    return enterBy(places.linksAround(client)[0] ?? distinct[choices.draw(distinct.map(() => 1 / distinct.length))]);
+  }
   const clientLink = input ?? backHop?.link;
   if (clientLink === output && first.isOwn === false) return { kind: 'past', link: output };
   // Another node answers by its own routes: past a tunnel, if it has the client on a link as this one; a router may lead back here.

@@ -1,22 +1,34 @@
-// The packets in which a tunnel carries others: they meet routes and rules as any other (vxlan_xmit, udp_tunnel_xmit_skb, vxlan_rcv).
+// The packets in which a tunnel carries others: they meet routes and rules as any other (udp_tunnel_xmit_skb, ip_tunnel_xmit, vxlan_rcv).
 import { explore } from './explore.ts';
-import { isBetweenNeighbours, newConnection, untouched, type Flow } from './flow.ts';
-import { unknown, unknownHost, type UnknownEnd, type Verdict, type Way } from './packet.ts';
-import type { Reason } from './reason.ts';
+import { decide, isBetweenNeighbours, newConnection, portProtocols, untouched, type Flow } from './flow.ts';
+import { isUnknownOwn, unknown, unknownHost, type UnknownEnd, type Verdict, type Way } from './packet.ts';
+import { circumstance, type Reason } from './reason.ts';
+import { loopbackInterface } from './routing/routing.ts';
 
-/** The outer packet, before any rule sees it; its source port is a hash, so it is of no connection. Undefined if nothing shows it. */
+/** The outer packet, before any rule sees it. Undefined if nothing shows it. */
 function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | undefined {
   const { routing, family, mark, written } = flow;
-  const { tunnel, below } = routing.tunnelAt(name) ?? {};
-  if (tunnel?.local?.family !== family || below === undefined || below === name || !routing.isListed) return undefined;
-  const far = tunnel.remote?.family === family ? tunnel.remote : unknownHost[family];
+  const { tunnel, below: bound } = routing.tunnelAt(name) ?? {};
+  if (!tunnel || !routing.isListed) return undefined;
   const isOwn = end === 'output';
-  const [source, destination] = isOwn ? [tunnel.local, far] : [far, tunnel.local];
+  const hop = isOwn ? flow.hop : routing.hopTo(flow.source);
+  const next = tunnel.isByRoute && hop?.link === name ? hop.gateway : undefined;
+  const other = tunnel.remote ?? next;
+  const way = other && routing.find({ to: other, from: tunnel.local, mark: 0, input: loopbackInterface });
+  const below = bound ?? (way?.kind === 'out' ? way.hops[0]?.link : undefined);
+  const near = tunnel.local ?? (other && way && routing.sourceBy(other, way).address);
+  if (near?.family !== family || below === name) return undefined;
+  // Without a way to the other end, it is lost from whatever address.
+  const isLost = isOwn && way?.kind === 'none';
+  if (!isLost && (isUnknownOwn(near) || below === undefined)) return undefined;
+  const far = other?.family === family ? other : unknownHost[family];
+  const { port } = tunnel;
+  const [source, destination] = isOwn ? [near, far] : [far, near];
   return {
     ...flow,
     ...untouched(),
     turn: 'carrier',
-    protocol: 'udp',
+    protocol: tunnel.protocol,
     flags: undefined,
     isOwn,
     isUnanswered: true,
@@ -25,9 +37,9 @@ function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | un
     source,
     candidates: undefined,
     destination,
-    port: tunnel.port,
+    port,
     sourcePort: undefined,
-    asked: { address: destination, port: tunnel.port },
+    asked: { address: destination, port: port ?? 0 },
     sender: { address: source },
     isUnplaced: false,
     // Within the node, the outer packet keeps the mark of the inner one.
@@ -51,9 +63,12 @@ export function carry(
   run: (outer: Flow) => Verdict | UnknownEnd,
 ): 'dropped' | UnknownEnd | undefined {
   if (name === undefined || flow.turn === 'carrier' || isBetweenNeighbours(flow)) return undefined;
-  if (!carrierOf(flow, name, end)) return undefined;
+  const { tunnel } = flow.routing.tunnelAt(name) ?? {};
+  if (!tunnel || !carrierOf(flow, name, end)) return undefined;
   const ways = explore((choices): Way<Flow> => {
-    const outer = { ...(carrierOf(flow, name, end) as Flow), choices };
+    const drawn = { ...(carrierOf(flow, name, end) as Flow), choices };
+    const isOld = isOfConnection(flow, drawn);
+    const outer = { ...drawn, isUnanswered: !isOld, wasTracked: isOld };
     const result = run(outer);
     const [verdict, reasons] = typeof result === 'object' ? (['unknown', [result.reason]] as const) : [result, []];
     const { source, steps } = outer;
@@ -61,12 +76,17 @@ export function carry(
   });
   const [first] = ways;
   if (first && ways.every(({ verdict }) => verdict === 'dropped' || verdict === 'refused')) {
-    const { tunnel } = flow.routing.tunnelAt(name) ?? {};
-    flow.steps.push({ kind: 'carrier', link: name, port: tunnel?.port ?? 0 }, ...first.steps);
+    flow.steps.push({ kind: 'carrier', link: name, protocol: tunnel.protocol, port: tunnel.port }, ...first.steps);
     return 'dropped';
   }
   const reason = ways.flatMap(({ reasons }) => reasons).find((each) => !isOfPeer(each));
   return reason && unknown(reason);
+}
+
+/** Whether conntrack has seen both ends of the tunnel: with UDP the source port is a hash, so each packet is of no connection. */
+function isOfConnection({ turn }: Flow, outer: Flow): boolean {
+  if (portProtocols.has(outer.protocol)) return false;
+  return turn !== 'first' || decide(outer, () => circumstance('memory', 'tunnel'));
 }
 
 function isOfPeer(reason: Reason): boolean {

@@ -240,12 +240,13 @@ function enter(world: World, flow: Flow, named: string | undefined): End {
   const { source, destination } = flow;
   const shown = named === undefined ? linksIn(world, source, destination) : [named];
   const all = [...new Set(shown.map((link) => routing.inputOf(link)))];
-  // Another node sends nothing through a tunnel that this node's reverse-path filter drops there.
+  // Only what is for pods here do other nodes send through a tunnel where this node's reverse-path filter drops it.
   const isRefused = (link: string | undefined): boolean =>
     link !== undefined &&
     routing.places.isTunnel(link) &&
     checkReverse({ ...flow, input: link, output: '' }) === 'reverse-path';
-  const open = all.length > 1 ? all.filter((link) => !isRefused(link)) : all;
+  const isToPod = routing.places.linkInside(destination) !== undefined;
+  const open = all.length > 1 && !isToPod ? all.filter((link) => !isRefused(link)) : all;
   const links = open.length > 0 ? open : all;
   const input = links.find((link, at) => at === links.length - 1 || decide(flow, () => reasonOfInput(link)));
   const bridge = bridgeBetween(world, source, destination, input);

@@ -1,5 +1,6 @@
 // What packets have in the fields that rules of both tools ask for.
 import { compareAddresses, contains, type Address } from '../kernel/address.ts';
+import { carrierNames } from '../kernel/link/tunnel.ts';
 import type { Value, Field, Selector } from '../kernel/nftables/table.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import {
@@ -10,6 +11,7 @@ import {
   isInterface,
   isOfProgram,
   isChosenPortIn,
+  portProtocols,
   testDestination,
   testSource,
   trackedConnection,
@@ -60,7 +62,7 @@ const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReade
   ['ct original proto-dst', (flow) => ofConnection(flow, () => known(flow.asked.port))],
   ['ct original ip daddr', (flow) => ofConnection(flow, () => known(flow.asked.address))],
   ['ct original ip6 daddr', (flow) => ofConnection(flow, () => known(flow.asked.address))],
-  ['meta l4proto', (flow) => known(protocolName(flow))],
+  ['meta l4proto', readProtocol],
   ['meta nfproto', ({ family }) => known(family)],
   ['meta protocol', ({ family }) => known(family === 'ipv4' ? 'ip' : 'ip6')],
   ['iif', (flow) => interfaceAt(flow, 'input')],
@@ -78,8 +80,8 @@ const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReade
       (flow) => (isOfHeader(flow, header) ? readAddressField(flow, name) : absent),
     ]),
   ),
-  ['ip protocol', (flow) => (isOfHeader(flow, 'ip') ? known(protocolName(flow)) : absent)],
-  ['ip6 nexthdr', (flow) => (isOfHeader(flow, 'ip6') ? known(protocolName(flow)) : absent)],
+  ['ip protocol', (flow) => (isOfHeader(flow, 'ip') ? readProtocol(flow) : absent)],
+  ['ip6 nexthdr', (flow) => (isOfHeader(flow, 'ip6') ? readProtocol(flow) : absent)],
   ...['th', 'tcp', 'udp', 'sctp', 'udplite', 'dccp'].flatMap((header): readonly (readonly [string, FieldReader])[] => [
     [`${header} dport`, (flow) => (hasPorts(flow, header) ? readPortField(flow, 'port') : absent)],
     [`${header} sport`, (flow) => (hasPorts(flow, header) ? readPortField(flow, 'sourcePort') : absent)],
@@ -227,7 +229,7 @@ function readAddressField(flow: Flow, name: 'saddr' | 'daddr'): FieldReading {
 
 /** A ping has no ports: the bytes in their place never match a Service. */
 function hasPorts({ protocol }: Flow, header: string): boolean {
-  return header === 'th' ? protocol !== 'icmp' : header === protocol;
+  return header === 'th' ? portProtocols.has(protocol) : header === protocol;
 }
 
 function readPortField(flow: Flow, of: 'port' | 'sourcePort'): FieldReading {
@@ -239,8 +241,10 @@ function readPortField(flow: Flow, of: 'port' | 'sourcePort'): FieldReading {
   });
 }
 
-function protocolName({ protocol, family }: Flow): string {
-  return protocol === 'icmp' && family === 'ipv6' ? 'ipv6-icmp' : protocol;
+function readProtocol({ protocol, family }: Flow): FieldReading {
+  if (protocol === 'ipencap' || protocol === 'gre')
+    return test((constant) => carrierNames[protocol].includes(textOfConstant(constant)));
+  return known(protocol === 'icmp' && family === 'ipv6' ? 'ipv6-icmp' : protocol);
 }
 
 export type KnownReading = Exclude<FieldReading, { readonly kind: 'absent' }>;

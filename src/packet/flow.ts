@@ -2,6 +2,7 @@ import { loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { MarkChange, MarkHolder } from '../kernel/action.ts';
 import type { Family } from '../kernel/family.ts';
 import { isLinkNamed } from '../kernel/link/link.ts';
+import type { CarrierProtocol } from '../kernel/link/tunnel.ts';
 import type { TcpFlags } from '../kernel/nftables/table.ts';
 import type { Transport, NextHop } from '../kernel/route/route.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
@@ -14,7 +15,7 @@ import { loopbackInterface, type OwnSource, type Routing } from './routing/routi
 
 export interface Flow {
   readonly family: Family;
-  readonly protocol: PacketProtocol;
+  readonly protocol: PacketProtocol | CarrierProtocol;
   readonly isOwn: boolean;
   readonly turn: Turn;
   readonly flags: readonly string[] | undefined;
@@ -322,8 +323,10 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
 /** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
 const ephemeral = { first: 32768, last: 60999 };
 
+export const portProtocols: ReadonlySet<Flow['protocol']> = new Set(['tcp', 'udp', 'sctp']);
+
 export function transportOf({ protocol, port, sourcePort }: Pick<Flow, 'protocol' | 'port' | 'sourcePort'>): Transport {
-  if (protocol === 'icmp') return { protocol, port: undefined, sourcePort: undefined };
+  if (!portProtocols.has(protocol)) return { protocol, port: undefined, sourcePort: undefined };
   const rangeOf = (each: number | undefined): PortRange =>
     each === undefined ? ephemeral : { first: each, last: each };
   return { protocol, port: rangeOf(port), sourcePort: rangeOf(sourcePort) };

@@ -1,11 +1,11 @@
-import type { Address } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables/iptables.ts';
 import type { Link } from '../kernel/link/link.ts';
 import type { Routes } from '../kernel/route/route.ts';
 import type { NftChain, NftRule } from '../kernel/nftables/table.ts';
-import type { Packet, PacketProtocol, Way } from './packet.ts';
+import type { Packet, Way } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
 import type { Reason } from './reason.ts';
 
@@ -19,7 +19,7 @@ export interface Knowledge {
   readonly isRemote: (address: Address) => boolean | undefined;
   readonly isPodHere: (address: Address) => boolean | undefined;
   /** The Service with this address. Its port, if it has the asked one. */
-  readonly serviceAt: (address: Address, protocol: PacketProtocol, port: number | undefined) => ServiceAt | undefined;
+  readonly serviceAt: (address: Address, protocol: string, port: number | undefined) => ServiceAt | undefined;
   /** Whether it is an address of a Service: no host beside the node has it. */
   readonly isOfService: (address: Address) => boolean;
   /** Whether the node has the address only because the mode gives every node of the cluster that of a Service. */
@@ -73,9 +73,17 @@ export interface Gap {
   readonly stations: readonly Station[];
   readonly reason: Reason;
   /** The interfaces whose packets it sees, if not all; a trailing `*` matches further characters. */
-  readonly at?: { readonly end: 'input' | 'output'; readonly interfaces: readonly string[] } | undefined;
+  readonly at?:
+    | {
+        readonly end: 'input' | 'output';
+        readonly interfaces: readonly string[];
+        /** The addresses that a packet's neighbours need to resolve, if it is not for all. */
+        readonly addresses?: readonly Network[] | undefined;
+      }
+    | undefined;
   /** Whether it matters to packets that were sent there; undefined if to all. */
-  readonly concerns?: ((asked: Pick<Packet, 'destination' | 'protocol' | 'port'>) => boolean) | undefined;
+  readonly concerns?:
+    ((asked: Pick<Packet, 'destination' | 'port'> & { readonly protocol: string }) => boolean) | undefined;
 }
 
 /** A rule that sends all packets it matches on to another chain. */

@@ -93,6 +93,7 @@ export type Circumstance =
   | 'refusal'
   | 'peer'
   | 'redirect'
+  | 'encryption'
   | 'content';
 
 /** Why a packet's fate is unknown. Each kind says what would settle it. */

@@ -5,6 +5,7 @@ import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import type { SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import type { CarrierProtocol } from '../kernel/link/tunnel.ts';
 import type { Element, Value, NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
 import type { SocketAddress } from '../kernel/ports-and-marks.ts';
@@ -67,8 +68,13 @@ export type Step =
       readonly server: ProxyListener & { readonly endpoints: readonly SocketAddress[] };
       readonly chosen: SocketAddress | undefined;
     }
-  /** A tunnel carries it in a UDP packet to `port`, which the steps after this one stop. */
-  | { readonly kind: 'carrier'; readonly link: string; readonly port: number }
+  /** A tunnel carries it in another packet, which the steps after this one stop. `port`: of UDP. */
+  | {
+      readonly kind: 'carrier';
+      readonly link: string;
+      readonly protocol: CarrierProtocol;
+      readonly port: number | undefined;
+    }
   | { readonly kind: 'route'; readonly decision: RouteDecision; readonly destination: Address };
 
 /**
@@ -82,6 +88,7 @@ export type Step =
  * - not-forwarding, loopback-outside: the kernel drops it
  * - own-address: the endpoint gets a packet from its own address, and cannot answer
  * - echo-ignored: the node answers no pings (icmp_echo in icmp.c)
+ * - encryption: a policy of IPsec blocks it
  * - loopback-source: another host gets a packet from a loopback address, and drops it
  */
 export type RouteDecision =
@@ -92,6 +99,7 @@ export type RouteDecision =
         | 'loopback-outside'
         | 'loopback-source'
         | 'own-address'
+        | 'encryption'
         | 'echo-ignored'
         | 'no-route'
         | 'blackhole'

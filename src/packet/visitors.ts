@@ -3,7 +3,7 @@ import { decide, isLocalAddress, isBetweenNeighbours, isReply, isInterface, type
 import { unknown, type Decision, type UnknownEnd } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
 import { ipvsStations, iptablesPriorities, type Gap, type Station, type Knowledge } from './knowledge.ts';
-import { unspecifiedIPv4, type Address } from '../kernel/address.ts';
+import { contains, unspecifiedIPv4, type Address } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { serverFinder } from '../kernel/ipvs/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -230,8 +230,16 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
   };
 }
 
-function isAt(flow: Flow, { end, interfaces }: NonNullable<Gap['at']>): boolean {
+function isAt(flow: Flow, { end, interfaces, addresses }: NonNullable<Gap['at']>): boolean {
+  const isAsked = (address: Address): boolean => !addresses || addresses.some((each) => contains(each, address));
+  if (!neighboursOf(flow, flow[end]).some(isAsked)) return false;
   return decide(flow, () => someOf(interfaces, (name) => isInterface(flow, end, name)));
+}
+
+/** Who asks for whom by ARP on a link of the packet. */
+function neighboursOf({ source, destination, asked, sender, hop, routing }: Flow, link: string | undefined) {
+  const ends = [source, destination, asked.address, sender.address, routing.ownAddress(link)];
+  return [...ends, hop?.gateway ?? [], routing.hopTo(source)?.gateway ?? []].flat();
 }
 
 function tableVisitors(

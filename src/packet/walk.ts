@@ -1,5 +1,5 @@
 import { isLinkLocal, isLinkLocalMulticast, isLoopback, type Address } from '../kernel/address.ts';
-import { forceForwarding, forwardingSysctls, ignoresEcho, sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
+import { forwardingSysctls, ignoresEcho } from '../kernel/sysctls-and-modules.ts';
 import {
   admitsLoopback,
   cameByBridge,
@@ -15,13 +15,15 @@ import {
   type Flow,
 } from './flow.ts';
 import { carry } from './carrier.ts';
+import { checkPolicies } from './encryption.ts';
 import { inOrder, type Visitors } from './visitors.ts';
 import { iptablesPriorities } from './knowledge.ts';
 import { circumstance } from './reason.ts';
 import { isUnknownHost, unknown, type UnknownEnd, type Verdict, type Way } from './packet.ts';
 import { loopbackInterface, type BridgeEnds, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
-import { checkReverse } from './way-back.ts';
+import type { IpsecPolicy } from '../kernel/route/ipsec.ts';
+import { checkReverse, forwardsFrom } from './way-back.ts';
 
 export type End = Verdict | UnknownEnd;
 
@@ -60,7 +62,11 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why, visitors);
   if (forbidden) return lose(flow, { kind: 'not-forwarding' });
   takeWay(flow, way);
-  const lost = checkSender(flow) ?? (isMoved ? checkPorts(flow) : undefined);
+  const lost =
+    checkSender(flow) ??
+    (isMoved ? checkPorts(flow) : undefined) ??
+    meetPolicies(flow, 'fwd') ??
+    meetPolicies(flow, 'out');
   if (lost) return lost;
   noteRoute(flow, { kind: 'out', interface: flow.output });
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors, false);
@@ -86,14 +92,10 @@ export function cross(flow: Flow, visitors: Visitors): End {
  */
 function forwards(flow: Flow, moved: RouteFound | undefined): boolean {
   const { family, routing, input = '' } = flow;
-  const ofAll = routing.sysctl(forwardingSysctls[family]);
-  if (family === 'ipv6') {
-    if (ofAll !== '0') return true;
-    const isRouted = moved?.kind === 'out' && decide(flow, () => cameByBridge(flow));
-    const links = isRouted ? moved.hops.map(({ link }) => link) : [input];
-    return links.some((link = '') => routing.sysctl(forceForwarding(link)) === '1');
-  }
-  return (routing.sysctl(sysctlOfLink(input, 'forwarding')) ?? ofAll) !== '0';
+  if (family === 'ipv4' || routing.sysctl(forwardingSysctls.ipv6) !== '0') return forwardsFrom(flow, input);
+  const isRouted = moved?.kind === 'out' && decide(flow, () => cameByBridge(flow));
+  const links = isRouted ? moved.hops.map(({ link }) => link) : [input];
+  return links.some((link = '') => forwardsFrom(flow, link));
 }
 
 /** Whether a bridge carries on a redirected packet (br_nf_pre_routing_finish_ipv6). IPv4 first checks forwarding. */
@@ -216,7 +218,11 @@ export function leave(flow: Flow, visitors: Visitors): End {
     noteRoute(flow, { kind: 'loopback-outside' });
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
-  return pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
+  return (
+    meetPolicies(flow, 'out') ??
+    pass(flow, visitors, 'output') ??
+    depart(flow, visitors, flow.output === loopbackInterface)
+  );
 }
 
 /** A message to a neighbour on that link, unrouted unless rules mark it (ndisc_send_skb). */
@@ -231,7 +237,16 @@ export function sendOn(link: string, flow: Flow, visitors: Visitors): End {
 function sendOuter(flow: Flow, visitors: Visitors): End {
   if (!isUnknownHost(flow.destination)) return leave(flow, visitors);
   flow.output = flow.hop?.link;
-  return pass(flow, visitors, 'output') ?? depart(flow, visitors, false);
+  return meetPolicies(flow, 'out') ?? pass(flow, visitors, 'output') ?? depart(flow, visitors, false);
+}
+
+/** A program that sends learns at once that a policy blocks it (ip_route_output_flow). */
+function meetPolicies(flow: Flow, direction: IpsecPolicy['direction']): End | undefined {
+  const met = checkPolicies(flow, direction);
+  if (met !== 'blocked') return met;
+  const isHeard = direction === 'out' && flow.isOwn && flow.turn === 'first' && flow.server === undefined;
+  const end = lose(flow, { kind: 'encryption' });
+  return isHeard ? 'refused' : end;
 }
 
 /** Reroutes an own packet after rules changed its destination or mark (ip_route_me_harder). */
@@ -266,7 +281,9 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   const isDown = flow.hop?.down !== undefined || flow.routing.trait(flow.output, 'NO-CARRIER') === true;
   if (!isToSelf && isDown && flow.output !== undefined)
     return lose(flow, { kind: 'no-carrier', interface: flow.output });
-  const end = pass(flow, visitors, 'postrouting');
+  const { source } = flow;
+  // A new source meets policies of its own (nf_xfrm_me_harder).
+  const end = pass(flow, visitors, 'postrouting') ?? (flow.source === source ? undefined : meetPolicies(flow, 'out'));
   if (end) return end;
   if (!isToSelf) {
     noteRoute(flow, { kind: 'out', interface: flow.output });
@@ -284,6 +301,8 @@ function nextHop({ server, endpoint, destination }: Flow): Address {
 
 /** A packet for the node itself. A balancer or kube-proxy there opens its own connection to an endpoint. */
 function receive(flow: Flow, visitors: Visitors): End {
+  const lost = meetPolicies(flow, 'in');
+  if (lost) return lost;
   if (flow.turn !== 'first') return 'local';
   if (flow.protocol === 'icmp' && flow.routing.sysctl(ignoresEcho[flow.family]) === '1')
     return lose(flow, { kind: 'echo-ignored' });

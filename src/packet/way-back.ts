@@ -1,6 +1,6 @@
 import { isLinkLocal, type Address } from '../kernel/address.ts';
 import type { RouteQuestion } from '../kernel/route/route.ts';
-import { sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
+import { answersForOthers, forceForwarding, forwardingSysctls, sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import { transportOf, type Flow } from './flow.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import { isUnknownHost, isUnknownOwn, type ArpSilence, type Beyond } from './packet.ts';
@@ -105,17 +105,18 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   const { routing, entered: link, sender, asked, family } = first;
   const { places } = routing;
   if (!routing.isListed || link === undefined || link === '' || first.isBridged) return undefined;
+  const hop = routing.hopTo(sender.address);
   const isBeside = places.isAround(sender.address, link);
+  // A client further away has a router that asks.
+  const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
   if (
-    isBeside &&
+    asker &&
     routing.isLocal(asked.address) === false &&
     (asked.address.text !== first.destination.text || first.output !== link) &&
-    !['all', link].some((name) => routing.sysctl(sysctlOfLink(name, 'proxy_arp')) === '1') &&
+    !answersAsProxy(first, link) &&
     places.isAround(asked.address, link)
   )
     return { kind: 'no-arp', address: asked.address, link, why: 'on-no-link' };
-  const hop = routing.hopTo(sender.address);
-  const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
   const isAsked = routing.isLocal(asked.address) === true && places.isAround(asked.address, link);
   const address = isAsked ? asked.address : routing.ownAddress(link);
   if (!asker || isUnknownOwn(address)) return undefined;
@@ -135,6 +136,23 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   const back = linksOf(linksBack(request, false));
   if (strictest('arp_filter') > 0 && !('kind' in back) && !back.includes(link)) return unanswered('arp_filter');
   return checkReverse(request) === 'reverse-path' ? unanswered('rp_filter') : undefined;
+}
+
+/** Whether a link answers for the asked address, which routes lead to by another link (arp_process in arp.c, ndisc_recv_ns). */
+function answersAsProxy(first: Flow, link: string): boolean {
+  const { routing, asked, family } = first;
+  const isOn = ['all', link].some((name) => routing.sysctl(answersForOthers(name)[family]) === '1');
+  const isListed = routing.isProxied(asked.address, link);
+  const way = routing.find({ to: asked.address, from: undefined, mark: 0, input: link });
+  const isElsewhere = way.kind === 'out' && way.hops.some((hop) => hop.link !== link);
+  return forwardsFrom(first, link) && (family === 'ipv6' ? isOn && isListed : (isOn || isListed) && isElsewhere);
+}
+
+/** Whether packets from a link are forwarded: for IPv4 its own sysctl decides, for IPv6 that of the node or the link. */
+export function forwardsFrom({ routing, family }: Flow, link: string): boolean {
+  const ofAll = routing.sysctl(forwardingSysctls[family]);
+  if (family === 'ipv4') return (routing.sysctl(sysctlOfLink(link, 'forwarding')) ?? ofAll) !== '0';
+  return ofAll !== '0' || routing.sysctl(forceForwarding(link)) === '1';
 }
 
 /** Why a link does not find that neighbour, though its kind needs to: tunnels broadcast nothing. */

@@ -76,10 +76,15 @@ interface Node {
   readonly rule?: string;
   /** What ipset save prints. */
   readonly sets?: string;
+  /** What /proc/net/netlink holds, and what ip xfrm policy prints. */
+  readonly sockets?: string;
+  readonly policies?: string;
 }
 
-function startNode({ isBridgeSeen, failsRoutes = false, rule = '', sets = '' }: Node): Host {
+function startNode(node: Node): Host {
+  const { isBridgeSeen, failsRoutes = false, rule = '', sets = '', sockets = '', policies = '' } = node;
   const { host, files } = createFakeNode();
+  files.set('/proc/net/netlink', sockets);
   for (const [name, value] of Object.entries(settings)) files.set(`/proc/sys/${name}`, `${value}\n`);
   files.set('/proc/sys/net/bridge/bridge-nf-call-iptables', isBridgeSeen ? '1\n' : '0\n');
   const answer = (stdout: string) => ({ kind: 'ended', status: 0, stdout, stderr: '' }) as const;
@@ -93,6 +98,7 @@ function startNode({ isBridgeSeen, failsRoutes = false, rule = '', sets = '' }: 
         return answer(printed('iptables-save').replace('-A FORWARD', `${rule}-A FORWARD`));
       if (command.tool !== 'ip') return host.run(command);
       if (words === '-j -d addr') return answer(JSON.stringify(links));
+      if (words === 'xfrm policy') return answer(policies);
       if (words === 'rule') return answer(printed('ip rule'));
       if (words !== 'route show table all') return host.run(command);
       if (failsRoutes) return { kind: 'ended', status: 2, stdout: '', stderr: 'Cannot open netlink socket\n' };
@@ -124,6 +130,14 @@ describe('network.txt', () => {
     expect(await connectionOf((await dump({ isBridgeSeen })).folder)).toBe(kind);
   });
 
+  test.each([
+    ['sk Eth Pid\n0000000000000000 0   0\n', 'works'],
+    ['sk Eth Pid\n0000000000000000 6   0\n', 'fails'],
+  ])('policies of IPsec, if the kernel lists them: %j, and it %s', async (sockets, kind) => {
+    const policies = 'src 10.244.1.12/32 dst 10.96.0.0/16 \n\tdir fwd action block priority 0 ptype main \n';
+    expect(await connectionOf((await dump({ isBridgeSeen: true, sockets, policies })).folder)).toBe(kind);
+  });
+
   test('costs no second listing of rules', async () => {
     const asked: string[] = [];
     const node = startNode({ isBridgeSeen: true });
@@ -150,6 +164,7 @@ describe('network.txt', () => {
       '$ ip -6 route show table all',
       '$ ip rule',
       '$ ip -6 rule',
+      '$ ip neigh show proxy',
       '$ nft list ruleset',
       '$ ip -j -d addr',
       '$ sysctl -a',

@@ -259,7 +259,7 @@ function runFake(kernel: Kernel, { tool, args, stdin = '' }: ToolCommand): Comma
       }
       if (args.at(-1) === 'lo') return ok(JSON.stringify([{ ifname: 'lo', altnames: kernel.loNames }]));
       // It has no routes, which a tool prints as nothing.
-      if (args.includes('route') || args.includes('rule')) return ok();
+      if (['route', 'rule', 'neigh', 'xfrm'].some((word) => args.includes(word))) return ok();
       return first === '-batch' ? restoreLinks(kernel, stdin) : ok(saveLinks(kernel));
     case 'nft':
       return runNft(kernel.nft, args, stdin);

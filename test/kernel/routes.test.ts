@@ -146,6 +146,8 @@ local 192.168.10.11 dev eth0 table local scope host
     tables: undefined,
     rules: parseRoutingRules(`0: from all lookup local\n${rules}32766: from all lookup main\n`, 'ipv4').rules,
     answers: [],
+    proxied: [],
+    policies: [],
   });
   const ask = (rules: string, to: string, from: string | undefined, mark = 0) => {
     const found = lookupRoute('ipv4', known(rules), {
@@ -261,7 +263,7 @@ local 192.168.10.11 dev eth0 table local scope host
   test('a table that is not shown, and rules that are not', () => {
     const question = { to: address('8.8.8.8'), from: undefined, mark: 0, input: 'lo' };
     const { rules } = known('100: from all lookup 8\n');
-    const partly = { routes, tables: new Set(['main']), rules, answers: [] };
+    const partly = { routes, tables: new Set(['main']), rules, answers: [], proxied: [], policies: [] };
     expect(lookupRoute('ipv4', partly, question)).toMatchObject({ kind: 'open', lacks: 'table', table: '8' });
     expect(lookupRoute('ipv4', { ...partly, tables: undefined, rules: undefined }, question)).toMatchObject({
       lacks: 'rules',

@@ -24,6 +24,7 @@ import { remark, type Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';
 import {
   acceptsMark,
+  answersForOthers,
   forceForwarding,
   sysctlPath,
   forwardingSysctls,
@@ -145,6 +146,7 @@ const listings = [
   ['routes of IPv6', ['-6', 'route', 'show', 'table', 'all']],
   ['routing rules of IPv4', ['rule']],
   ['routing rules of IPv6', ['-6', 'rule']],
+  ['addresses that the node answers for', ['neigh', 'show', 'proxy']],
 ] as const;
 
 const sysctlsOfNode: readonly string[] = [
@@ -206,6 +208,9 @@ async function listNetwork(
       await attempt(what, () => readWith(host, { tool: 'ip', args, room: new Room(mostListed) })),
     ),
   );
+  const policies = attempt('policies of IPsec', () => listPolicies(host)).then((text) =>
+    text === '' ? '' : prompted('ip xfrm policy', text),
+  );
   const tables = attempt(
     'tables of nftables of other programs',
     () => listOtherTables(host, iptables, variants),
@@ -214,12 +219,13 @@ async function listNetwork(
   const sets = attempt('sets of other programs', () => listOtherSets(host, node.dumped.sets), false).then((text) =>
     text === '' ? '' : prompted('ipset save', text),
   );
-  const read = [...rules, ...(await Promise.all([...routes, tables, sets]))];
+  const read = [...rules, ...(await Promise.all([...routes, policies, tables, sets]))];
   const sysctls = await readSysctls(host, [
     ...sysctlsOfNode,
     ...['all', ...links.map(({ name }) => name)].flatMap((link) => [
       ...sysctlsOfLink.map((key) => sysctlOfLink(link, key)),
       forceForwarding(link),
+      ...Object.values(answersForOthers(link)),
     ]),
   ]);
   return [...read, `$ ip -j -d addr\n${formatIpAddrJson(links)}\n`, `$ sysctl -a\n${formatSysctls(sysctls)}`].join('');
@@ -264,6 +270,13 @@ async function listOtherSets(host: Host, dumped: KernelState['sets']): Promise<s
   const text = await listWith(host, { tool: 'ipset', args: ['save'], keeps }, /^(?:create|add) \S+ \S/);
   const sets = parseIpsetSave(text).sets.map((set) => ({ ...set, entries: set.entries.map(withoutComment) }));
   return formatSets(sets);
+}
+
+/** The policies of IPsec; '' without any. ip would load the module that lists them, which has a socket of its own (NETLINK_XFRM). */
+async function listPolicies(host: Host): Promise<string> {
+  const isThere = /^[\da-f]+ +6 /m.test((await host.readFile('/proc/net/netlink')) ?? '');
+  const args = ['xfrm', 'policy'];
+  return isThere ? readWith(host, { tool: 'ip', args, room: new Room(mostListed) }) : '';
 }
 
 function listWith(host: Host, command: Omit<ToolCommand, 'room'>, expected: RegExp): Promise<string> {

@@ -248,17 +248,18 @@ function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): 
 /** Rules that see bridged frames, or the neighbour requests that IPv4 packets need. */
 function gapsOfFrames(
   by: 'bridge' | 'arp',
-  end: 'input' | 'output',
+  { end, interfaces: named, addresses }: NonNullable<Gap['at']>,
   links: readonly Link[],
   reason: Reason,
 ): readonly Gap[] {
   const masters = new Set(links.map(({ master }) => master));
   const isSeen = ({ name, kind, traits }: Link): boolean =>
     by === 'bridge' ? (kind ?? (masters.has(name) ? by : '')) === by : name !== 'lo' && traits?.NOARP !== true;
-  const interfaces = links.length === 0 ? ['*'] : links.filter(isSeen).map(({ name }) => name);
+  const seen = links.length === 0 ? ['*'] : links.filter(isSeen).map(({ name }) => name);
+  const interfaces = named.length > 0 ? named : seen;
   return families
     .filter((family) => by === 'bridge' || family === 'ipv4')
-    .map((family) => hookedGap(family, { end, interfaces }, reason));
+    .map((family) => hookedGap(family, { end, interfaces, addresses }, reason));
 }
 
 /** Bridges that need an entry of a table that no dump shows to find the port of a host. */
@@ -304,7 +305,7 @@ function doubtedGaps({ doubts }: Snapshot, links: readonly Link[]): readonly Gap
         });
         const [byFrames] = doubt.table.split(' ', 1);
         if (byFrames === 'bridge' || byFrames === 'arp')
-          return hooked.flatMap(({ end }) => gapsOfFrames(byFrames, end, links, reason));
+          return doubt.hooked.flatMap((at) => gapsOfFrames(byFrames, at, links, reason));
         if (doubt.tables) return hooked.flatMap((at) => families.map((family) => hookedGap(family, at, reason)));
         const seen = doubt.table.startsWith('ip ')
           ? (['ipv4'] as const)

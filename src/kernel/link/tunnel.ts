@@ -1,27 +1,50 @@
 import { parseAddress, type Address } from '../address.ts';
 
-/** How a link carries packets: each in a UDP packet of the network below it. */
+/** As /etc/protocols names them: IP in IP is `ipencap`. */
+export type CarrierProtocol = 'udp' | 'ipencap' | 'gre';
+
+/** How a link carries packets: each in a packet of the network below it. */
 export interface Tunnel {
-  readonly port: number;
+  readonly protocol: CarrierProtocol;
+  /** Of UDP. */
+  readonly port?: number | undefined;
   readonly local?: Address | undefined;
   /** The other end, if there is only one. */
   readonly remote?: Address | undefined;
+  /** Whether the next hop of a packet's route is the other end, where none is set (ip_tunnel_xmit). */
+  readonly isByRoute: boolean;
   /** The link below, if it is bound to one. */
   readonly link?: string | undefined;
 }
 
-const overUdp: ReadonlySet<unknown> = new Set(['vxlan', 'geneve']);
+/** By the kind of link. */
+const carriers: ReadonlyMap<unknown, Pick<Tunnel, 'protocol' | 'isByRoute'>> = new Map([
+  ['vxlan', { protocol: 'udp', isByRoute: false }],
+  ['geneve', { protocol: 'udp', isByRoute: false }],
+  ['ipip', { protocol: 'ipencap', isByRoute: true }],
+  ['gre', { protocol: 'gre', isByRoute: true }],
+  ['gretap', { protocol: 'gre', isByRoute: false }],
+]);
+
+/** The names and number of a protocol, which depend on the node's /etc/protocols. */
+export const carrierNames: { readonly [P in Exclude<CarrierProtocol, 'udp'>]: readonly string[] } = {
+  ipencap: ['ipencap', 'ipv4', 'ipip', '4'],
+  gre: ['gre', '47'],
+};
 
 /** From what `ip -d link` prints of a link of that kind: `valueOf` finds a value by its name in JSON. */
 export function readTunnel(kind: unknown, valueOf: (name: string) => unknown): Tunnel | undefined {
-  const port = Number(valueOf('port'));
-  if (!overUdp.has(kind) || !Number.isInteger(port) || port < 1 || port > 65535) return undefined;
+  const carrier = carriers.get(kind);
+  const port = carrier?.protocol === 'udp' ? Number(valueOf('port')) : undefined;
+  const isShown = port === undefined || (Number.isInteger(port) && port > 0 && port <= 65535);
+  if (!carrier || !isShown) return undefined;
   const addressAt = (name: string): Address | undefined => {
     const text = valueOf(name) ?? valueOf(`${name}6`);
     return typeof text === 'string' ? parseAddress(text) : undefined;
   };
   const link = valueOf('link');
   return {
+    ...carrier,
     port,
     local: addressAt('local'),
     remote: addressAt('remote'),

@@ -1,5 +1,6 @@
 import { contains, type Address, type Network } from '../address.ts';
 import type { Family } from '../family.ts';
+import type { IpsecPolicy } from './ipsec.ts';
 import type { PortRange } from '../ports-and-marks.ts';
 
 /** Types that decide. The kernel's other routes affect no packet of a connection. */
@@ -84,6 +85,14 @@ export interface Routes {
   readonly tables: ReadonlySet<string> | undefined;
   readonly rules: readonly RoutingRule[] | undefined;
   readonly answers: readonly RouteAnswer[];
+  /** The addresses that the node answers for on a link, as their proxy. */
+  readonly proxied: readonly ProxiedAddress[];
+  readonly policies: readonly IpsecPolicy[];
+}
+
+export interface ProxiedAddress {
+  readonly address: Address;
+  readonly link: string;
 }
 
 const tableNames: ReadonlyMap<string, string> = new Map([

@@ -123,6 +123,8 @@ export interface Places {
   /** The links that packets from other hosts come in by. */
   readonly outer: readonly string[];
   isTunnel(link: string): boolean;
+  /** The tunnels that lead to networks. */
+  readonly joiningTunnels: readonly string[];
   /** Whether the address is of the network of the cluster's pods. */
   isPod(address: Address): boolean;
   isBridge(link: string): boolean | undefined;
@@ -188,9 +190,17 @@ export function placesOf({
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
+    joiningTunnels: outer.filter((link) => isTunnel(link) && leadsToNetwork(routes, link)),
     isPod,
     isBridge: (link) => (kinds.get(link) === undefined ? undefined : kinds.get(link) === 'bridge'),
   };
+}
+
+function leadsToNetwork(routes: readonly Route[], link: string): boolean {
+  return routes.some(
+    ({ type, destination, hops }) =>
+      type === 'unicast' && destination.prefixLength > 0 && hops.some((hop) => hop.link === link && hop.gateway),
+  );
 }
 
 /** The link whose network is closer than all routes: a link keeps its addresses where its routes are gone. */

@@ -71,6 +71,9 @@ export interface Routing {
   inputOf(link: string | undefined): string | undefined;
   /** Whether the node has the address, but not for itself: IPv6 takes no advertisement for it (ndisc_recv_na). */
   isTentative(address: Address): boolean;
+  /** Whether the node answers on a link for an address that is not its own. */
+  isProxied(address: Address, link: string): boolean;
+  readonly policies: Routes['policies'];
   /** What is shown of a tunnel, and the link that its outer packets use. */
   tunnelAt(link: string): { readonly tunnel: Tunnel; readonly below: string | undefined } | undefined;
   /** Whether packets with loopback addresses may pass an interface (IN_DEV_ROUTE_LOCALNET). */
@@ -108,7 +111,7 @@ const bridgeSysctls: { readonly [F in Family]: string } = {
   ipv6: 'net.bridge.bridge-nf-call-ip6tables',
 };
 
-const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers: [] };
+const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers: [], proxied: [], policies: [] };
 
 /** The node's routing in one family: its own links in the knowledge, and those in the state, such as kube-ipvs0. */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
@@ -148,6 +151,9 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
       const on = shown.filter((each) => each.address.text === address.text);
       return on.length > 0 && on.every((each) => each.link !== link);
     },
+    isProxied: (address, link) =>
+      listed.proxied.some((each) => each.address.text === address.text && each.link === link),
+    policies: listed.policies,
     find,
     hopTo,
     hopsTo,

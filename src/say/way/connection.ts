@@ -2,6 +2,7 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { joinHostPort, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
+import type { CarrierProtocol } from '../../kernel/link/tunnel.ts';
 import type { NextHop } from '../../kernel/route/route.ts';
 import { forwardingSysctls, ignoresEcho } from '../../kernel/sysctls-and-modules.ts';
 import {
@@ -102,7 +103,8 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
   switch (loss.kind) {
     case 'stopped': {
       const last = loss.steps.at(-1);
-      return `${stoppedTurns[loss.turn]}: ${last ? carrierWords(loss.steps) + stoppedWords(last) : 'the node drops it'}`;
+      const part = isSure ? '' : 'by one of its ways ';
+      return `${part}${stoppedTurns[loss.turn]}: ${last ? carrierWords(loss.steps) + stoppedWords(last) : 'the node drops it'}`;
     }
     case 'untranslated':
       return untranslatedWords(loss, family);
@@ -216,7 +218,15 @@ export function stopperWords(step: Step & { readonly kind: 'rule' | 'policy' }):
 /** The start of a clause about what stops a packet: that it is inside another one, if it is. */
 export function carrierWords(steps: readonly Step[]): string {
   const carrier = steps.find(({ kind }) => kind === 'carrier');
-  return carrier?.kind === 'carrier' ? `${carrier.link} carries it in a packet to UDP port ${carrier.port}, and ` : '';
+  return carrier?.kind === 'carrier' ? `${carrier.link} carries it in ${outerWords(carrier)}, and ` : '';
+}
+
+const outerNames: { readonly [P in CarrierProtocol]: string } = { udp: 'UDP', ipencap: 'protocol 4', gre: 'GRE' };
+
+export function outerWords({ protocol, port }: Step & { readonly kind: 'carrier' }): string {
+  return port === undefined
+    ? `a packet of ${outerNames[protocol]}`
+    : `a packet to ${outerNames[protocol]} port ${port}`;
 }
 
 function stoppedWords(step: Step): string {
@@ -248,6 +258,8 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
       return 'loopback addresses do not pass between interfaces (route_localnet is 0)';
     case 'own-address':
       return `${to} gets a packet from its own address, so it cannot answer`;
+    case 'encryption':
+      return `a policy of IPsec blocks packets to ${to}`;
     case 'echo-ignored':
       return `the node answers no pings (${ignoresEcho[family]} is 1)`;
     case 'loopback-source':

@@ -12,6 +12,7 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision } from '../../packet/step.ts';
 import { unprogrammedCause } from './lack.ts';
+import { connectionDoes, connectionWords } from './connection.ts';
 import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
@@ -59,11 +60,17 @@ function arrivalNote(trace: Trace, scene: Scene): string | undefined {
   const arrival = fate.verdict === 'unknown' ? undefined : fate.arrival();
   if (!arrival) return undefined;
   const { link, others } = arrival;
+  const { kind } = fate.connection();
+  const isFirm = kind === 'works' || kind === 'fails' || kind === 'partial';
   const elsewhere = others.flatMap((other) => {
     const found = scene.evaluate(packetOf({ ...sender, enters: { interface: other } }, target));
-    return endKey(found) === endKey(fate)
-      ? []
-      : [`by ${other} it is ${verdictWords(found, trace, scene)} (--in-interface ${other})`];
+    const goesOn = connectionWords({ fate: found, target }, scene);
+    const why = goesOn.reason === undefined ? '' : `: ${goesOn.reason}`;
+    if (endKey(found) !== endKey(fate))
+      return [`by ${other} it is ${verdictWords(found, trace, scene)} (--in-interface ${other})`];
+    return isFirm && goesOn.kind !== kind
+      ? [`by ${other} the connection ${connectionDoes[goesOn.kind]} (--in-interface ${other})${why}`]
+      : [];
   });
   return elsewhere.length === 0 ? undefined : `it is assumed to arrive by ${link}; ${elsewhere.join('; ')}`;
 }

@@ -88,6 +88,10 @@ function unshown({
     const names = ['all', text].map((link) => sysctlOfLink(link, 'send_redirects'));
     return { settle: [`set ${joinWords(names, 'and')} to 0, so that it sends none`] };
   }
+  if (of === 'encryption') {
+    const command = 'ip xfrm state list nokeys';
+    return { settle: [`look on the node for keys in ${command}, and for losses in /proc/net/xfrm_stat`], command };
+  }
   if (of !== 'bridge-port') return { settle: ['no listing shows it'] };
   const command = `bridge fdb show br ${shellWord(text)}`;
   return { settle: [`look for them on the node in ${command} and bridge vlan`], command };
@@ -119,6 +123,8 @@ const circumstances: { readonly [C in Circumstance]: string } = {
   redirect: 'the node refuses it, but sends a redirect first, which may use up the limit of ICMP errors to this sender',
   memory: 'a rule depends on earlier packets',
   peer: 'a rule matches the address of the other end of a tunnel',
+  encryption:
+    'a policy of IPsec encrypts such packets, or takes only encrypted ones: they pass if both ends have keys for it',
   content: 'a rule matches something that the question does not specify',
 };
 

@@ -5,7 +5,7 @@ import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { MarkChange } from '../../kernel/action.ts';
 import type { Hook, RuleStep, Step } from '../../packet/step.ts';
 import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
-import { decisionWords } from './connection.ts';
+import { decisionWords, outerWords } from './connection.ts';
 import type { Sender, Trace } from '../../ask/trace/question.ts';
 import { ruleText, whereOf } from './reason.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
@@ -68,7 +68,7 @@ export function stepInWords(step: Step, { sender, fate }: Pick<Trace, 'sender' |
       };
     }
     case 'carrier':
-      return { where: `tunnel ${step.link}`, what: `carries it in a packet to UDP port ${step.port}, which goes on` };
+      return { where: `tunnel ${step.link}`, what: `carries it in ${outerWords(step)}, which goes on` };
     case 'route':
       return { where: 'routing', what: routeWords(step, sender, scene) };
   }

@@ -9,6 +9,7 @@ import { ask } from '../../../src/ask/trace/ask.ts';
 import type { PacketProtocol } from '../../../src/packet/packet.ts';
 import type { Trace } from '../../../src/ask/trace/question.ts';
 import { sceneOf } from '../../../src/ask/trace/scene.ts';
+import { listNotes } from '../../../src/say/way/notes.ts';
 import { DumpedSnapshot } from '../../../src/snapshot/snapshot.ts';
 
 interface Probe {
@@ -32,7 +33,7 @@ const probes = JSON.parse(readFileSync(join(import.meta.dirname, 'truth.json'), 
 
 type Question = Pick<Probe, 'from' | 'to' | 'inInterface' | 'protocol'>;
 
-function trace(node: string, { from, to, inInterface, protocol = 'tcp' }: Question, ...changes: readonly Change[]) {
+function traceIn(node: string, { from, to, inInterface, protocol = 'tcp' }: Question, ...changes: readonly Change[]) {
   const text = changes.reduce(
     (whole, [old, by]) => {
       expect(whole).toContain(old);
@@ -44,7 +45,11 @@ function trace(node: string, { from, to, inInterface, protocol = 'tcp' }: Questi
   const scene = sceneOf(new DumpedSnapshot({ name: 'node.txt', state: () => state, ...shown }));
   const found = ask({ from, to, protocol, inInterface, namespace: undefined }, scene);
   if (found.kind === 'wrong') throw new Error(found.faults.map(({ diagnostic }) => diagnostic.code).join());
-  return found.value;
+  return { found: found.value, scene };
+}
+
+function trace(...asked: Parameters<typeof traceIn>): Trace {
+  return traceIn(...asked).found;
 }
 
 function told({ fate }: Trace): readonly string[] {
@@ -76,6 +81,8 @@ function table(family: string, rule: string): Change {
   return ['$ ip rule', `$ nft list ruleset\ntable ${family} f {\n\t${chain}\n}\n$ ip rule`];
 }
 
+const forOther =
+  '\t\tarp htype 1 arp hlen 6 arp plen 4 arp daddr ip { 10.96.0.10, 10.97.0.0/16 } counter packets 0 bytes 0 drop\n';
 const chains = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING']
   .map((name) => `:${name} ACCEPT [0:0]\n`)
   .join('');
@@ -98,6 +105,17 @@ const accepting: Change = [':INPUT DROP', ':INPUT ACCEPT'];
 const remote = 'remote 192.168.50.12 local 192.168.50.11';
 const blackhole: Change = ['default via', 'blackhole 192.168.50.12\ndefault via'];
 const peer: Change = ['-A INPUT -i lo', '-A INPUT -s 192.168.50.12/32 -j ACCEPT\n-A INPUT -i lo'];
+const shown = 'vxlan id 1 local 192.168.50.11 dev eth0 srcport 0 0 dstport 8472 nolearning';
+const ipip: readonly Change[] = [
+  [shown, 'ipip any remote any local any ttl inherit nopmtudisc'],
+  ['via 10.244.2.0 dev flannel.1', 'via 192.168.50.12 dev flannel.1'],
+];
+const gre: readonly Change[] = [[shown, 'gre remote 192.168.50.12 local 192.168.50.11 ttl inherit']];
+const untracked: Change = [
+  '--ctstate RELATED,ESTABLISHED -j ACCEPT\n-A INPUT -p',
+  '--ctstate RELATED -j ACCEPT\n-A INPUT -p',
+];
+const letIn = (rule: string): Change => ['-A INPUT -i lo', `-A INPUT ${rule} -j ACCEPT\n-A INPUT -i lo`];
 const toNode = { from: '192.168.50.100', to: '192.168.50.11:22' };
 const toRemote = { from: '10.244.1.20', to: '192.168.50.12:8080' };
 const enslaved: readonly Change[] = [
@@ -155,6 +173,30 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
   ['rules for frames', 'rules-by-bridge', toPod, [table('bridge', '\t\tdrop\n')], ['unknown', 'unknown']],
   ['a table for frames without rules', 'rules-by-bridge', toPod, [table('bridge', '')], ['delivered', 'works']],
   ['rules for ARP', 'rules-by-bridge', far, [table('arp', '\t\tdrop\n')], ['unknown', 'unknown']],
+  ['ARP of the link', 'rules-by-bridge', far, [table('arp', '\t\tiifname "eth0" drop\n')], ['unknown', 'unknown']],
+  ['ARP of another link', 'rules-by-bridge', far, [table('arp', '\t\tiifname "eth7" drop\n')], ['delivered', 'works']],
+  ['ARP for others', 'rules-by-bridge', far, [table('arp', forOther)], ['delivered', 'works']],
+  [
+    'ARP for all but others',
+    'rules-by-bridge',
+    far,
+    [table('arp', forOther.replace('ip ', 'ip != '))],
+    ['unknown', 'unknown'],
+  ],
+  [
+    'ARP for others or for all',
+    'rules-by-bridge',
+    far,
+    [table('arp', `${forOther}\t\tdrop\n`)],
+    ['unknown', 'unknown'],
+  ],
+  [
+    'ARP of the router',
+    'rules-by-bridge',
+    far,
+    [table('arp', '\t\tarp saddr ip 192.168.50.1 drop\n')],
+    ['unknown', 'unknown'],
+  ],
   ['a link that asks nobody', 'rules-by-bridge', near, [noArp, noArpAtPair], ['delivered', 'depends']],
   [
     'a link that answers nobody',
@@ -186,7 +228,13 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
     outer,
     ['delivered', 'depends'],
   ],
-  ['one that a router knows', 'rules-by-bridge', { ...far, to: '192.168.50.200:80' }, outer, ['delivered', 'works']],
+  [
+    'one that a router asks for',
+    'rules-by-bridge',
+    { ...far, to: '192.168.50.200:80' },
+    outer,
+    ['delivered', 'depends'],
+  ],
   ['answers of a server without the mark', 'two-next-hops', byEth0, marked(0), ['delivered', 'works']],
   [
     'answers of a server that may have the mark',
@@ -219,6 +267,33 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
     [accepting, ['local 192.168.50.11 dev eth0 srcport', `${remote} dev eth0 srcport`], blackhole],
     ['dropped', 'fails'],
   ],
+  ['answers in a connection of IP in IP', 'vxlan', overVxlan, ipip, ['delivered', 'works']],
+  ['IP in IP that nothing accepts', 'vxlan', overVxlan, [...ipip, untracked], ['delivered', 'fails']],
+  [
+    'IP in IP of another node',
+    'vxlan',
+    overVxlan,
+    [...ipip, untracked, letIn('-s 192.168.50.13/32')],
+    ['delivered', 'fails'],
+  ],
+  [
+    'IP in IP of the next hop',
+    'vxlan',
+    overVxlan,
+    [...ipip, untracked, letIn('-s 192.168.50.12/32 -p 4')],
+    ['delivered', 'works'],
+  ],
+  ['IP in IP by its name', 'vxlan', overVxlan, [...ipip, untracked, letIn('-p ipencap')], ['delivered', 'works']],
+  [
+    'a first packet in IP in IP',
+    'vxlan',
+    { from: '10.244.2.20', to: '10.244.1.10:8080' },
+    ipip,
+    ['unknown', 'unknown'],
+  ],
+  ['IP in IP to a next hop by a blackhole', 'vxlan', overVxlan, [...ipip, accepting, blackhole], ['dropped', 'fails']],
+  ['GRE that nothing accepts', 'vxlan', overVxlan, [...gre, untracked, letIn('-p 4')], ['delivered', 'fails']],
+  ['GRE', 'vxlan', overVxlan, [...gre, untracked, letIn('-p gre')], ['delivered', 'works']],
   [
     'a tunnel to a node beside it',
     'vxlan',
@@ -277,6 +352,13 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
 test('a dead next hop is no way', () => {
   const { fate } = trace('two-next-hops', byEth0, ['dev eth1 weight 1', 'dev eth1 weight 1 dead linkdown']);
   expect(fate.endpoints.map(({ masqueradedAs }) => masqueradedAs?.text)).toEqual(['192.168.50.11']);
+});
+
+test('a link that was assumed is named if only the connection differs by another', () => {
+  const asked = { from: '203.0.113.7', to: '203.0.113.5:80' };
+  const { found, scene } = traceIn('two-next-hops', asked, ['-d 10.96.0.80/32', '-d 203.0.113.5/32']);
+  expect(told(found)).toEqual(['delivered', 'works']);
+  expect(listNotes(found, scene).join()).toContain('--in-interface eth1');
 });
 
 test('stand-ins are where the routes lead', () => {
