@@ -1,10 +1,9 @@
 import type { Address } from '../kernel/address.ts';
-import { compareText } from '../kernel/compare.ts';
 import type { Place } from '../kernel/place.ts';
 import { diagnose, type Finding, keyOfFault } from '../base/findings/finding.ts';
 import { hasSelector, type ServiceWithSlices } from './endpoints.ts';
 import type { Cluster, ServicePort } from './model.ts';
-import { fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
+import { compareFullNames, fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
 
 /** One warning for all Services with a selector but no slices or Endpoints, which a cluster would have. */
 export function findUnserved(
@@ -18,9 +17,7 @@ export function findUnserved(
     cluster.servicePorts.map(({ namespace, service }) => fullName({ namespace, name: service })),
   );
   const selecting = services.filter(({ object }) => hasSelector(object) && programmed.has(fullName(object.metadata)));
-  const unserved = selecting
-    .filter(({ isServed }) => !isServed)
-    .sort((a, b) => compareText(fullName(a.object.metadata), fullName(b.object.metadata)));
+  const unserved = selecting.filter(({ isServed }) => !isServed).sort(compareFullNames);
   const [first] = unserved;
   if (!first) return [];
   const names = unserved.map(({ object }) => fullName(object.metadata));
@@ -44,19 +41,20 @@ export function findUnloadableRanges({ servicePorts }: Cluster): readonly Findin
     );
 }
 
-/** A node port without an address. The API server allocates cluster IPs and node ports, and never assigns one twice. */
-interface ClaimedSocket {
-  readonly address?: string;
-  readonly port: number;
-}
-
-/** Warns of Service ports with the same address, port and protocol. kube-proxy serves the one programmed last, kpc the first by name. */
+/**
+ * Warns of Service ports with the same address, port and protocol. kube-proxy serves the one programmed last, kpc the first by name. The API
+ * server allocates cluster IPs and node ports, and never assigns one twice.
+ */
 export function findPortConflicts({ servicePorts }: Cluster): readonly Finding[] {
   const holders = new Map<string, { readonly port: ServicePort; readonly isAllocated: boolean }>();
   const diagnostics = new Map<string, Finding>();
   for (const port of servicePorts) {
     const { protocol, label } = port;
-    const claim = (socket: ClaimedSocket, findPlace: () => Place | undefined, isAllocated: boolean): void => {
+    const claim = (
+      socket: { address?: string; port: number },
+      findPlace: () => Place | undefined,
+      isAllocated: boolean,
+    ): void => {
       const what = `${socket.address ?? ''} ${socket.port} ${protocol}`;
       const holder = holders.get(what);
       if (!holder) holders.set(what, { port, isAllocated });

@@ -1,14 +1,15 @@
-import { addressAfter, type Address, type Network } from '../kernel/address.ts';
+import { addressAfter, addressBits, type Address, type Network } from '../kernel/address.ts';
 
-interface Pool {
-  readonly size: number;
-  /** Numbers below this are picked last: the API server reserves them for manual choice. */
-  readonly reserved: number;
-  isFree(offset: number): boolean;
-}
-
-/** Searches for a free number, starting at the name's hash; uses reserved ones only if there is no other. */
-export function pick(name: string, { size, reserved, isFree }: Pool): number | undefined {
+/**
+ * Searches for a free number below `size`, starting at the name's hash. Picks those below `reserved` last: the API server keeps them for
+ * manual choice.
+ */
+export function pick(
+  name: string,
+  size: number,
+  reserved: number,
+  isFree: (offset: number) => boolean,
+): number | undefined {
   const open = Math.max(0, size - reserved);
   if (open > 0) {
     const start = hash(name) % open;
@@ -29,7 +30,7 @@ export function hash(text: string): number {
 
 /** How many addresses of a network to pick from: IPv6 networks hold more than a cluster needs. */
 export function poolSize({ family, prefixLength }: Network): number {
-  return Math.min(2 ** 20, 2 ** ((family === 'ipv4' ? 32 : 128) - prefixLength));
+  return Math.min(2 ** 20, 2 ** (addressBits[family] - prefixLength));
 }
 
 /** Picks a free address in a network, not among the first `skipped` nor an IPv4 network's broadcast address. */
@@ -42,6 +43,6 @@ export function pickAddress(
   const size = poolSize(network);
   const end = network.family === 'ipv4' && size > 2 ? size - 1 : size;
   const isOpen = (at: number): boolean => at >= skipped && at < end && isFree(addressAfter(network.address, at).text);
-  const offset = pick(name, { size, reserved, isFree: isOpen });
+  const offset = pick(name, size, reserved, isOpen);
   return offset === undefined ? undefined : addressAfter(network.address, offset);
 }

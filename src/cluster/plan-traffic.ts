@@ -18,12 +18,20 @@ export interface TrafficPlan {
   readonly clusterIP: ServiceAddress;
   readonly externalIPs: readonly ServiceAddress[];
   readonly loadBalancerIPs: readonly ServiceAddress[];
-  readonly nodePort: PlannedNodePort | undefined;
-  /** kube-proxy listens there with or without endpoints. */
-  readonly healthCheck: HealthCheckPort | undefined;
+  /** Source ranges do not apply to it. */
+  readonly nodePort: Omit<ServiceAddress, 'address'> | undefined;
+  /** Where kube-proxy tells a load balancer over TCP whether the node has endpoints; it listens there even without any. */
+  readonly healthCheck: Pick<ServiceAddress, 'port' | 'origin'> | undefined;
 
   readonly internal: TrafficPath;
-  readonly external: ExternalPath;
+  /**
+   * Policy Cluster masquerades packets from outside, because an endpoint on another node would answer past this one. Policy Local keeps the
+   * client's address; the node and its pods go to the Cluster endpoints, as if through a load balancer outside.
+   */
+  readonly external: TrafficPath & {
+    /** Whether the path exists, even if it refuses packets: the node and its Pods still have their short cut. */
+    readonly isUsed: boolean;
+  };
   /** Who may use the load balancer IPs; undefined if everyone may. */
   readonly firewall: Firewall | undefined;
 
@@ -45,19 +53,6 @@ export interface ServiceAddress {
   readonly origin: Origin;
 }
 
-/** Source ranges do not apply to it. */
-interface PlannedNodePort {
-  readonly protocol: Protocol;
-  readonly port: number;
-  readonly origin: Origin;
-}
-
-/** A TCP port where kube-proxy tells a load balancer whether the node has endpoints. */
-interface HealthCheckPort {
-  readonly port: number;
-  readonly origin: Origin;
-}
-
 export interface TrafficPath {
   readonly policy: TrafficPolicy;
   /** Undefined if the node has endpoints for the packets. */
@@ -66,15 +61,6 @@ export interface TrafficPath {
 
 /** Cluster: endpoints on all nodes. Local: those on this node (internalTrafficPolicy, externalTrafficPolicy). */
 export type TrafficPolicy = 'Cluster' | 'Local';
-
-/**
- * Policy Cluster masquerades packets from outside, because an endpoint on another node would answer past this one. Policy Local keeps the
- * client's address; the node and its pods go to the Cluster endpoints, as if through a load balancer outside.
- */
-interface ExternalPath extends TrafficPath {
-  /** Whether the path exists, even if it refuses packets: the node and its Pods still have their short cut. */
-  readonly isUsed: boolean;
-}
 
 /** Why packets reach no endpoint, and what the sender gets instead. */
 type Refusal =
@@ -85,12 +71,7 @@ type Refusal =
 /** The source ranges of a load balancer's addresses, even if the port has no endpoints. */
 export interface Firewall {
   readonly guarded: readonly ServiceAddress[];
-  readonly sourceRanges: readonly SourceRange[];
-}
-
-interface SourceRange {
-  readonly network: Network;
-  readonly origin: Origin;
+  readonly sourceRanges: readonly { readonly network: Network; readonly origin: Origin }[];
 }
 
 export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan {
@@ -157,12 +138,12 @@ function serviceAddress(port: ServicePort, address: Address, place: Place | unde
   return { address, protocol: port.protocol, port: port.port, origin: originOf(port, place) };
 }
 
-function planNodePort(port: ServicePort): PlannedNodePort | undefined {
+function planNodePort(port: ServicePort): TrafficPlan['nodePort'] {
   if (port.nodePort === 0) return undefined;
   return { protocol: port.protocol, port: port.nodePort, origin: originOf(port, port.places?.nodePort) };
 }
 
-function planHealthCheck(port: ServicePort): HealthCheckPort | undefined {
+function planHealthCheck(port: ServicePort): TrafficPlan['healthCheck'] {
   if (port.healthCheckNodePort === 0) return undefined;
   return { port: port.healthCheckNodePort, origin: originOf(port, port.places?.port) };
 }
