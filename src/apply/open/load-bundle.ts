@@ -14,9 +14,7 @@ import type { Session } from '../change/observe-node.ts';
 import { readJsonFile, writeJson } from '../state/record.ts';
 import type { BundleSource } from './bundle-source.ts';
 
-interface BundleReader {
-  readonly read: () => Promise<BundleFiles>;
-}
+type BundleReader = Pick<BundleSource, 'read'>;
 
 /** Reads a bundle to compare with. Throws a Failure with all faults: it may come from an unreviewed pull request. */
 export async function loadBundle(
@@ -62,16 +60,13 @@ function areSameFiles(a: BundleFiles, b: BundleFiles): boolean {
   return a.size === b.size && [...a].every(([name, text]) => b.get(name) === text);
 }
 
-/** A bundle that may be replaced or damaged at any time. */
-export type WatchedBundle = ReturnType<typeof watchBundle>;
-
 interface BundleListener {
   readonly refused: (failure: Failure) => Promise<unknown>;
   readonly warn: (remark: Remark) => Promise<void>;
   readonly note: (text: string) => Promise<void>;
 }
 
-/** Follows the bundle in a folder. Reports a problem once, and once when it is over. */
+/** Follows the bundle in a folder, which may be replaced or damaged at any time. Reports a problem once, and once when it is over. */
 export function watchBundle(path: string, { host, folder }: Session, source: BundleSource, listener: BundleListener) {
   const kept = `${folder.path}/last-good-bundle.json`;
   const whole = resolve(path);

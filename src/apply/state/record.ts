@@ -30,8 +30,6 @@ export type DrainingServer = Shaped<typeof drainingSchema>;
 /** The objects that kpc-apply made on this node and may remove. It holds for one network of one boot. */
 export type OwnershipRecord = Shaped<typeof recordSchema>;
 
-export type SettingsMade = Readonly<Record<string, readonly string[]>>;
-
 /**
  * The files of one network; they have their own folder, except those of the node's first network. A journal exists from
  * before the first change until the last check, then becomes an earlier state: see history.ts.
@@ -144,14 +142,10 @@ export function writeJson(host: Host, path: string, value: object): Promise<void
   return host.replaceFile(path, `${JSON.stringify(value)}\n`);
 }
 
-interface RecordPlace extends Awaited<ReturnType<typeof readBinding>> {
-  readonly path: string;
-}
-
 /** Folders with a record or journal that says whose it is. */
-async function listPlaces(host: Host, { base }: StateFolder): Promise<readonly RecordPlace[]> {
+async function listPlaces(host: Host, { base }: StateFolder) {
   const names = (await host.list(base)).filter((name) => /^network-\d+-kpc-[\da-f]{16}$/.test(name));
-  const places: RecordPlace[] = [];
+  const places = [];
   for (const path of [base, ...names.map((name) => `${base}/${name}`)]) {
     places.push({ path, ...(await readBinding(host, filesIn(path))) });
   }
