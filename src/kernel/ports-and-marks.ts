@@ -123,6 +123,13 @@ export function parseNumber32(text: string): number | undefined {
   return value <= 0xffffffff ? value : undefined;
 }
 
+/** Reads `VALUE/MASK`; the default mask is all bits. */
+export function readMarkMask(text: string): { readonly value: number; readonly mask: number } | undefined {
+  const [first = '', second = '0xffffffff', ...more] = text.split('/');
+  const [value, mask] = [parseNumber32(first), parseNumber32(second)];
+  return value === undefined || mask === undefined || more.length > 0 ? undefined : { value, mask };
+}
+
 /** A mark or mask as kube-proxy writes it: eight hex digits. */
 export function formatMark(value: number): string {
   return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;

@@ -54,13 +54,13 @@ export function nodeFlag(help: string): Flag {
   });
 }
 
-export interface ValuedFlag {
-  readonly row: Flag;
-  readonly value: unknown;
-}
-
 /** Why a flag has no effect together with the others. */
-export function findIdleFlag(given: readonly ValuedFlag[]): BadCall | undefined {
+export function findIdleFlag(
+  given: readonly {
+    readonly row: Flag;
+    readonly value: unknown;
+  }[],
+): BadCall | undefined {
   const words = new Set(given.flatMap(({ row: { name }, value }) => [name, `${name} ${String(value)}`]));
   const [found] = given.flatMap(({ row: { name, idle: cases = [] } }) =>
     cases.flatMap((each): BadCall[] => {

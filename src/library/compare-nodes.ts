@@ -10,7 +10,7 @@ import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import { snapshotWriter } from '../say/snapshots.ts';
-import type { Opened, Reading } from '../snapshot/open/opened.ts';
+import type { Opened } from '../snapshot/open/opened.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse, refuseNoServices } from './refusal.ts';
 import { ofSides, type CalledSide } from './sides.ts';
@@ -18,12 +18,6 @@ import { onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/sce
 
 export type { Scene };
 export { equivalenceAnswer } from '../say/equivalence.ts';
-
-export interface ComparedNode {
-  readonly readings: readonly [Reading, Reading];
-  /** Facts that one side does not show, taken from the other side. */
-  readonly notes: readonly string[];
-}
 
 /** Names of the sides, and the commands that trace on them, which only differ in the node. */
 interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to' | 'modeFrom'> {
@@ -64,7 +58,7 @@ export class NodeComparison {
   }
 
   /** Reads node after node. Each is compared when the next is requested; an unusable one ends the sequence. */
-  *run(): Generator<ComparedNode, void, undefined> {
+  *run() {
     const [from, to] = this.#sides;
     const write = snapshotWriter();
     this.#last = undefined;
@@ -76,6 +70,7 @@ export class NodeComparison {
       this.#last = scenes;
       yield {
         readings: ofSides(readings, this.#called),
+        /** Facts that one side does not show, taken from the other side. */
         notes: scenes ? [before, after].flatMap((scene) => (scene ? describeUnshown(scene) : [])) : [],
       };
       if (!scenes) return;

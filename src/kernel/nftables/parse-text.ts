@@ -25,8 +25,6 @@ interface ParsedTables {
   readonly unread: readonly UnreadLine[];
 }
 
-type WantsTable = (family: Family, name: string) => boolean;
-
 /** Records why the item that begins on a line cannot be read. */
 type Note = (line: number, reason: string) => void;
 
@@ -46,7 +44,10 @@ interface DraftTable extends NftTable {
 }
 
 /** Reads `nft list ruleset` and `nft list table` (1.0.1 to 1.1), families ip and ip6. Unreadable lines are in `unread`. */
-export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
+export function parseNftText(
+  text: string,
+  wants: (family: Family, name: string) => boolean = () => true,
+): ParsedTables {
   const tables = new Map<string, DraftTable>();
   const unread = new UnreadLines();
   const note: Note = (line, reason) => unread.add(line, () => lineOf(text, line), reason);

@@ -1,4 +1,3 @@
-import type { Finding } from '../../base/findings/finding.ts';
 import { isInRevision, repositoryPaths } from '../../git/revision-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { loadFile } from '../../input/files/load-files.ts';
@@ -16,15 +15,8 @@ export type { FileOptions, FileTree, Opened, OpenedPaths, Reading, SideOptions, 
 /** By the names that diagnostics give them. */
 export type ReadFiles = Reading['files'];
 
-/** A path that does not hold manifests, and why it cannot be read, if so. */
-export interface OtherInput {
-  readonly path: string;
-  readonly kind: 'bundle' | 'dump' | 'unreadable';
-  readonly diagnostics: readonly Finding[];
-}
-
-/** The first path that does not hold manifests. */
-export async function findOther(paths: readonly string[], node?: string): Promise<OtherInput | undefined> {
+/** The first path that does not hold manifests, and why it cannot be read, if so. */
+export async function findOther(paths: readonly string[], node?: string) {
   for (const path of paths) {
     const { kind, diagnostics } = await readStoredSide(path, { node });
     if (kind !== 'manifests') return { path, kind, diagnostics };
