@@ -1,6 +1,15 @@
-import { allBits, type MarkChange, type MarkHolder, type OtherAction, type PlainAction } from '../action.ts';
+import {
+  allBits,
+  type MarkChange,
+  type MarkHolder,
+  type OtherAction,
+  type PlainAction,
+  parseNumber32,
+  parsePort,
+  parseTarget,
+  readMarkMask,
+} from '../ports-and-marks.ts';
 import type { Selector, SetWrite } from '../nftables/table.ts';
-import { parseNumber32, parsePort, parseTarget, readMarkMask } from '../ports-and-marks.ts';
 
 /** The action of a rule, in the terms that nft's rules are read into. */
 export type RuleAction = PlainAction | OtherAction | (SetWrite & { readonly key: Selector });

@@ -2,7 +2,7 @@
 import { isNetworkRange, type AddressRange } from '../address-range.ts';
 import type { Family } from '../family.ts';
 import { nftFamily } from '../nftables/format.ts';
-import { fieldType, readValue } from '../nftables/fields.ts';
+import { fieldType, readValue } from '../nftables/parse-match.ts';
 import type { Match, Right, TcpFlags, Value } from '../nftables/table.ts';
 import { parsePortRange, readMarkMask, type PortRange } from '../ports-and-marks.ts';
 import { isNfacctCounter } from './iptables-meaning.ts';

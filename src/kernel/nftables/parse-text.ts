@@ -14,8 +14,7 @@ import type {
   NftTable,
 } from './table.ts';
 import { nftFamily } from './format.ts';
-import { readValue, valueTypeOf } from './fields.ts';
-import { readVerdict } from './parse-match.ts';
+import { readValue, valueTypeOf, readVerdict } from './parse-match.ts';
 import { readRule } from './parse-rule-text.ts';
 import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
 

@@ -1,9 +1,8 @@
 // The types of nftables: elements of sets and maps, the expressions of rules, and the tables that hold both.
-import type { PlainAction, OtherAction, RuleVerdict } from '../action.ts';
+import type { PlainAction, OtherAction, RuleVerdict, SocketAddress } from '../ports-and-marks.ts';
 import type { Address, Network } from '../address.ts';
 import type { Origin } from '../place.ts';
 import type { Family } from '../family.ts';
-import type { SocketAddress } from '../ports-and-marks.ts';
 
 export interface Element {
   readonly key: ElementKey;
