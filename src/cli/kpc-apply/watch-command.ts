@@ -10,8 +10,7 @@ import type { Round } from '../../apply/monitor/metrics.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning } from './environment.ts';
 import { applyFlags, defineApplyCommand, type Options } from './options.ts';
-import { BundleSource } from '../../apply/open/bundle-source.ts';
-import { readBundleVersion, watchBundle } from '../../apply/open/load-bundle.ts';
+import { BundleSource, readBundleVersion, watchBundle } from '../../apply/open/load-bundle.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import type { ApplyTerminal } from './log.ts';
 
