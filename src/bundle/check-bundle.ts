@@ -1,7 +1,7 @@
 // Checks a bundle beyond its schema, and whether its files are the result of compiling its Services.
 import { createLocatedLines, type LocatedLines } from '../base/json/check.ts';
 import { printable, quotePrintable } from '../base/printable.ts';
-import { portChanges } from '../cluster/annotations.ts';
+import { portChanges } from '../cluster/check-services.ts';
 import { fullName, type EndpointStatus } from '../cluster/objects.ts';
 import { serviceName, type Cluster, type ServicePort } from '../cluster/model.ts';
 import { isLabelValue, isName } from '../base/names.ts';

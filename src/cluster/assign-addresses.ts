@@ -12,7 +12,7 @@ import {
   type ServicePortSpec,
   type Sourced,
 } from './objects.ts';
-import { pick, pickAddress, poolSize } from './pick-by-hash.ts';
+import { pick, pickAddress, poolSize } from './service-ranges.ts';
 
 /** The ranges for missing addresses and node ports. Without a range, nothing of that kind is assigned. */
 export interface AssignmentRanges {

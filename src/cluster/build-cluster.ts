@@ -15,7 +15,7 @@ import {
 import { indexCluster } from './address-index.ts';
 import { compareText } from '../kernel/compare.ts';
 import { runsOnNode } from './endpoint-choice.ts';
-import { readForwardingMethod, readScheduler } from './annotations.ts';
+import { readForwardingMethod, readScheduler } from './check-services.ts';
 import {
   servicePortLabel,
   type Cluster,

@@ -1,9 +1,11 @@
 import type { Address } from '../kernel/address.ts';
 import type { Place } from '../kernel/place.ts';
-import { diagnose, type Finding, keyOfFault } from '../base/findings/finding.ts';
+import { diagnose, type Finding, keyOfFault, distinct } from '../base/findings/finding.ts';
 import { hasSelector, type ServiceWithSlices } from './endpoints.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import { compareFullNames, fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
+import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
+import { foundOf } from '../base/findings/fields.ts';
 
 /** One warning for all Services with a selector but no slices or Endpoints, which a cluster would have. */
 export function findUnserved(
@@ -139,4 +141,85 @@ function describeSize({ service, pairs }: Size, lines: number, limit: number): F
     sourceRanges: spec.loadBalancerSourceRanges.length,
   };
   return diagnose('too-large', { lines, limit, service: fullName(metadata), factors }, service.source.place([]));
+}
+
+/** kpc's own, most of which give a Service IPVS settings. */
+export const ownAnnotations = {
+  /** On any object: the codes of findings that kpc lint accepts, such as "external-ips, open-node-port". */
+  ignore: 'kpc.dev/ignore',
+  scheduler: 'kpc.dev/ipvs-scheduler',
+  forwarding: 'kpc.dev/ipvs-forwarding-method',
+} as const;
+
+const names: readonly string[] = Object.values(ownAnnotations);
+
+/** Whether a name looks like kpc's but is not, such as a misspelling. */
+export function isStrayAnnotation(name: string): boolean {
+  return name.startsWith('kpc.dev/') && !names.includes(name);
+}
+
+const { scheduler: schedulerAnnotation, forwarding: forwardingAnnotation } = ownAnnotations;
+
+const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 'tunnel'];
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** Undefined if absent or unknown; the check of annotations reports unknown ones. */
+export function readScheduler(annotations: Annotations): string | undefined {
+  const scheduler = annotations[schedulerAnnotation];
+  return schedulers.find((known) => known === scheduler);
+}
+
+/** Undefined if absent or unknown; the check of annotations reports unknown ones. */
+export function readForwardingMethod(annotations: Annotations): ForwardingMethod | undefined {
+  const method = annotations[forwardingAnnotation];
+  return forwardingMethods.find((known) => known === method);
+}
+
+/** Checks kpc's annotations: only masquerading can change a port; direct and tunnelled packets keep theirs. */
+export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Finding[] {
+  const annotated = services.filter(({ object: { metadata } }) =>
+    [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),
+  );
+  if (annotated.length === 0) return [];
+  return annotated.flatMap((service) => {
+    return [
+      ...checkValue(service, schedulerAnnotation, schedulers),
+      ...checkValue(service, forwardingAnnotation, forwardingMethods),
+      ...checkPortChanges(service, cluster.addresses.portsOf(fullName(service.object.metadata))),
+    ];
+  });
+}
+
+function checkValue(
+  { object, source }: Sourced<Service>,
+  annotation: string,
+  known: readonly string[],
+): readonly Finding[] {
+  const value = object.metadata.annotations[annotation];
+  if (value === undefined || known.includes(value)) return [];
+  const details = { field: annotation, found: foundOf(value), expected: `one of ${known.join(', ')}` };
+  return [diagnose('bad-value', details, annotationPlace(source, annotation))];
+}
+
+function checkPortChanges({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Finding[] {
+  const method = readForwardingMethod(object.metadata.annotations);
+  if (method === undefined || method === 'masquerade') return [];
+  const place = annotationPlace(source, forwardingAnnotation);
+  const changes = ports.flatMap(portChanges);
+  return distinct(changes.map((change) => diagnose('forwarding-changes-port', { method, ...change }, place)));
+}
+
+export function portChanges({ label, port, nodePort, endpoints }: ServicePort) {
+  const targets = [...new Set(endpoints.map((endpoint) => endpoint.port))].filter((target) => target !== port);
+  const changes = targets.map((target) => {
+    return { wrong: `${label} has port ${port} and its endpoints port ${target}`, help: 'make them equal' };
+  });
+  if (nodePort === 0) return changes;
+  const help = 'use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer';
+  return [...changes, { wrong: `${label} has node port ${nodePort}`, help }];
+}
+
+function annotationPlace(source: Sourced<Service>['source'], annotation: string) {
+  return source.place(['metadata', 'annotations', annotation]);
 }

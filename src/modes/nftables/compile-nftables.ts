@@ -1,9 +1,15 @@
 import type { Cluster, NodeContext, ServicePort } from '../../cluster/model.ts';
-import { ContextMemo, PlanMemo } from '../../cluster/memos.ts';
+import {
+  ContextMemo,
+  PlanMemo,
+  admitsNode,
+  planTraffic,
+  type TrafficPlan,
+  type TrafficPath,
+} from '../../cluster/plan-traffic.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
-import { admitsNode, planTraffic, type TrafficPlan, type TrafficPath } from '../../cluster/plan-traffic.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { compareElements } from '../../kernel/nftables/nft-delta.ts';

@@ -5,7 +5,7 @@ import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding
 import type { Inputs } from '../../input/read-inputs.ts';
 import { addressAfter, addressBits, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
-import { pick } from '../../cluster/pick-by-hash.ts';
+import { pick } from '../../cluster/service-ranges.ts';
 import { families as bothFamilies, familyNames, type Family } from '../../kernel/family.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 import { unplacedOf } from '../../cluster/model.ts';
