@@ -1,7 +1,7 @@
 import type { IdleFlags } from '../base/findings/calls.ts';
 import { packetProtocols } from '../packet/packet.ts';
 import type { Flag } from '../settings/flag.ts';
-import type { Opened, Recognised } from '../snapshot/open/opened.ts';
+import type { Opened, Recognised } from '../snapshot/open/stored-side.ts';
 import { changeFlags, flagRow, isOfManifests, openFlags, upgradeFlag } from './options.ts';
 import { refuse, refuseFlag, type BadCall } from './refusal.ts';
 
