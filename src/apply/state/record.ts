@@ -56,7 +56,7 @@ export function stateFolder(base: string, network: NodeNetwork) {
     ...filesIn(path),
     /** The highest serial of an applied signed bundle: a new network does not lower it. */
     newestSerial: `${base}/newest-serial.json`,
-    /** nginx is told this path, so all networks share it. See state-files.ts. */
+    /** nginx is told this path, so all networks share it. See BalancerFile. */
     balancer: `${base}/balancer.conf`,
     balancerRecord: `${base}/balancer.json`,
   } as const;
@@ -73,7 +73,7 @@ function filesIn(path: string) {
     unconfirmed: `${path}/unconfirmed.json`,
     /** See tool-time-limits.ts. */
     doing: `${path}/doing.json`,
-    /** See state-files.ts. */
+    /** See KnownTables. */
     tables: `${path}/tables.json`,
   } as const;
 }
