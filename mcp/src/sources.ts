@@ -7,7 +7,7 @@ import { byName } from '../../src/library/inputs.ts';
 import { openAny } from '../../src/library/open.ts';
 import { Refusal, refuse } from '../../src/library/refusal.ts';
 import { sayFinding } from '../../src/say/words/said.ts';
-import type { Recognised } from '../../src/snapshot/open/opened.ts';
+import type { Recognised } from '../../src/snapshot/open/stored-side.ts';
 import { recogniseTexts } from '../../src/snapshot/open/recognise-texts.ts';
 import { refuseUse } from './refusals.ts';
 import type { TextsBelow } from './texts-below.ts';

@@ -8,7 +8,7 @@ import { TextFile } from '../../src/input/documents/text-file.ts';
 import { open } from '../../src/library/index.ts';
 import { sayFinding } from '../../src/say/words/said.ts';
 import { compileLike, optionsLike } from '../../src/snapshot/open/compile-like.ts';
-import type { Reading } from '../../src/snapshot/open/opened.ts';
+import type { Reading } from '../../src/snapshot/open/stored-side.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import type { Input, Problem } from './questions.ts';
 import { inPageWords } from './words.ts';

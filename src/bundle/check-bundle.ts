@@ -1,7 +1,7 @@
 // Checks a bundle beyond its schema, and whether its files are the result of compiling its Services.
 import type { BundleFault, InFile } from '../base/findings/bundle.ts';
 import { locatorIn, type LocateValue } from '../base/json/check.ts';
-import { portChanges } from '../cluster/annotations.ts';
+import { portChanges } from '../cluster/check-services.ts';
 import { fullName } from '../cluster/objects.ts';
 import { serviceName, type Cluster, type ServicePort } from '../cluster/model.ts';
 import { isName } from '../base/names.ts';

@@ -1,12 +1,18 @@
 import { contains, parseAddress, type Address, type Network } from '../kernel/address.ts';
 import { familyNames, type Family } from '../kernel/family.ts';
-import { compareText } from '../kernel/compare.ts';
 import type { PortRange } from '../kernel/ports-and-marks.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { isLeftToOther, skipReason } from './build-cluster.ts';
-import { fullName, type FieldPath, type Service, type ServicePortSpec, type Sourced } from './objects.ts';
-import { pick, pickAddress, poolSize } from './pick-by-hash.ts';
+import {
+  compareFullNames,
+  fullName,
+  type FieldPath,
+  type Service,
+  type ServicePortSpec,
+  type Sourced,
+} from './objects.ts';
+import { pick, pickAddress, poolSize } from './service-ranges.ts';
 
 /** The ranges for missing addresses and node ports. Without a range, nothing of that kind is assigned. */
 export interface AssignmentRanges {
@@ -82,10 +88,6 @@ function findPendingBalancers(services: readonly Sourced<Service>[]): readonly F
   const names = pending.map(({ object }) => fullName(object.metadata));
   const place = first.source.place(['spec', 'type']);
   return [diagnose('no-load-balancer-ip', { services: names }, place)];
-}
-
-function compareFullNames(a: Sourced<Service>, b: Sourced<Service>): number {
-  return compareText(fullName(a.object.metadata), fullName(b.object.metadata));
 }
 
 export function lacksAnything({ spec }: Service): boolean {
@@ -362,13 +364,10 @@ class Assigner {
     const range = this.#ranges.nodePorts;
     if (!range) return undefined;
     const size = range.last - range.first + 1;
-    const offset = pick(`${fullName(service.object.metadata)}/${purpose}`, {
-      size,
-      reserved: size < 32 ? 0 : Math.min(Math.max(16, Math.floor(size / 32)), 128),
-      isFree: (at) => !this.#usedPorts.has(range.first + at),
-    });
+    const name = fullName(service.object.metadata);
+    const reserved = size < 32 ? 0 : Math.min(Math.max(16, Math.floor(size / 32)), 128);
+    const offset = pick(`${name}/${purpose}`, size, reserved, (at) => !this.#usedPorts.has(range.first + at));
     if (offset === undefined) {
-      const name = fullName(service.object.metadata);
       const details = { what: 'nodePort', ranges: [`${range.first}-${range.last}`], service: name } as const;
       this.#report(service, ['spec', 'ports'], 'range-is-full', details);
       return undefined;

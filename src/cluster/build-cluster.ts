@@ -15,7 +15,7 @@ import {
 import { indexCluster } from './address-index.ts';
 import { compareText } from '../kernel/compare.ts';
 import { runsOnNode } from './endpoint-choice.ts';
-import { readForwardingMethod, readScheduler } from './annotations.ts';
+import { readForwardingMethod, readScheduler } from './check-services.ts';
 import {
   servicePortLabel,
   type Cluster,
@@ -28,7 +28,14 @@ import {
   type ServiceRange,
 } from './model.ts';
 import type { Place } from '../kernel/place.ts';
-import { endpointSources, type EndpointSlice, type Service, type ObjectSource, type Sourced } from './objects.ts';
+import {
+  endpointSources,
+  topologyMode,
+  type EndpointSlice,
+  type Service,
+  type ObjectSource,
+  type Sourced,
+} from './objects.ts';
 
 /** Builds the cluster that all modes compile from, in any input order. Skips what cannot be parsed. */
 export function buildCluster(
@@ -178,21 +185,13 @@ function addServicePorts(
   }
 }
 
-/** Annotations that used to ask for zone hints; the first wins. */
-const hintAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
-
 /** Which hints of the Service's endpoints count (canUseTopology in pkg/proxy/topology.go, up to v1.32). */
-function chooseHints({ metadata: { annotations } }: Service, behaviours: Behaviours): HintReading {
+function chooseHints(service: Service, behaviours: Behaviours): HintReading {
   const always = behaviours.has('zone-hints-without-annotation');
   return {
-    zones: behaviours.has('zone-hints') && (always || asksForZoneHints(annotations)),
+    zones: behaviours.has('zone-hints') && (always || !['', 'disabled', 'Disabled'].includes(topologyMode(service))),
     nodes: behaviours.has('node-hints'),
   };
-}
-
-function asksForZoneHints(annotations: Service['metadata']['annotations']): boolean {
-  const annotation = hintAnnotations.map((name) => annotations[name]).find((value) => value !== undefined) ?? '';
-  return !['', 'disabled', 'Disabled'].includes(annotation);
 }
 
 /** If two ports have the same name and protocol, the later wins, as in kube-proxy's map. */

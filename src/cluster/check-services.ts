@@ -1,10 +1,12 @@
+import type { PortChange } from '../base/findings/services.ts';
 import type { Address } from '../kernel/address.ts';
-import { compareText } from '../kernel/compare.ts';
 import type { Place } from '../kernel/place.ts';
-import { diagnose, type Finding, keyOfFault } from '../base/findings/finding.ts';
+import { diagnose, type Finding, keyOfFault, distinct } from '../base/findings/finding.ts';
 import { hasSelector, type ServiceWithSlices } from './endpoints.ts';
 import type { Cluster, ServicePort } from './model.ts';
-import { fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
+import { compareFullNames, fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
+import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
+import { foundOf } from '../base/findings/fields.ts';
 
 /** One warning for all Services with a selector but no slices or Endpoints, which a cluster would have. */
 export function findUnserved(
@@ -18,9 +20,7 @@ export function findUnserved(
     cluster.servicePorts.map(({ namespace, service }) => fullName({ namespace, name: service })),
   );
   const selecting = services.filter(({ object }) => hasSelector(object) && programmed.has(fullName(object.metadata)));
-  const unserved = selecting
-    .filter(({ isServed }) => !isServed)
-    .sort((a, b) => compareText(fullName(a.object.metadata), fullName(b.object.metadata)));
+  const unserved = selecting.filter(({ isServed }) => !isServed).sort(compareFullNames);
   const [first] = unserved;
   if (!first) return [];
   const names = unserved.map(({ object }) => fullName(object.metadata));
@@ -44,19 +44,20 @@ export function findUnloadableRanges({ servicePorts }: Cluster): readonly Findin
     );
 }
 
-/** A node port without an address. The API server allocates cluster IPs and node ports, and never assigns one twice. */
-interface ClaimedSocket {
-  readonly address?: string;
-  readonly port: number;
-}
-
-/** Warns of Service ports with the same address, port and protocol. kube-proxy serves the one programmed last, kpc the first by name. */
+/**
+ * Warns of Service ports with the same address, port and protocol. kube-proxy serves the one programmed last, kpc the first by name. The API
+ * server allocates cluster IPs and node ports, and never assigns one twice.
+ */
 export function findPortConflicts({ servicePorts }: Cluster): readonly Finding[] {
   const holders = new Map<string, { readonly port: ServicePort; readonly isAllocated: boolean }>();
   const diagnostics = new Map<string, Finding>();
   for (const port of servicePorts) {
     const { protocol, label } = port;
-    const claim = (socket: ClaimedSocket, findPlace: () => Place | undefined, isAllocated: boolean): void => {
+    const claim = (
+      socket: { address?: string; port: number },
+      findPlace: () => Place | undefined,
+      isAllocated: boolean,
+    ): void => {
       const what = `${socket.address ?? ''} ${socket.port} ${protocol}`;
       const holder = holders.get(what);
       if (!holder) holders.set(what, { port, isAllocated });
@@ -141,4 +142,80 @@ function describeSize({ service, pairs }: Size, lines: number, limit: number): F
     sourceRanges: spec.loadBalancerSourceRanges.length,
   };
   return diagnose('too-large', { lines, limit, service: fullName(metadata), factors }, service.source.place([]));
+}
+
+/** kpc's own, most of which give a Service IPVS settings. */
+export const ownAnnotations = {
+  /** On any object: the codes of findings that kpc lint accepts, such as "external-ips, open-node-port". */
+  ignore: 'kpc.dev/ignore',
+  scheduler: 'kpc.dev/ipvs-scheduler',
+  forwarding: 'kpc.dev/ipvs-forwarding-method',
+} as const;
+
+const names: readonly string[] = Object.values(ownAnnotations);
+
+/** Whether a name looks like kpc's but is not, such as a misspelling. */
+export function isStrayAnnotation(name: string): boolean {
+  return name.startsWith('kpc.dev/') && !names.includes(name);
+}
+
+const { scheduler: schedulerAnnotation, forwarding: forwardingAnnotation } = ownAnnotations;
+
+const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 'tunnel'];
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** Undefined if absent or unknown; the check of annotations reports unknown ones. */
+export function readScheduler(annotations: Annotations): string | undefined {
+  const scheduler = annotations[schedulerAnnotation];
+  return schedulers.find((known) => known === scheduler);
+}
+
+/** Undefined if absent or unknown; the check of annotations reports unknown ones. */
+export function readForwardingMethod(annotations: Annotations): ForwardingMethod | undefined {
+  const method = annotations[forwardingAnnotation];
+  return forwardingMethods.find((known) => known === method);
+}
+
+/** Checks kpc's annotations: only masquerading can change a port; direct and tunnelled packets keep theirs. */
+export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Finding[] {
+  const annotated = services.filter(({ object: { metadata } }) =>
+    [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),
+  );
+  if (annotated.length === 0) return [];
+  return annotated.flatMap((service) => {
+    return [
+      ...checkValue(service, schedulerAnnotation, schedulers),
+      ...checkValue(service, forwardingAnnotation, forwardingMethods),
+      ...checkPortChanges(service, cluster.addresses.portsOf(fullName(service.object.metadata))),
+    ];
+  });
+}
+
+function checkValue(
+  { object, source }: Sourced<Service>,
+  annotation: string,
+  known: readonly string[],
+): readonly Finding[] {
+  const value = object.metadata.annotations[annotation];
+  if (value === undefined || known.includes(value)) return [];
+  const details = { field: annotation, found: foundOf(value), expected: `one of ${known.join(', ')}` };
+  return [diagnose('bad-value', details, annotationPlace(source, annotation))];
+}
+
+function checkPortChanges({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Finding[] {
+  const method = readForwardingMethod(object.metadata.annotations);
+  if (method === undefined || method === 'masquerade') return [];
+  const place = annotationPlace(source, forwardingAnnotation);
+  const changes = ports.flatMap(portChanges);
+  return distinct(changes.map((change) => diagnose('forwarding-changes-port', { method, ...change }, place)));
+}
+
+export function portChanges({ label, port, nodePort, endpoints }: ServicePort): readonly PortChange[] {
+  const targets = [...new Set(endpoints.map((endpoint) => endpoint.port))].filter((target) => target !== port);
+  return [...targets.map((target) => ({ label, port, target })), ...(nodePort === 0 ? [] : [{ label, nodePort }])];
+}
+
+function annotationPlace(source: Sourced<Service>['source'], annotation: string) {
+  return source.place(['metadata', 'annotations', annotation]);
 }

@@ -23,22 +23,20 @@ export interface ReadonlyByName<T> extends Names {
   get(namespace: string, name: string): T | undefined;
 }
 
-/** Values by namespace and name, in two levels: building and hashing a joined key takes several times as long. */
+/** Values by namespace and name. No name holds a line break. */
 export class ByName<T> implements ReadonlyByName<T> {
-  readonly #namespaces = new Map<string, Map<string, T>>();
+  readonly #values = new Map<string, T>();
 
   get(namespace: string, name: string): T | undefined {
-    return this.#namespaces.get(namespace)?.get(name);
+    return this.#values.get(`${namespace}\n${name}`);
   }
 
   has(namespace: string, name: string): boolean {
-    return this.#namespaces.get(namespace)?.has(name) === true;
+    return this.#values.has(`${namespace}\n${name}`);
   }
 
   set(namespace: string, name: string, value: T): void {
-    const names = this.#namespaces.get(namespace);
-    if (names) names.set(name, value);
-    else this.#namespaces.set(namespace, new Map([[name, value]]));
+    this.#values.set(`${namespace}\n${name}`, value);
   }
 }
 

@@ -85,8 +85,9 @@ export interface ServicePort<Unknown = never> {
   readonly otherIPs?: readonly Address[] | undefined;
   /** Set if only part of a kernel was shown: there may be more addresses. */
   readonly hidesAddresses?: true | undefined;
-  /** Empty if every client is allowed. */
-  readonly sourceRanges: readonly (Network | IfPrinted<Unknown>)[] | Unknown;
+  /** Empty if every client is allowed. In a kernel, a range may only be known as its tool prints it. */
+  readonly sourceRanges:
+    readonly (Network | (Unknown extends undefined ? { readonly text: string } : never))[] | Unknown;
   /** Set if a kernel shows that there are source ranges, but not which. */
   readonly hidesSourceRanges?: true | undefined;
   /** Seconds of session affinity by client address; 0 for none. */
@@ -106,9 +107,6 @@ export interface ServicePort<Unknown = never> {
 
 /** A Service port as far as its source shows it; the rest is undefined. Every ServicePort is a ShownPort. */
 export type ShownPort = ServicePort<undefined>;
-
-/** In a kernel: a range of addresses as its tool prints it. */
-type IfPrinted<Unknown> = Unknown extends undefined ? { readonly text: string } : never;
 
 /** Called only when a rule's origin is needed. */
 export interface ServicePortPlaces {

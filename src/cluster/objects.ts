@@ -34,6 +34,10 @@ export function fullName({ namespace, name }: Pick<ObjectMeta, 'namespace' | 'na
   return `${namespace}/${name}`;
 }
 
+export function compareFullNames(a: Sourced<{ metadata: ObjectMeta }>, b: Sourced<{ metadata: ObjectMeta }>): number {
+  return compareText(fullName(a.object.metadata), fullName(b.object.metadata));
+}
+
 /** "app=web,tier=front", in kubectl's syntax. */
 export function selectorWords(selector: Labels = {}): string {
   return Object.entries(selector)
@@ -72,10 +76,10 @@ export function addressesOfPod({ status }: Pick<Pod, 'status'>): readonly string
   return (status?.addresses ?? []).map(({ text }) => text);
 }
 
-/** Annotations that ask for hints by CPU share; the first wins if both are set. */
+/** Annotations that ask for hints; the first wins if both are set. */
 const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
 
-/** The value of the annotation; '' without one. */
+/** Its value; '' without one. */
 export function topologyMode({ metadata: { annotations } }: Pick<Service, 'metadata'>): string {
   const name = modeAnnotations.find((each) => Object.hasOwn(annotations, each));
   return (name && annotations[name]) ?? '';
@@ -201,13 +205,11 @@ export interface EndpointStatus {
 
 export interface Endpoints {
   readonly metadata: ObjectMeta;
-  readonly subsets: readonly EndpointSubset[];
-}
-
-interface EndpointSubset {
-  readonly addresses: readonly EndpointAddress[];
-  readonly notReadyAddresses: readonly EndpointAddress[];
-  readonly ports: readonly EndpointPort[];
+  readonly subsets: readonly {
+    readonly addresses: readonly EndpointAddress[];
+    readonly notReadyAddresses: readonly EndpointAddress[];
+    readonly ports: readonly EndpointPort[];
+  }[];
 }
 
 export interface EndpointAddress {

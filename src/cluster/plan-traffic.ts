@@ -18,12 +18,20 @@ export interface TrafficPlan {
   readonly clusterIP: ServiceAddress;
   readonly externalIPs: readonly ServiceAddress[];
   readonly loadBalancerIPs: readonly ServiceAddress[];
-  readonly nodePort: PlannedNodePort | undefined;
-  /** kube-proxy listens there with or without endpoints. */
-  readonly healthCheck: HealthCheckPort | undefined;
+  /** Source ranges do not apply to it. */
+  readonly nodePort: Omit<ServiceAddress, 'address'> | undefined;
+  /** Where kube-proxy tells a load balancer over TCP whether the node has endpoints; it listens there even without any. */
+  readonly healthCheck: Pick<ServiceAddress, 'port' | 'origin'> | undefined;
 
   readonly internal: TrafficPath;
-  readonly external: ExternalPath;
+  /**
+   * Policy Cluster masquerades packets from outside, because an endpoint on another node would answer past this one. Policy Local keeps the
+   * client's address; the node and its pods go to the Cluster endpoints, as if through a load balancer outside.
+   */
+  readonly external: TrafficPath & {
+    /** Whether the path exists, even if it refuses packets: the node and its Pods still have their short cut. */
+    readonly isUsed: boolean;
+  };
   /** Who may use the load balancer IPs; undefined if everyone may. */
   readonly firewall: Firewall | undefined;
 
@@ -45,19 +53,6 @@ export interface ServiceAddress {
   readonly origin: Origin;
 }
 
-/** Source ranges do not apply to it. */
-interface PlannedNodePort {
-  readonly protocol: Protocol;
-  readonly port: number;
-  readonly origin: Origin;
-}
-
-/** A TCP port where kube-proxy tells a load balancer whether the node has endpoints. */
-interface HealthCheckPort {
-  readonly port: number;
-  readonly origin: Origin;
-}
-
 export interface TrafficPath {
   readonly policy: TrafficPolicy;
   /** Undefined if the node has endpoints for the packets. */
@@ -66,15 +61,6 @@ export interface TrafficPath {
 
 /** Cluster: endpoints on all nodes. Local: those on this node (internalTrafficPolicy, externalTrafficPolicy). */
 export type TrafficPolicy = 'Cluster' | 'Local';
-
-/**
- * Policy Cluster masquerades packets from outside, because an endpoint on another node would answer past this one. Policy Local keeps the
- * client's address; the node and its pods go to the Cluster endpoints, as if through a load balancer outside.
- */
-interface ExternalPath extends TrafficPath {
-  /** Whether the path exists, even if it refuses packets: the node and its Pods still have their short cut. */
-  readonly isUsed: boolean;
-}
 
 /** Why packets reach no endpoint, and what the sender gets instead. */
 type Refusal =
@@ -85,12 +71,7 @@ type Refusal =
 /** The source ranges of a load balancer's addresses, even if the port has no endpoints. */
 export interface Firewall {
   readonly guarded: readonly ServiceAddress[];
-  readonly sourceRanges: readonly SourceRange[];
-}
-
-interface SourceRange {
-  readonly network: Network;
-  readonly origin: Origin;
+  readonly sourceRanges: readonly { readonly network: Network; readonly origin: Origin }[];
 }
 
 export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan {
@@ -157,12 +138,12 @@ function serviceAddress(port: ServicePort, address: Address, place: Place | unde
   return { address, protocol: port.protocol, port: port.port, origin: originOf(port, place) };
 }
 
-function planNodePort(port: ServicePort): PlannedNodePort | undefined {
+function planNodePort(port: ServicePort): TrafficPlan['nodePort'] {
   if (port.nodePort === 0) return undefined;
   return { protocol: port.protocol, port: port.nodePort, origin: originOf(port, port.places?.nodePort) };
 }
 
-function planHealthCheck(port: ServicePort): HealthCheckPort | undefined {
+function planHealthCheck(port: ServicePort): TrafficPlan['healthCheck'] {
   if (port.healthCheckNodePort === 0) return undefined;
   return { port: port.healthCheckNodePort, origin: originOf(port, port.places?.port) };
 }
@@ -204,4 +185,56 @@ function intersect(some: readonly Endpoint[], others: readonly Endpoint[]): read
   if (some.length === 0) return some;
   const wanted = new Set(others);
   return some.filter((endpoint) => wanted.has(endpoint));
+}
+
+/** Keeps each subject's last result and its context, which must be plain data. Results are the same without it. */
+export class ContextMemo<Subject extends object, Made> {
+  readonly #made = new WeakMap<Subject, { readonly key: string; readonly made: Made }>();
+  readonly #keys = new WeakMap<object, string>();
+
+  recall(subject: Subject, context: object, make: () => Made): Made {
+    const key = this.#keyOf(context);
+    const known = this.#made.get(subject);
+    if (known?.key === key) return known.made;
+    const made = make();
+    this.#made.set(subject, { key, made });
+    return made;
+  }
+
+  /** Makes the key once for all subjects that share a context. */
+  #keyOf(context: object): string {
+    let key = this.#keys.get(context);
+    if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context, listSets)));
+    return key;
+  }
+}
+
+/** JSON has no sets, so they become lists. */
+function listSets(_: string, value: unknown): unknown {
+  return value instanceof Set ? [...(value as ReadonlySet<unknown>)] : value;
+}
+
+/** Reuses a Service port's plan for equivalent nodes, nearly all in a large cluster. Safe: a plan depends only on the node's identity. */
+export class PlanMemo {
+  readonly #plans = new Map<ServicePort, Map<string, TrafficPlan>>();
+
+  recall(port: ServicePort, node: NodeIdentity): TrafficPlan {
+    if (namesNode(port, node)) return planTraffic(port, node);
+    const zone = namesZone(port, node) ? node.zone : '';
+    let byZone = this.#plans.get(port);
+    if (!byZone) this.#plans.set(port, (byZone = new Map()));
+    let plan = byZone.get(zone);
+    if (plan === undefined) byZone.set(zone, (plan = planTraffic(port, node)));
+    return plan;
+  }
+}
+
+/** If not, the node is like any other for this port. */
+function namesNode(port: ServicePort, { name }: Pick<NodeIdentity, 'name'>): boolean {
+  return port.endpoints.some(({ status: { nodeName, nodeHints } }) => nodeName === name || nodeHints.includes(name));
+}
+
+/** If so, all nodes of that zone are equivalent for the port. */
+function namesZone(port: ServicePort, { zone }: Pick<NodeIdentity, 'zone'>): boolean {
+  return port.endpoints.some(({ status }) => status.zoneHints.includes(zone));
 }

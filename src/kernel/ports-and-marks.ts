@@ -1,3 +1,4 @@
+// Sockets, ports and marks, and the actions of rules in terms that iptables and nftables share.
 import { joinHostPort, parseAddress, type Address } from './address.ts';
 
 export interface SocketAddress {
@@ -17,7 +18,7 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
 }
 
 /** An address that a packet is sent on to; without a port, the packet keeps its own. */
-export interface Target {
+interface Target {
   readonly address: Address;
   readonly port: number | undefined;
 }
@@ -123,7 +124,49 @@ export function parseNumber32(text: string): number | undefined {
   return value <= 0xffffffff ? value : undefined;
 }
 
+/** Reads `VALUE/MASK`; the default mask is all bits. */
+export function readMarkMask(text: string): { readonly value: number; readonly mask: number } | undefined {
+  const [first = '', second = '0xffffffff', ...more] = text.split('/');
+  const [value, mask] = [parseNumber32(first), parseNumber32(second)];
+  return value === undefined || mask === undefined || more.length > 0 ? undefined : { value, mask };
+}
+
 /** A mark or mask as kube-proxy writes it: eight hex digits. */
 export function formatMark(value: number): string {
   return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
 }
+
+export type RuleVerdict =
+  | { readonly kind: 'accept' | 'drop' | 'return' | 'continue' }
+  /** `goto` does not return. */
+  | { readonly kind: 'jump' | 'goto'; readonly chain: string };
+
+export type MarkHolder = 'packet' | 'connection';
+
+/** mark = (mark & stays) ^ (start & keep) ^ flip; start is a mark or 0. Unsigned, 32 bits. */
+export interface MarkChange {
+  readonly stays: number;
+  /** Without it, start is 0. */
+  readonly start?: { readonly from: MarkHolder; readonly keep: number };
+  readonly flip: number;
+}
+
+export const allBits = 0xffffffff;
+
+export type PlainAction =
+  | RuleVerdict
+  | { readonly kind: 'masquerade'; readonly fullyRandom?: boolean }
+  /** `with`: the answer in the tool's words; undefined for the default ICMP answer. */
+  | { readonly kind: 'reject'; readonly with?: string | undefined }
+  /** Without a port, the packet keeps its own. */
+  | { readonly kind: 'dnat'; readonly target: Target }
+  | { readonly kind: 'change-mark'; readonly of: MarkHolder; readonly change: MarkChange };
+
+export type OtherAction =
+  | { readonly kind: 'notrack' }
+  | { readonly kind: 'snat'; readonly address: Address }
+  /** Sends it to the node: the input interface's address, or loopback. */
+  | { readonly kind: 'redirect'; readonly port: number | undefined }
+  | { readonly kind: 'zone'; readonly zone: number; readonly direction: 'original' | 'reply' | undefined }
+  /** An action that kpc does not understand, in the tool's words. */
+  | { readonly kind: 'unknown'; readonly text: string };

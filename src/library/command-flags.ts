@@ -1,7 +1,7 @@
 import type { IdleFlags } from '../base/findings/calls.ts';
 import { packetProtocols } from '../packet/packet.ts';
 import type { Flag } from '../settings/flag.ts';
-import type { Opened, Recognised } from '../snapshot/open/opened.ts';
+import type { Opened, Recognised } from '../snapshot/open/stored-side.ts';
 import { changeFlags, flagRow, isOfManifests, openFlags, upgradeFlag } from './options.ts';
 import { refuse, refuseFlag, type BadCall } from './refusal.ts';
 
@@ -54,13 +54,13 @@ export function nodeFlag(help: string): Flag {
   });
 }
 
-export interface ValuedFlag {
-  readonly row: Flag;
-  readonly value: unknown;
-}
-
 /** Why a flag has no effect together with the others. */
-export function findIdleFlag(given: readonly ValuedFlag[]): BadCall | undefined {
+export function findIdleFlag(
+  given: readonly {
+    readonly row: Flag;
+    readonly value: unknown;
+  }[],
+): BadCall | undefined {
   const words = new Set(given.flatMap(({ row: { name }, value }) => [name, `${name} ${String(value)}`]));
   const [found] = given.flatMap(({ row: { name, idle: cases = [] } }) =>
     cases.flatMap((each): BadCall[] => {

@@ -3,27 +3,50 @@ import { Comparison } from '../ask/equivalence/findings.ts';
 import { beyondKernel, namedBeyond, type BeyondKernel } from '../ask/diff/beyond-kernel.ts';
 import { beyondWords, describeUnshown } from '../say/gaps.ts';
 import { diffServices } from '../ask/diff/service-changes.ts';
-import type { Finding } from '../base/findings/finding.ts';
+import { type Finding, placeAtLine } from '../base/findings/finding.ts';
 import { preparationsFor } from '../ask/equivalence/preparations.ts';
 import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equivalence/representatives.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import { snapshotWriter } from '../say/snapshots.ts';
-import type { Opened, Reading } from '../snapshot/open/opened.ts';
+import type { Opened, Reading } from '../snapshot/open/stored-side.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse, refuseNoServices } from './refusal.ts';
-import { ofSides, type CalledSide } from './sides.ts';
 import { onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/scene.ts';
+import { keyOfFinding } from './open.ts';
+
+/** The name of a side: a path, or a word such as a mode. */
+export interface CalledSide {
+  readonly name: string;
+  readonly isPath: boolean;
+}
+
+/** Names the side in findings that name neither a file nor the side, unless both sides have the same. What both say is said of the first. */
+export function ofSides(
+  [from, to]: readonly [Reading, Reading],
+  [first, second]: readonly [CalledSide, CalledSide],
+): readonly [Reading, Reading] {
+  const [old, fresh] = [from, to].map(({ diagnostics }) => new Set(diagnostics.map(keyOfFinding)));
+  const diagnosticsOf = (reading: Reading, side: CalledSide, beside: Set<string> | undefined) =>
+    reading.diagnostics.map((each) => {
+      const { name, isPath } = side;
+      const isNamed = each.place !== undefined || Object.values(each.arguments).includes(name);
+      if (isNamed || beside?.has(keyOfFinding(each))) return each;
+      if (isPath) return { ...each, place: placeAtLine(name === '-' ? 'stdin' : name) };
+      return { ...each, about: { kind: 'side', name } } as const;
+    });
+  return [
+    { ...from, diagnostics: diagnosticsOf(from, first, fresh) },
+    {
+      ...to,
+      diagnostics: diagnosticsOf(to, second, old).filter((each) => !old?.has(keyOfFinding(each))),
+    },
+  ];
+}
 
 export type { Scene };
 export { equivalenceAnswer } from '../say/equivalence.ts';
-
-export interface ComparedNode {
-  readonly readings: readonly [Reading, Reading];
-  /** Facts that one side does not show, taken from the other side. */
-  readonly notes: readonly string[];
-}
 
 /** Names of the sides, and the commands that trace on them, which only differ in the node. */
 interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to' | 'modeFrom'> {
@@ -64,7 +87,7 @@ export class NodeComparison {
   }
 
   /** Reads node after node. Each is compared when the next is requested; an unusable one ends the sequence. */
-  *run(): Generator<ComparedNode, void, undefined> {
+  *run() {
     const [from, to] = this.#sides;
     const write = snapshotWriter();
     this.#last = undefined;
@@ -76,6 +99,7 @@ export class NodeComparison {
       this.#last = scenes;
       yield {
         readings: ofSides(readings, this.#called),
+        /** Facts that one side does not show, taken from the other side. */
         notes: scenes ? [before, after].flatMap((scene) => (scene ? describeUnshown(scene) : [])) : [],
       };
       if (!scenes) return;

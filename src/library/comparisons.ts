@@ -11,12 +11,11 @@ import type { GateOptions } from '../input/configuration/read-settings.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { equivalence as equivalenceSchema } from '../say/outputs/compile-and-compare.ts';
-import { NodeComparison } from './compare-nodes.ts';
-import type { CalledSide } from './sides.ts';
+import { NodeComparison, type CalledSide } from './compare-nodes.ts';
 import { traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, looked, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
-import { openReading, type Opened } from '../snapshot/open/opened.ts';
+import { openReading, type Opened } from '../snapshot/open/stored-side.ts';
 import { checkOptionNames, expectSnapshot, listTexts, type NamedText } from './inputs.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 

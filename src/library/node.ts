@@ -19,7 +19,7 @@ import {
   compileResult,
 } from './compile.ts';
 import { shownOptions, checkOptionNames } from './inputs.ts';
-import { readCluster } from './node/cluster.ts';
+import { readCluster } from './node/open.ts';
 import {
   checkSnapshot,
   compileOne,
@@ -28,9 +28,8 @@ import {
   openToCompile,
   writeSnapshot,
 } from './node/compile.ts';
-import { checkFleetFolder as checkNodes, openFleet, writeFleetFolder as writeNodes } from './node/fleet.ts';
+import { checkFleetFolder as checkNodes, openFleet, writeFleetFolder as writeNodes, noProgress } from './node/fleet.ts';
 import { looked, openedTexts, type ManifestsOfNodes, type OpenedTexts } from './open.ts';
-import { noProgress } from './progress.ts';
 import { Refusal, refuse } from './refusal.ts';
 import { diagnosticsOf } from './words.ts';
 import type { SaidFinding as Finding } from '../say/words/said.ts';

@@ -3,9 +3,17 @@ import { diagnose, isError, type Finding, keyOfFault } from '../base/findings/fi
 import { isForeignDoubt } from '../dumps/dump.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../snapshot/open/opened.ts';
+import {
+  openManifests,
+  openReading,
+  type Opened,
+  type Reading,
+  type Recognised,
+  alone,
+  withHostAddresses,
+  withNames,
+} from '../snapshot/open/stored-side.ts';
 import { recogniseTexts } from '../snapshot/open/recognise-texts.ts';
-import { alone, withHostAddresses, withNames } from '../snapshot/open/stored-side.ts';
 import { sceneOf, type Scene } from '../ask/trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
 import {

@@ -1,12 +1,11 @@
 import { loopbackAddresses, type Address } from '../kernel/address.ts';
-import type { MarkChange, MarkHolder } from '../kernel/action.ts';
+import type { MarkChange, MarkHolder, PortRange, SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Family } from '../kernel/family.ts';
 import { isLinkNamed } from '../kernel/link/link.ts';
 import type { CarrierProtocol } from '../kernel/link/tunnel.ts';
 import type { TcpFlags } from '../kernel/nftables/table.ts';
 import type { Transport, NextHop } from '../kernel/route/route.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import type { PortRange, SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Choices } from './explore.ts';
 import { negateIf, circumstance, lacks, unreadValue, type Answer, type LostByBridge, type Reason } from './reason.ts';
 import { isUnknownHost, isUnknownOwn, type PacketProtocol } from './packet.ts';

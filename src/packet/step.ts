@@ -1,5 +1,5 @@
 import type { ProxyPort } from '../kernel/balancer/balancer.ts';
-import type { PlainAction, OtherAction } from '../kernel/action.ts';
+import type { PlainAction, OtherAction, SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { AddressRange } from '../kernel/address-range.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
@@ -8,7 +8,6 @@ import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { CarrierProtocol } from '../kernel/link/tunnel.ts';
 import type { Element, Value, NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
-import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 
 export const hooks = ['prerouting', 'input', 'forward', 'output', 'postrouting'] as const;
 

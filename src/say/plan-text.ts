@@ -3,7 +3,7 @@ import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts';
 import type { Foresight } from '../apply/change/apply-bundle.ts';
-import { countPlan, listPlan } from '../apply/plan/list-plan.ts';
+import { countPlan, listPlan, describeStep, listSteps, type PlanStep } from '../apply/plan/steps.ts';
 import type { ChangeKind } from '../ask/changes/kernel-change.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { countObjects, describeKernelSubject } from './changes.ts';
@@ -11,7 +11,6 @@ import { count, formatCount, joinWords, printable, printableLines } from '../bas
 import { joinHostPort } from '../kernel/address.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
-import { describeStep, listSteps, type PlanStep } from '../apply/plan/steps.ts';
 import { formatCommand } from '../apply/node/host.ts';
 import { accessFilter } from '../kube-proxy/ipvs-objects.ts';
 import type { DrainingServer } from '../apply/state/record.ts';

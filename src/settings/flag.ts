@@ -50,28 +50,24 @@ export interface FlagFacts {
   readonly parse?: (written: string) => unknown;
   /** Flags it cannot be combined with. */
   readonly rivals?: readonly string[];
-  readonly needs?: FlagNeed;
-  readonly idle?: readonly IdleWhen[];
+  readonly needs?:
+    | 'manifests'
+    /** Manifests; or anything, if packets are traced. */
+    | 'manifests-or-packets'
+    /** Manifests; or a node, if its flows are followed through a change to manifests. */
+    | 'manifests-or-flows'
+    | 'nodes'
+    | 'none';
+  /** Other flags that make it ineffective, or that it needs. Each may have a value: "--output json". */
+  readonly idle?: readonly ({
+    /** The value that has no effect; any if undefined. */
+    readonly value?: string;
+  } & ({ readonly without: string } | { readonly beside: string; readonly why: IdleBeside }))[];
   /** Affects only a node's programming and its changes, no Service or packet. */
   readonly isOfNode?: boolean;
   /** Not allowed in kpc.yaml: it selects one, or runs other programs. */
   readonly isOfCall?: boolean;
 }
-
-type FlagNeed =
-  | 'manifests'
-  /** Manifests; or anything, if packets are traced. */
-  | 'manifests-or-packets'
-  /** Manifests; or a node, if its flows are followed through a change to manifests. */
-  | 'manifests-or-flows'
-  | 'nodes'
-  | 'none';
-
-/** A flag that another flag makes ineffective, or that needs another flag. Each may have a value: "--output json". */
-type IdleWhen = {
-  /** The value that has no effect; any if undefined. */
-  readonly value?: string;
-} & ({ readonly without: string } | { readonly beside: string; readonly why: IdleBeside });
 
 export type OptionsOf<Row extends Flag> = {
   readonly [Each in Row as Each['key']]?: FlagValues[Each['kind']] | undefined;

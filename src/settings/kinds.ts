@@ -43,6 +43,7 @@ interface NumberRow {
 }
 
 const mostInt32 = 2 ** 31 - 1;
+export const int32FromZero = integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`);
 
 export function amountSetting<const U extends FlagUsage>(
   usage: U,
@@ -52,7 +53,7 @@ export function amountSetting<const U extends FlagUsage>(
 ) {
   return plainSetting({
     flag: proxyFlag('text', usage, help, { isOfNode: true }),
-    field: proxyField(name, integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`)),
+    field: proxyField(name, int32FromZero),
     defaultIn: () => usual,
     read: (written, source) => warnUnmet(source, written, readNumber(written, source, mostInt32), must),
     stored: wholeNumber(0),

@@ -3,20 +3,18 @@ import { duration, expectedDuration, flag, integer, item, list, object, text } f
 import { anything, narrowed, nullable, number, oneOf, textThat, type Schema } from '../base/json/schema.ts';
 import { gateOf, isOn } from '../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { int32FromZero } from './kinds.ts';
 import { proxyField, refuseSetting, refuseValue, type SettingField, type SettingSource } from './setting.ts';
-
-const mostInt32 = 2 ** 31 - 1;
 
 const socket = nullable(textThat('an address and a port such as 0.0.0.0:10256', 'isSocket'));
 
 const notNegative = textThat(expectedDuration, 'isDurationFromZero');
 
-const verbosity = integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`);
 const flushFrequency = narrowed(anything, 'a duration such as 5s, above 0', 'isFlushFrequency');
 const quantity = narrowed(anything, 'a quantity such as 64Ki', 'isQuantity');
 const formatOptions = object({ splitStream: flag, infoBufferSize: quantity });
 const vmodule = narrowed(
-  item({ filePattern: text, verbosity }),
+  item({ filePattern: text, verbosity: int32FromZero }),
   'an item with a filePattern without = and commas',
   'hasFilePattern',
 );
@@ -25,7 +23,7 @@ const logging = narrowed(
   object({
     format: nullable(formats),
     flushFrequency,
-    verbosity,
+    verbosity: int32FromZero,
     vmodule: list(vmodule),
     options: object({ text: formatOptions, json: formatOptions }),
   }),
@@ -70,7 +68,7 @@ export const otherFields: readonly SettingField[] = [
       acceptContentTypes: text,
       contentType: text,
       qps: nullable(number('a number of 32 bits', -3.4028235e38, 3.4028235e38)),
-      burst: integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`),
+      burst: int32FromZero,
     }),
   ),
   proxyField(

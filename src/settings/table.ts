@@ -37,8 +37,6 @@ interface SettingRows {
   readonly [name: string]: AnySetting | SettingRows;
 }
 
-type Table = typeof settingTable;
-
 type ValuesOf<Rows> = Flat<
   { readonly [K in keyof Rows as undefined extends SettingValueOf<Rows[K]> ? never : K]: SettingValueOf<Rows[K]> } & {
     readonly [K in keyof Rows as undefined extends SettingValueOf<Rows[K]> ? K : never]?: SettingValueOf<Rows[K]>;
@@ -48,15 +46,13 @@ type ValuesOf<Rows> = Flat<
 type SettingValueOf<Row> = Row extends { readonly stored: Schema<infer T> } ? T : ValuesOf<Row>;
 
 /** Durations are in seconds. */
-export type SettingValues = ValuesOf<Table>;
+export type SettingValues = ValuesOf<typeof settingTable>;
 
 type RowsIn<Rows> = {
   [K in keyof Rows]: Rows[K] extends { readonly stored: unknown } ? Rows[K] : RowsIn<Rows[K]>;
 }[keyof Rows];
 
-type AllFlags = RowsIn<Table>['flags'][number];
-
-export type ProxyFlags = OptionsOf<AllFlags>;
+export type ProxyFlags = OptionsOf<RowsIn<typeof settingTable>['flags'][number]>;
 
 /** Each with its path of names: ['ipvs', 'scheduler']. */
 export function listSettings(): readonly { readonly path: readonly string[]; readonly row: AnySetting }[] {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { forgetStaleFlows } from '../../src/apply/node/forget-flows.ts';
+import { forgetStaleFlows } from '../../src/apply/node/open-traffic.ts';
 import type { ToolCommand, Host } from '../../src/apply/node/host.ts';
 import { behavioursOf } from '../../src/kube-proxy/releases.ts';
 import { loadBundle } from '../../src/apply/open/load-bundle.ts';

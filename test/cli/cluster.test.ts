@@ -13,7 +13,7 @@ import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { renderInputs } from '../../src/programs/render.ts';
+import { renderInputs } from '../../src/programs/run-program.ts';
 import { kpcProgram, spawnKpc, projectFolder, runKpc, runProgram, type Run } from '../support/run-kpc.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'kpc-cluster-'));

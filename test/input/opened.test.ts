@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { loadTexts } from '../../src/snapshot/open/load-texts.ts';
-import { openManifests } from '../../src/snapshot/open/opened.ts';
+import { openManifests } from '../../src/snapshot/open/stored-side.ts';
 
 const nodes = ['a', 'b'].map((name) => `---\n{ apiVersion: v1, kind: Node, metadata: { name: ${name} } }\n`).join('');
 const text = `{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { ports: [{ port: 80 }] } }\n${nodes}`;

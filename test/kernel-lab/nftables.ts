@@ -6,7 +6,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSy
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ToolCommand, Host } from '../../src/apply/node/host.ts';
-import { readNftGeneration } from '../../src/apply/node/nft-generation.ts';
+import { readNftGeneration } from '../../src/apply/node/tools.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { isFull } from '../support/rounds.ts';
 import { ended, failOnce, killed, restoreFaults, type Fault } from '../support/tool-faults.ts';

@@ -8,7 +8,7 @@ import { prepareEvaluator, type Evaluator } from '../../src/packet/evaluate.ts';
 import { knowAll } from './know-all.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { loadInputs } from '../../src/snapshot/files/read-texts.ts';
-import { openManifests } from '../../src/snapshot/open/opened.ts';
+import { openManifests } from '../../src/snapshot/open/stored-side.ts';
 
 const folder = join(import.meta.dirname, '../kernel-lab/packets');
 

@@ -2,7 +2,7 @@ import { wordsOf } from '../../src/say/words/words.ts';
 import { loadTexts, type LoadOptions } from '../../src/snapshot/open/load-texts.ts';
 import { isError } from '../../src/base/findings/finding.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
-import { openManifests } from '../../src/snapshot/open/opened.ts';
+import { openManifests } from '../../src/snapshot/open/stored-side.ts';
 import { ask } from '../../src/ask/trace/ask.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { judgePolicies, type PolicyFinding } from '../../src/ask/trace/network-policies.ts';

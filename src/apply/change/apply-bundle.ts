@@ -15,7 +15,7 @@ import { sysctlsLeftBy } from '../../kube-proxy/left-behind.ts';
 import { sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
-import { forgetStaleFlows } from '../node/forget-flows.ts';
+import { forgetStaleFlows } from '../node/open-traffic.ts';
 import { examineBeforeApply, examineEndpoints, examineForwarding } from '../doctor/doctor.ts';
 import { examineRoom, type NodeCheck, type Needs } from '../doctor/node-checks.ts';
 import { causeOf, Failure } from '../state/failure.ts';

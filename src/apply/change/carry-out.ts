@@ -10,10 +10,9 @@ import { listSteps, type PlanStep } from '../plan/steps.ts';
 import { settingName } from '../plan/node-decisions.ts';
 import { isEmptyPlan, type Plan } from '../plan/plan.ts';
 import { joinOwned, ownershipOf } from '../state/owned-names.ts';
-import { replaceBalancerFile } from '../state/state-files.ts';
+import { replaceBalancerFile, readRecord, type OwnershipRecord, type StoredSnapshot } from '../state/record.ts';
 import { causeOf, Failure, failureOfSignal } from '../state/failure.ts';
 import { writeRecord } from '../state/history.ts';
-import { readRecord, type OwnershipRecord, type StoredSnapshot } from '../state/record.ts';
 import { drainTerms, look, remark, type ChangeRequest, type Session } from './observe-node.ts';
 
 /** Returns the steps it carried out. Throws a Failure at the first that fails. */

@@ -8,10 +8,16 @@ import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, isNothingOwned, joinOwned, nothingOwned, withoutOwned } from '../state/owned-names.ts';
-import { claimBalancerFile, rememberTables } from '../state/state-files.ts';
+import {
+  claimBalancerFile,
+  rememberTables,
+  writeJson,
+  type OwnershipRecord,
+  type StoredSnapshot,
+  type StateMark,
+} from '../state/record.ts';
 import { causeOf, explainError, Failure } from '../state/failure.ts';
 import { commit, isRepair, joinSettingsMade, makingSpace, nextId, stateAfter, writeRecord } from '../state/history.ts';
-import { writeJson, type OwnershipRecord, type StoredSnapshot, type StateMark } from '../state/record.ts';
 import {
   drainTerms,
   look,

@@ -20,16 +20,6 @@ export interface DrainPolicy {
   readonly leavesIpvs: boolean;
 }
 
-/** The virtual servers to keep for now, and which of their real servers are draining. */
-export interface DrainPlan {
-  readonly virtualServers: readonly VirtualServer[];
-  readonly draining: readonly DrainingServer[];
-  /** Open connections to the draining real servers. */
-  readonly kept: number;
-  /** Connections that end because their real server or virtual server is removed. */
-  readonly cut: number;
-}
-
 /**
  * Adds to what is wanted, at weight 0, the TCP real servers that are no longer wanted: they keep their connections and take no new ones.
  * One is removed once it has weight 0 and no connection, or its time is over. UDP and SCTP real servers are removed at once
@@ -44,9 +34,10 @@ export function planDrain(
   connections: Connections,
   known: readonly DrainingServer[],
   policy: DrainPolicy,
-): DrainPlan {
+) {
   const begun = new Map(known.map((server) => [placeKey(server.virtualServer, server.realServer), server]));
   const draining: DrainingServer[] = [];
+  /** Open connections to the draining real servers, and those that end with their real server or virtual server. */
   const open = { kept: 0, cut: 0 };
   const countOf = (server: VirtualServer, real: RealServer) =>
     connections(virtualServerKey(server), realServerKey(real));

@@ -4,18 +4,20 @@ import type { RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import { formatTables } from '../../kernel/nftables/format.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { isNothingOwned, joinOwned } from '../state/owned-names.ts';
-import { readBalancerFile, recallTables, type KnownTables } from '../state/state-files.ts';
-import type { Failure } from '../state/failure.ts';
 import {
+  readBalancerFile,
+  recallTables,
+  type KnownTables,
   readJournal,
   readRecord,
   type OwnershipRecord,
   type StoredSnapshot,
   type StateFolder,
 } from '../state/record.ts';
+import type { Failure } from '../state/failure.ts';
 import { countNftTransactions, type PlanStep } from '../plan/steps.ts';
 import type { Host } from '../node/host.ts';
-import { readVariants, type Variants } from '../node/tools.ts';
+import { readVariants, type Variants, isLaterBy, readNftGeneration, type NftGeneration } from '../node/tools.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
 import {
   neededOf,
@@ -26,7 +28,6 @@ import {
   type ReadingPart,
   type ReadingScope,
 } from '../node/node-reading.ts';
-import { isLaterBy, readNftGeneration, type NftGeneration } from '../node/nft-generation.ts';
 import { readTraffic, type OpenTraffic } from '../node/open-traffic.ts';
 import type { Claims, Conflict } from '../plan/ownership-draft.ts';
 import {

@@ -76,12 +76,8 @@ export async function listStates(session: Session): Promise<RollBackStates> {
   return { ...history, last: await readLastCommand(session), isUnfinished: unfinished !== undefined };
 }
 
-type RollBackChoice =
-  | { readonly to: StateMark; readonly request: ChangeRequest; readonly unfinished?: undefined }
-  | { readonly to?: undefined; readonly request: ChangeRequest; readonly unfinished: StoredSnapshot };
-
 /** Throws a Failure if there is nothing to undo. */
-async function choose(session: Session, { to, drainTimeout }: RollBackChoices): Promise<RollBackChoice> {
+async function choose(session: Session, { to, drainTimeout }: RollBackChoices) {
   const { host, folder } = session;
   // This must work even if the record is damaged.
   const unfinished = await readJournal(host, folder);

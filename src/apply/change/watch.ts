@@ -11,8 +11,6 @@ export interface WatchSettings {
   readonly sync: () => Promise<boolean>;
 }
 
-export type Watch = ReturnType<typeof createWatch>;
-
 /** How often to look for a new bundle or a wish to stop. */
 const pollMilliseconds = 250;
 

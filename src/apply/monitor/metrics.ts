@@ -4,7 +4,7 @@ import { changedObjects } from '../../ask/changes/kernel-change.ts';
 import { isDone, type ChangeOutcome } from '../change/observe-node.ts';
 import type { ListenAddresses } from './serve-ports.ts';
 import { tools } from '../node/tools.ts';
-import { countPlan } from '../plan/list-plan.ts';
+import { countPlan } from '../plan/steps.ts';
 import type { Failure } from '../state/failure.ts';
 import type { BundleMark } from '../state/record.ts';
 

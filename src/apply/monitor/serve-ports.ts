@@ -29,19 +29,20 @@ const limits = {
   closing: 1000,
 };
 
-interface HttpConnection {
-  readonly server: Server;
-  readonly client: string;
-  isSilent: boolean;
-}
-
 /**
  * The open connections of several servers; each gets one answer. When there are too many, the client with most loses one, its oldest silent
  * one first, so no client can shut out others. Test: apply/health-checks.test.ts.
  */
 class HttpConnections {
   /** The oldest first. */
-  readonly #open = new Map<Socket, HttpConnection>();
+  readonly #open = new Map<
+    Socket,
+    {
+      readonly server: Server;
+      readonly client: string;
+      isSilent: boolean;
+    }
+  >();
 
   async listen(address: string, port: number, answer: AnswerPath): Promise<Server> {
     // Half open: a client may end its side after the request and still gets the answer.

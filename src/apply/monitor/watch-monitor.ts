@@ -3,7 +3,7 @@ import { causeOf, Failure } from '../state/failure.ts';
 import { createPorts, healthCheckPorts, type HttpAnswer, type ServedPort, type ServedPorts } from './serve-ports.ts';
 import { WatchMetrics, type Round } from './metrics.ts';
 import { isDone } from '../change/observe-node.ts';
-import type { Watch } from '../change/watch.ts';
+import type { createWatch } from '../change/watch.ts';
 import { replaceFile } from '../../base/open-folder.ts';
 import { version } from '../../base/version.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
@@ -14,14 +14,14 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-export interface MonitorOptions {
+interface MonitorOptions {
   readonly metrics: ListenAddress | undefined;
   readonly metricsFile: string | undefined;
   readonly healthz: ListenAddress | undefined;
 }
 
 /** `warn` reports monitoring problems, which do not stop the work. */
-interface Monitored extends Pick<Watch, 'isHealthy' | 'isLive'> {
+interface Monitored extends Pick<ReturnType<typeof createWatch>, 'isHealthy' | 'isLive'> {
   readonly host: Host;
   readonly warn: (remark: Remark) => Promise<void>;
 }

@@ -1,8 +1,5 @@
 import type { Host } from './host.ts';
 
-/** "unknown": the node lists no modules (a container, or all built in), so only trying shows. */
-export type ModulePlace = 'present' | 'loadable' | 'missing' | 'unknown';
-
 export interface ModuleIndex {
   readonly present: ReadonlySet<string>;
   readonly loadable: ReadonlySet<string>;
@@ -47,7 +44,8 @@ async function hasSign(host: Host, module: string): Promise<boolean> {
   return false;
 }
 
-export function findModule(index: ModuleIndex, module: string): ModulePlace {
+/** "unknown": the node lists no modules (a container, or all built in), so only trying shows. */
+export function findModule(index: ModuleIndex, module: string) {
   const name = normalizeModule(module);
   if (index.present.has(name)) return 'present';
   if (index.loadable.has(name) && index.loadsModules) return 'loadable';

@@ -1,22 +1,174 @@
-// Loads a bundle to apply, and follows one that may change.
+// Reads a bundle to apply, with its signature if any, and follows one that may change.
 import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
 import { causeOf, Failure, explainError } from '../state/failure.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
-import { readFolder, knownNames } from '../../bundle/folder.ts';
+import { readFolder, knownNames, isFile, isStoredFile, largestBundle } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { BundleReading, StoredBundle } from '../../bundle/read-bundle.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { keptBundle as keptCheck } from '#checks';
+import { keptBundle as keptCheck, serial as serialCheck } from '#checks';
 import type { Session } from '../change/observe-node.ts';
-import { readJsonFile, writeJson } from '../state/record.ts';
-import type { BundleSource } from './bundle-source.ts';
+import { readJsonFile, writeJson, readLastBundle, stateFolder, type StateFolder } from '../state/record.ts';
+import type { Host } from '../node/host.ts';
+import { readNodeNetwork } from '../node/network.ts';
+import { readTrusted } from '../state/trusted-files.ts';
+import { printable } from '../../base/printable.ts';
+import {
+  checkSignature,
+  digestOf,
+  groupDigest,
+  readKeyFile,
+  readPublicKeys,
+  readSignature,
+  type Signature,
+  type TrustedKey,
+} from '../../bundle/pack/signature.ts';
 
-interface BundleReader {
-  readonly read: () => Promise<BundleFiles>;
+interface SourceOptions {
+  readonly trust: readonly string[];
+  readonly stateDir: string;
 }
+
+interface SourceEnvironment {
+  readonly host: Host;
+  /** `err` reports what was read. */
+  readonly terminal: { readonly err: (text: string) => Promise<void> };
+}
+
+/** A command's bundle: a folder, or a pack, maybe signed. Reports each digest once, on stderr. */
+export class BundleSource {
+  readonly #path: string;
+  readonly #trust: SourceOptions['trust'];
+  readonly #stateDir: string;
+  readonly #host: SourceEnvironment['host'];
+  readonly #terminal: SourceEnvironment['terminal'];
+  #serial: number | undefined;
+  #said = '';
+
+  constructor(path: string, { trust, stateDir }: SourceOptions, { host, terminal }: SourceEnvironment) {
+    this.#path = path;
+    this.#trust = trust;
+    this.#stateDir = stateDir;
+    this.#host = host;
+    this.#terminal = terminal;
+  }
+
+  /** Checks files that were read before, as read does. */
+  async check(files: BundleFiles): Promise<BundleFiles> {
+    return this.#trust.length === 0 ? files : this.#accept(files, await this.#assertTrusted(files));
+  }
+
+  /** The files, with the signature if any. Throws a Failure if --trust refuses them, before any is parsed. */
+  async read(): Promise<BundleFiles> {
+    const path = this.#path;
+    // Changing a signed pack breaks its signature, so its owner does not matter.
+    if (this.#trust.length > 0) return this.#readSigned();
+    const request = { host: this.#host, path, of: 'bundle' } as const;
+    const { files, isPack } = await readTrusted(request, readBundleFiles);
+    if (!isPack) return files;
+    const signature = readSignature(files);
+    const signer = typeof signature === 'object' && signature.keyId;
+    await this.#say(files, signer ? `signed by key ${signer}, which was not checked (no --trust)` : 'not signed');
+    return files;
+  }
+
+  /** The serial last read, if its signature was checked. */
+  serial(): number | undefined {
+    return this.#serial;
+  }
+
+  /**
+   * Stores the serial, so that --trust refuses lower ones. Call it once the node is on that bundle for good. Returns why it is not stored.
+   */
+  async remember(): Promise<readonly Remark[]> {
+    const serial = this.#serial;
+    if (serial === undefined || serial <= (await this.#readNewest())) return [];
+    const { newestSerial } = await this.#openFolder();
+    try {
+      await writeJson(this.#host, newestSerial, { serial });
+      return [];
+    } catch (error) {
+      return [remarkOf('serial-not-kept', { path: this.#path, cause: causeOf(error) })];
+    }
+  }
+
+  async #say(files: BundleFiles, signer: string): Promise<void> {
+    const text = `digest ${groupDigest(digestOf(files))}, ${signer}`;
+    if (text !== this.#said) await this.#terminal.err(`${printable(this.#path)}: ${text}\n`);
+    this.#said = text;
+  }
+
+  /** Only signatures need the state folder. */
+  async #openFolder(): Promise<StateFolder> {
+    return stateFolder(this.#stateDir, await readNodeNetwork(this.#host, false));
+  }
+
+  async #readNewest(): Promise<number> {
+    const { newestSerial } = await this.#openFolder();
+    const newest = await readJsonFile(this.#host, newestSerial, serialCheck, 'serial');
+    return newest?.serial ?? 0;
+  }
+
+  /** The bundle that the node already has is always accepted, even after a rollback to it. */
+  async #assertNoStepBack(files: BundleFiles, found: number): Promise<void> {
+    const [newest, last] = [await this.#readNewest(), await readLastBundle(this.#host, await this.#openFolder())];
+    const least = Math.max(newest, last?.serial ?? 0);
+    if (found >= least || digestOf(files) === last?.digest) return;
+    throw new Failure('not-trusted', { problem: 'older', path: this.#path, serial: found, least });
+  }
+
+  /** `files`: all files of a bundle, or only its signature and manifest. */
+  async #assertTrusted(files: BundleFiles): Promise<Signature> {
+    const readFrom = (file: string) =>
+      readTrusted({ host: this.#host, path: file, of: 'keys' }, (examined) => readKeys(examined, file));
+    const keys = (await Promise.all(this.#trust.map(readFrom))).flat();
+    const signature = checkSignature(this.#path, files, keys);
+    if ('problem' in signature) throw new Failure('not-trusted', signature);
+    await this.#assertNoStepBack(files, signature.serial);
+    return signature;
+  }
+
+  async #accept(files: BundleFiles, { keyId, serial }: Signature): Promise<BundleFiles> {
+    this.#serial = serial;
+    await this.#say(files, `signed by key ${keyId}`);
+    return files;
+  }
+
+  async #readSigned(): Promise<BundleFiles> {
+    let signature: Signature | undefined;
+    const files = await readPackAt(this.#path, async (head) => void (signature = await this.#assertTrusted(head)));
+    if (!files || !signature) throw new Failure('not-trusted', { problem: 'unsigned', path: this.#path });
+    return this.#accept(files, signature);
+  }
+}
+
+async function readPackAt(
+  path: string,
+  check?: (head: BundleFiles) => Promise<void>,
+): Promise<BundleFiles | undefined> {
+  // A folder needs no zlib of Node.
+  if (!(await isFile(path))) return undefined;
+  const { readPack } = await import('../../bundle/pack/pack.ts');
+  return readPack(path, check);
+}
+
+async function readBundleFiles(path: string) {
+  const packed = await readPackAt(path);
+  return packed
+    ? { files: packed, isPack: true }
+    : { files: await readFolder(path, isStoredFile, largestBundle), isPack: false };
+}
+
+function readKeys(examined: string, path: string): readonly TrustedKey[] {
+  const keys = readKeyFile(examined, readPublicKeys);
+  if (typeof keys !== 'string') return keys;
+  throw new Failure('bad-usage', { problem: 'no-keys', path, reason: keys });
+}
+
+type BundleReader = Pick<BundleSource, 'read'>;
 
 /** Reads a bundle to compare with. Throws a Failure with all faults: it may come from an unreviewed pull request. */
 export async function loadBundle(
@@ -62,16 +214,13 @@ function areSameFiles(a: BundleFiles, b: BundleFiles): boolean {
   return a.size === b.size && [...a].every(([name, text]) => b.get(name) === text);
 }
 
-/** A bundle that may be replaced or damaged at any time. */
-export type WatchedBundle = ReturnType<typeof watchBundle>;
-
 interface BundleListener {
   readonly refused: (failure: Failure) => Promise<unknown>;
   readonly warn: (remark: Remark) => Promise<void>;
   readonly note: (text: string) => Promise<void>;
 }
 
-/** Follows the bundle in a folder. Reports a problem once, and once when it is over. */
+/** Follows the bundle in a folder, which may be replaced or damaged at any time. Reports a problem once, and once when it is over. */
 export function watchBundle(path: string, { host, folder }: Session, source: BundleSource, listener: BundleListener) {
   const kept = `${folder.path}/last-good-bundle.json`;
   const whole = resolve(path);

@@ -4,7 +4,7 @@ import type { Rule } from '../../kernel/iptables/iptables.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { weighEvidence, type KubeProxyEvidence } from '../../kube-proxy/evidence.ts';
 import type { Variants } from '../node/tools.ts';
-import type { BalancerFile } from '../state/state-files.ts';
+import type { BalancerFile } from '../state/record.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { mapLists } from '../state/owned-names.ts';
 

@@ -1,5 +1,5 @@
 import { count } from '../../base/printable.ts';
-import { splitDelta, type KernelDelta } from '../../kernel/state.ts';
+import { splitDelta, type KernelDelta, objectKinds } from '../../kernel/state.ts';
 import { families } from '../../kernel/family.ts';
 import { withAdditions, type ProxyPort } from '../../kernel/balancer/balancer.ts';
 import { formatSetsDelta } from '../../kernel/ipset/ipset.ts';
@@ -22,6 +22,15 @@ import type { ReadingPart } from '../node/node-reading.ts';
 import type { RequiredSysctl } from './node-decisions.ts';
 import { listStages, type Plan } from './plan.ts';
 import type { ToolCommand } from '../node/host.ts';
+import type { KernelChange } from '../../ask/changes/kernel-change.ts';
+import {
+  countChanges,
+  listKernelChanges,
+  moduleChange,
+  sysctlChange,
+  type ChangeCount,
+} from '../../ask/changes/list-changes.ts';
+import { findOwners } from '../../kube-proxy/owners.ts';
 
 export type PlanStep =
   /** `what`: the purpose of the command, or what distinguishes its input from the tool's other inputs. */
@@ -199,4 +208,32 @@ export function describeStep(step: PlanStep): string {
   if (step.kind === 'balance') return `give the balancer ${count(step.proxyPorts.length, 'proxy port')}`;
   const { tool, stdin } = step.command;
   return stdin === undefined ? step.what : `${tool}: ${count(stdin.split('\n').length - 1, 'line')}${step.what}`;
+}
+
+/** The changes of a plan one by one, in the order of steps. */
+export function listPlan(plan: Plan): readonly KernelChange[] {
+  const { present, wanted, state } = plan;
+  const owners = { from: findOwners([present, wanted]), to: findOwners([wanted, state, present]) };
+  return [...changesOfNode(plan), ...listKernelChanges(plan.delta, owners, objectKinds)];
+}
+
+/** Counts a plan's changes, in the order of steps. */
+export function countPlan(plan: Plan): readonly ChangeCount[] {
+  const { modules, settings } = plan;
+  const ofNode: readonly ChangeCount[] = [
+    { object: 'kernel module', change: 'added', number: modules.length },
+    { object: 'sysctl', change: 'changed', number: settings.length },
+  ];
+  return [...ofNode.filter(({ number }) => number > 0), ...countChanges(plan.delta)];
+}
+
+/** Changes outside the delta: modules and sysctls. */
+function changesOfNode({ modules, settings }: Plan): readonly KernelChange[] {
+  return [
+    ...modules.map((name) => moduleChange(name, 'added')),
+    ...settings.map(({ setting: { name, value, reason }, from }) => ({
+      ...sysctlChange(name, from, value, reason),
+      change: 'changed' as const,
+    })),
+  ];
 }

@@ -5,7 +5,11 @@ import { describeError, hasCode, isSystemError } from '../../base/system-errors.
 export class Failure extends Error {
   readonly finding: FailureFault;
 
-  constructor(...[code, details]: NewFailure) {
+  constructor(
+    ...[code, details]: {
+      [Code in FailureCode]: [code: Code, details: FailureArguments<Code>];
+    }[FailureCode]
+  ) {
     super(code);
     this.name = 'Failure';
     this.finding = { code, arguments: details } as FailureFault;
@@ -27,10 +31,6 @@ export class Failure extends Error {
     return 'tool' in details ? details.tool : undefined;
   }
 }
-
-type NewFailure = {
-  [Code in FailureCode]: [code: Code, details: FailureArguments<Code>];
-}[FailureCode];
 
 /** The uncaught error that aborted the work, if any: an operator's signal gives no reason. */
 export function failureOfSignal(signal: AbortSignal | undefined): Failure | undefined {

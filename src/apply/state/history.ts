@@ -7,7 +7,6 @@ import {
   writeJson,
   type BundleMark,
   type OwnershipRecord,
-  type SettingsMade,
   type StoredSnapshot,
   type StateFolder,
   type StateMark,
@@ -92,7 +91,7 @@ export function findState({ states, damaged, before }: History, id: number): Sto
   };
 }
 
-export function joinSettingsMade(changes: readonly Pick<StoredSnapshot, 'settingsMade'>[]): SettingsMade {
+export function joinSettingsMade(changes: readonly Pick<StoredSnapshot, 'settingsMade'>[]) {
   const all = new Map<string, Set<string>>();
   for (const { settingsMade } of changes) {
     for (const [path, values] of Object.entries(settingsMade)) {

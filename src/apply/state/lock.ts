@@ -10,9 +10,6 @@ import type { claimSchema, processSchema } from './schemas.ts';
 
 type ProcessIdentity = Shaped<typeof processSchema>;
 
-/** "out of sight": in another PID namespace, as a container's and the node's are to each other, or hidden by /proc. */
-type Whereabouts = 'running' | 'gone' | 'out of sight';
-
 /** This process's identity, for findProcess of a later one. */
 export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
   const [started, bootId, namespace, network] = await Promise.all([
@@ -24,8 +21,11 @@ export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
   return { pid: host.pid, started: started ?? '0', bootId, namespace, network };
 }
 
-/** Whether a process still runs, here or out of sight. */
-export async function findProcess(host: Host, process: ProcessIdentity): Promise<Whereabouts> {
+/**
+ * Whether a process still runs. "out of sight": in another PID namespace, as a container's and the node's are to each other, or hidden by
+ * /proc.
+ */
+export async function findProcess(host: Host, process: ProcessIdentity) {
   if (process.bootId !== (await readBootId(host))) return 'gone';
   if (process.namespace !== undefined && process.namespace !== (await namespaceLink(host, 'pid')))
     return 'out of sight';

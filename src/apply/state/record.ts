@@ -1,7 +1,14 @@
+// The record, the journal and other files of the state folder: kube-proxy's last known tables, and the balancer's file.
 import type { StoredKind } from '../../base/findings/apply.ts';
 import type { OtherNetwork } from '../../base/findings/node-checks.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
-import { ownershipRecord as recordCheck, snapshot as snapshotCheck, boot as bootCheck } from '#checks';
+import {
+  ownershipRecord as recordCheck,
+  snapshot as snapshotCheck,
+  boot as bootCheck,
+  knownTables as knownTablesCheck,
+  balancerRecord as balancerRecordCheck,
+} from '#checks';
 import { readChecked, type Check, type JsonFault } from '../../base/json/check.ts';
 import type { Shaped } from '../../base/json/schema.ts';
 import { Failure } from './failure.ts';
@@ -15,7 +22,12 @@ import type {
   recordSchema,
   snapshotSchema,
   stateSchema,
+  knownTablesSchema,
+  balancerRecordSchema,
 } from './schemas.ts';
+import { isLaterBy, type NftGeneration } from '../node/tools.ts';
+import { hashHex } from '#hash';
+import { formatBalancer, parseBalancer } from '../../kernel/balancer/balancer.ts';
 
 /** Where the state folder is unless --state-dir names another. */
 export const defaultStateFolder = '/var/lib/kpc';
@@ -29,8 +41,6 @@ export type DrainingServer = Shaped<typeof drainingSchema>;
 
 /** The objects that kpc-apply made on this node and may remove. It holds for one network of one boot. */
 export type OwnershipRecord = Shaped<typeof recordSchema>;
-
-export type SettingsMade = Readonly<Record<string, readonly string[]>>;
 
 /**
  * The files of one network; they have their own folder, except those of the node's first network. A journal exists from
@@ -46,7 +56,7 @@ export function stateFolder(base: string, network: NodeNetwork) {
     ...filesIn(path),
     /** The highest serial of an applied signed bundle: a new network does not lower it. */
     newestSerial: `${base}/newest-serial.json`,
-    /** nginx is told this path, so all networks share it. See state-files.ts. */
+    /** nginx is told this path, so all networks share it. See BalancerFile. */
     balancer: `${base}/balancer.conf`,
     balancerRecord: `${base}/balancer.json`,
   } as const;
@@ -63,7 +73,7 @@ function filesIn(path: string) {
     unconfirmed: `${path}/unconfirmed.json`,
     /** See tool-time-limits.ts. */
     doing: `${path}/doing.json`,
-    /** See state-files.ts. */
+    /** See KnownTables. */
     tables: `${path}/tables.json`,
   } as const;
 }
@@ -73,7 +83,7 @@ export type StateFolder = ReturnType<typeof stateFolder>;
 /** A state to go back to: raw tool output, which later versions and people can read, and the owned objects. */
 export type StoredSnapshot = Shaped<typeof snapshotSchema>;
 
-export function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, here: NodeNetwork): boolean {
+function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, here: NodeNetwork): boolean {
   return bootId === here.bootId && network?.inode === here.inode && network.mark === here.mark;
 }
 
@@ -145,14 +155,10 @@ export function writeJson(host: Host, path: string, value: object): Promise<void
   return host.replaceFile(path, `${JSON.stringify(value)}\n`);
 }
 
-interface RecordPlace extends Awaited<ReturnType<typeof readBinding>> {
-  readonly path: string;
-}
-
 /** Folders with a record or journal that says whose it is. */
-async function listPlaces(host: Host, { base }: StateFolder): Promise<readonly RecordPlace[]> {
+async function listPlaces(host: Host, { base }: StateFolder) {
   const names = (await host.list(base)).filter((name) => /^network-\d+-kpc-[\da-f]{16}$/.test(name));
-  const places: RecordPlace[] = [];
+  const places = [];
   for (const path of [base, ...names.map((name) => `${base}/${name}`)]) {
     places.push({ path, ...(await readBinding(host, filesIn(path))) });
   }
@@ -185,4 +191,100 @@ export async function forgetEarlierBoots(host: Host, folder: StateFolder): Promi
     const boots = [record, journal, await read(lastCommand), await read(tables)].flatMap((each) => each?.bootId ?? []);
     if (boots.length > 0 && !boots.includes(folder.network.bootId)) await host.remove(path);
   }
+}
+
+/** kube-proxy's tables as `nft list` would print them, and the generation for which that holds. */
+export type KnownTables = Omit<Shaped<typeof knownTablesSchema>, 'bootId'>;
+
+/** The stored tables, if the rules are still of their generation. */
+export async function recallTables(
+  host: Host,
+  folder: StateFolder,
+  generation: NftGeneration,
+): Promise<KnownTables | undefined> {
+  // A damaged file only costs a listing.
+  const known = await readJsonFile(host, folder.tables, knownTablesCheck, 'copy').catch(() => undefined);
+  const isStill = known?.bootId === folder.network.bootId && isLaterBy(0, known.generation, generation);
+  return isStill ? known : undefined;
+}
+
+/** Stores the tables; may fail, since they only save a listing. */
+export async function rememberTables(host: Host, folder: StateFolder, known: KnownTables): Promise<void> {
+  try {
+    await writeJson(host, folder.tables, { bootId: folder.network.bootId, ...known });
+  } catch {
+    // An outdated one would only take space that the next journal needs. Test: apply/nft-generation.test.ts.
+    await host.remove(folder.tables).catch(() => undefined);
+  }
+}
+
+type BalancerRecord = Shaped<typeof balancerRecordSchema>;
+
+/** nginx's file in userspace mode. It outlives a reboot, and so does its record. */
+export interface BalancerFile {
+  readonly text: string;
+  /** Whether its content is what kpc-apply wrote, in this network or before a reboot. */
+  readonly isOwned: boolean;
+  /** Whether --adopt takes it over: kpc-apply would write the same, and no other network owns it. */
+  readonly isAdoptable: boolean;
+}
+
+export async function readBalancerFile(host: Host, folder: StateFolder): Promise<BalancerFile | undefined> {
+  let content: string | undefined;
+  try {
+    content = await host.readFile(folder.balancer);
+  } catch (error) {
+    if (error instanceof UnreadableFile) return { text: '', isOwned: false, isAdoptable: false };
+    throw error;
+  }
+  if (content === undefined) return undefined;
+  const record = await readBalancerRecord(host, folder);
+  const isWritten = record?.written.includes(hashHex(content)) ?? false;
+  const isOthers = record?.bootId === folder.network.bootId && !isOfNetwork(record, folder.network);
+  const isOwned = isWritten && !isOthers;
+  const isWhole = formatBalancer(parseBalancer(content).proxyPorts).join('') === content;
+  return { text: content, isOwned, isAdoptable: isOwned || (isWhole && !(isWritten && isOthers)) };
+}
+
+/** A damaged record owns nothing. */
+function readBalancerRecord(host: Host, folder: StateFolder): Promise<BalancerRecord | undefined> {
+  return readJsonFile(host, folder.balancerRecord, balancerRecordCheck, 'copy').catch(() => undefined);
+}
+
+/** Replaces the file if `check` accepts the new text. Both texts are recorded first, in case this is killed. */
+export async function replaceBalancerFile(
+  host: Host,
+  folder: StateFolder,
+  content: string,
+  check: (path: string) => Promise<void>,
+): Promise<void> {
+  const next = `${folder.balancer}.new`;
+  await host.replaceFile(next, content);
+  await check(next);
+  await recordBalancer(host, folder, content);
+  await host.renameFile(next, folder.balancer);
+}
+
+/** Records the file as it is: --adopt takes it over unchanged. */
+export async function claimBalancerFile(host: Host, folder: StateFolder): Promise<void> {
+  const file = await readBalancerFile(host, folder);
+  if (!file || file.isOwned) return;
+  const { bootId, ...network } = folder.network;
+  await writeJson(host, folder.balancerRecord, {
+    bootId,
+    network,
+    written: [hashHex(file.text)],
+  } satisfies BalancerRecord);
+}
+
+async function recordBalancer(host: Host, folder: StateFolder, content: string): Promise<void> {
+  const file = await readBalancerFile(host, folder);
+  const present = file && hashHex(file.text);
+  const record = file?.isOwned ? await readBalancerRecord(host, folder) : undefined;
+  const found = file?.isOwned ? record?.found : present;
+  const hashes = [...(file?.isOwned && present !== undefined ? [present] : []), hashHex(content)];
+  const { bootId, ...network } = folder.network;
+  // After a rollback, the file again has the content that was found. Test: apply/real-networks.slow.test.ts.
+  const written = hashes.filter((hash) => hash !== found);
+  await writeJson(host, folder.balancerRecord, { bootId, network, written, found } satisfies BalancerRecord);
 }

@@ -13,8 +13,7 @@ import {
   type Schema,
 } from '../../base/json/schema.ts';
 import { servicePortSchema } from '../../bundle/schemas.ts';
-import type { Variants } from '../node/tools.ts';
-import type { NftGeneration } from '../node/nft-generation.ts';
+import type { Variants, NftGeneration } from '../node/tools.ts';
 import type { NodeReading } from '../node/node-reading.ts';
 import { ownedLists, type OwnedNames } from './owned-lists.ts';
 

@@ -12,7 +12,7 @@ import {
   countsOf,
 } from './kernel-change.ts';
 import type { SideOwners, Owners } from '../../kube-proxy/owners.ts';
-import { itemOf } from '../../kernel/compare.ts';
+import { itemOf, type Pair } from '../../kernel/compare.ts';
 import {
   virtualServerOf,
   type TimeoutsChange,
@@ -23,7 +23,7 @@ import { formatCreate, type SetChange } from '../../kernel/ipset/ipset.ts';
 import { entryKey, formatEntry, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { formatRealServer, formatServiceOptions, type RealServer } from '../../kernel/ipvs/ipvs.ts';
 import type { LinkChange } from '../../kernel/link/link.ts';
-import type { ProxyPortChange } from '../../kernel/balancer/balancer.ts';
+import type { ProxyPort } from '../../kernel/balancer/balancer.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { setFamily } from '../../kube-proxy/ipvs-objects.ts';
 import { countChainChanges, listChainChanges } from './chain-changes.ts';
@@ -118,7 +118,7 @@ export function settingChange(name: string, from: string, to: string): KernelCha
 }
 
 /** A port of the balancer, with its endpoints. Dumps do not show it, so its owner is always known. */
-function proxyPortChange({ from, to }: ProxyPortChange): KernelChange {
+function proxyPortChange({ from, to }: Pair<ProxyPort>): KernelChange {
   const port = itemOf({ from, to });
   const [before, after] = [from, to].map((each) => each?.endpoints.map(formatSocketAddress) ?? []);
   const same = (text: string): string => text;

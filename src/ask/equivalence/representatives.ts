@@ -3,8 +3,7 @@ import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { compareText } from '../../kernel/compare.ts';
-import { PlanMemo } from '../../cluster/memos.ts';
-import { endpointClass } from '../../cluster/plan-traffic.ts';
+import { PlanMemo, endpointClass } from '../../cluster/plan-traffic.ts';
 import type { Scene } from '../trace/scene.ts';
 import { portKey, type ProtocolPort } from './questions.ts';
 

@@ -1,6 +1,6 @@
 import { findNearest } from '../../base/names.ts';
 import { fullName, titleOfObject } from '../../cluster/objects.ts';
-import { ownAnnotations } from '../../cluster/annotations.ts';
+import { ownAnnotations } from '../../cluster/check-services.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';

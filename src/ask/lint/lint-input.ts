@@ -10,7 +10,7 @@ import {
 } from '../../cluster/objects.ts';
 import { asPods, isScaledDown } from '../../cluster/slices/assume-pods.ts';
 import { findPrinted } from '../../cluster/slices/selector-causes.ts';
-import { selectPods } from '../../cluster/slices/select-pods.ts';
+import { selectPods } from '../../cluster/slices/place-pods.ts';
 import { compileNode, NodeMemo } from '../../snapshot/open/compile-node.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import { prepareChecked, type NodeOptions } from '../../snapshot/open/compile.ts';

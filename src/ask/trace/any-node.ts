@@ -1,9 +1,8 @@
 // What becomes of a packet on a node that nothing names, of several in the input: what all of them do, or unknown.
 import type { Endpoint, ServicePort } from '../../cluster/model.ts';
-import { PlanMemo } from '../../cluster/memos.ts';
+import { PlanMemo, endpointClass, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { nodeAddresses, zoneOf } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
-import { endpointClass, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { fateOnAnyOf, type Evaluator } from '../../packet/evaluate.ts';
 import type { Fate, Packet } from '../../packet/packet.ts';
 import type { CompiledSnapshot, Snapshot } from '../../snapshot/snapshot.ts';

@@ -17,7 +17,7 @@ import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
 import { applyFlags, defineApplyCommand, type Options } from './options.ts';
-import { BundleSource } from '../../apply/open/bundle-source.ts';
+import { BundleSource, loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import {
   describeLeftSettings,
   formatDryRun,
@@ -27,7 +27,6 @@ import {
 } from '../../say/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import type { ApplyTerminal } from './log.ts';
-import { loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 
 export const apply = defineApplyCommand({

@@ -10,9 +10,8 @@ import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { describeDumped } from '../../say/apply-outcomes.ts';
 import { formatNodeChecks, formatNodeChecksJson, formatPlanJson, formatPlanText } from '../../say/plan-text.ts';
-import { loadBundle } from '../../apply/open/load-bundle.ts';
+import { loadBundle, BundleSource } from '../../apply/open/load-bundle.ts';
 import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
-import { BundleSource } from '../../apply/open/bundle-source.ts';
 import { openSession, type ApplyEnvironment } from './environment.ts';
 import { defineApplyCommand, type Options } from './options.ts';
 

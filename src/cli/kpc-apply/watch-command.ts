@@ -10,8 +10,7 @@ import type { Round } from '../../apply/monitor/metrics.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning } from './environment.ts';
 import { applyFlags, defineApplyCommand, type Options } from './options.ts';
-import { BundleSource } from '../../apply/open/bundle-source.ts';
-import { readBundleVersion, watchBundle, type WatchedBundle } from '../../apply/open/load-bundle.ts';
+import { BundleSource, readBundleVersion, watchBundle } from '../../apply/open/load-bundle.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import type { ApplyTerminal } from './log.ts';
 
@@ -80,7 +79,7 @@ function assertTwoAddresses({ metrics, healthz }: Options<'metrics' | 'healthz'>
 }
 
 async function syncOnce(
-  watched: WatchedBundle,
+  watched: ReturnType<typeof watchBundle>,
   session: Session,
   options: Options<'adopt' | 'assumeAlone' | 'drainTimeout' | 'force' | 'ipvsExcludeCidrs'>,
   terminal: ApplyTerminal,

@@ -11,8 +11,7 @@ import { nodeFlag, refuseIdleOfDescription } from '../../library/command-flags.t
 import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeNoteWords } from '../../library/words.ts';
-import type { Cluster as AskedCluster } from '../../library/node/cluster.ts';
-import { findOther, isInRevision } from '../../library/node/open.ts';
+import { type Cluster as AskedCluster, findOther, isInRevision } from '../../library/node/open.ts';
 import { isFileName, isPath } from '../shared/path-words.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import { exitStatus } from '../shared/terminal.ts';

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { findNearest } from '../../base/names.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
 import type { Ignore } from '../../library/lint.ts';
-import { lintFiles } from '../../library/node/lint.ts';
+import { lintFiles } from '../../library/node/open.ts';
 import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { lintAnswer } from '../../say/lint.ts';
 import { nodeFlag } from '../../library/command-flags.ts';

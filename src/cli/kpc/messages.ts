@@ -8,7 +8,7 @@ import { repositoryPaths, type ReadFiles, type Snapshot } from '../../library/no
 import { findingsForPeople } from '../../library/words.ts';
 import { strictFlag } from '../../library/command-flags.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
-import { noProgress, type Progress } from '../../library/progress.ts';
+import { noProgress, type Progress } from '../../library/node/fleet.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 
 export interface MessageOptions {

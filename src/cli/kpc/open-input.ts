@@ -8,9 +8,6 @@ import {
   type KubectlAnswer,
   type Cluster,
   type ClusterUse,
-} from '../../library/node/cluster.ts';
-import { flagRow, type Flag } from '../../library/options.ts';
-import {
   findOther,
   openPaths,
   type FileOptions,
@@ -20,6 +17,7 @@ import {
   type SideOptions,
   type Snapshot,
 } from '../../library/node/open.ts';
+import { flagRow, type Flag } from '../../library/options.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import type { Call } from './call.ts';
 import type { MessageOptions } from './messages.ts';

@@ -16,7 +16,7 @@ import {
   addressesOfPod,
   type EndpointObjects,
 } from '../objects.ts';
-import { hash } from '../pick-by-hash.ts';
+import { hash } from '../service-ranges.ts';
 import type { Place } from '../../kernel/place.ts';
 import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
@@ -29,8 +29,9 @@ import {
   claimKey,
   roomForReplicas,
   type AddressClaim,
+  areEndpointsGiven,
+  selectPods,
 } from './place-pods.ts';
-import { areEndpointsGiven, selectPods } from './select-pods.ts';
 
 interface Assumption extends Pick<EndpointObjects, 'workloads' | 'pods' | 'nodes' | 'services'> {
   /** From --assume-endpoints, at most one of each family. They override Node networks outside them. */

@@ -22,7 +22,7 @@ import { unplacedOf, type AssumedWorkload } from '../model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { makeKnownNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
-import { compareNaturally, areEndpointsGiven, selectPods, type Selecting } from './select-pods.ts';
+import { compareNaturally, areEndpointsGiven, selectPods, type Selecting } from './place-pods.ts';
 import { causeFinder, findPrinted, type MakerSources } from './selector-causes.ts';
 import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type IdleWorkloads } from './slice-warnings.ts';
 

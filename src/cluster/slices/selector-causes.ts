@@ -133,12 +133,9 @@ function finderByLabels(all: readonly Labelled[]) {
   };
 }
 
-interface LabelOf {
+interface LackedLabel {
   readonly label: string;
   readonly owner: string;
-}
-
-interface LackedLabel extends LabelOf {
   /** The workload itself has the label, but its template lacks it. */
   readonly isOnOwner: boolean;
 }

@@ -17,7 +17,7 @@ import {
 } from '../objects.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { Pending } from './assume-pods.ts';
-import { selectPods, type Selecting } from './select-pods.ts';
+import { selectPods, type Selecting } from './place-pods.ts';
 
 /** One note for all slices and Endpoints whose Service is not in the input; there may be many. */
 export function describeStrays(

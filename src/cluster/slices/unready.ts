@@ -5,7 +5,7 @@ import { groupBy } from '../grouping.ts';
 import type { ServiceWithSlices } from '../endpoints.ts';
 import type { Family } from '../../kernel/family.ts';
 import { fullName, type EndpointSlice, type Pod, type Service, type Sourced } from '../objects.ts';
-import { selectPods } from './select-pods.ts';
+import { selectPods } from './place-pods.ts';
 import { nameOfSelected } from './slice-warnings.ts';
 
 /** A Service whose ports have no endpoint that takes connections, with the slices of the input and the Pods that it selects. */

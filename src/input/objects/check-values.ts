@@ -11,7 +11,7 @@ import type { Family } from '../../kernel/family.ts';
 import { isLabelValue, isName, findNearest, type NameRule } from '../../base/names.ts';
 import { fieldName } from '../../base/printable.ts';
 import { StatusSharing } from '../../cluster/endpoints.ts';
-import { isStrayAnnotation, ownAnnotations } from '../../cluster/annotations.ts';
+import { isStrayAnnotation, ownAnnotations } from '../../cluster/check-services.ts';
 import type { Report } from './report.ts';
 import type { RawServiceCidr } from './shapes/node.ts';
 import type { RawMetadata } from './shapes/shared.ts';

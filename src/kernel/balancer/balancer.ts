@@ -25,9 +25,7 @@ export function compareProxyPorts(a: ProxyPort, b: ProxyPort): number {
   return a.port - b.port || compareAddresses(a.address, b.address) || (a.protocol < b.protocol ? -1 : 1);
 }
 
-export type ProxyPortChange = Pair<ProxyPort>;
-
-export function diffProxyPorts(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly ProxyPortChange[] {
+export function diffProxyPorts(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly Pair<ProxyPort>[] {
   return pairUp(from, to, proxyPortKey).filter(
     (pair) => !pair.from || !pair.to || formatPort(pair.from) !== formatPort(pair.to),
   );

@@ -1,5 +1,5 @@
 import { LongText, readLines } from '../lines.ts';
-import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey } from './set-entry.ts';
+import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey, isEntryOf } from './set-entry.ts';
 import { diffByKey, pairUp, partition, type Pair, type Split } from '../compare.ts';
 
 /** As ipset names them. */
@@ -54,7 +54,7 @@ interface DraftSet extends IpSet {
 }
 
 /** Methods that add while ipset's output is read return why they cannot; undefined on success. */
-export class SetDrafts {
+class SetDrafts {
   readonly #sets = new Map<string, DraftSet>();
 
   addSet(name: string, type: string, words: readonly string[]): string | undefined {
@@ -77,7 +77,7 @@ export class SetDrafts {
   }
 }
 
-export const openQuote = 'a quote that is not closed';
+const openQuote = 'a quote that is not closed';
 
 /**
  * Sorts entries. Leaves out the kernel's own choices (initval, default bucket size); keeps foreign options as words. Takes any text: lines
@@ -230,4 +230,63 @@ function addChange(text: LongText, change: SetChange): void {
   }
   if (from) text.add(`destroy ${from.name}\n`);
   if (to) addIpSet(text, to);
+}
+
+interface ListedSet {
+  readonly name: string;
+  type: string;
+  isCreated: boolean;
+  /** The number of entries; undefined for older versions of ipset, which do not print it. */
+  count: number;
+  members: number | undefined;
+}
+
+/** Reads `ipset list`, like parseIpsetSave. `lacks`: 'members' for `ipset list -t`; 'end' if a set is cut off. */
+export function parseIpsetList(text: string) {
+  const sets = new SetDrafts();
+  const listed: ListedSet[] = [];
+  const unread = readLines(text, [], (line) => {
+    const name = /^Name: (\S+)$/.exec(line)?.[1];
+    const set = listed.at(-1);
+    if (name === undefined) return set ? readLineOfSet(sets, set, line) : 'not below the name of a set';
+    listed.push({ name, type: '', isCreated: false, count: 0, members: undefined });
+    return undefined;
+  });
+  const isWhole = listed.every(({ isCreated, count, members = -1 }) => isCreated && count <= members);
+  const isTerse = listed.every(({ members }) => members === undefined);
+  return { sets: sets.finish(), unread, lacks: isWhole ? undefined : isTerse ? 'members' : 'end' };
+}
+
+function readLineOfSet(sets: SetDrafts, set: ListedSet, line: string): string | undefined {
+  if (set.members !== undefined) {
+    const [entry, ...options] = splitSetWords(line) ?? [];
+    if (entry !== undefined && !isEntryOf(set.type, entry)) return 'not an entry of its set';
+    set.members++;
+    return entry === undefined ? openQuote : sets.addEntry(set.name, entry, options);
+  }
+  const [, key = '', value = ''] = /^([A-Z][A-Za-z ]*):(?: (.*))?$/.exec(line) ?? [];
+  switch (key) {
+    case 'Type':
+      set.type = value;
+      return undefined;
+    case 'Header': {
+      if (set.type === '') return 'a header before the type of its set';
+      set.isCreated = true;
+      const words = value === '' ? [] : splitSetWords(value);
+      return words ? sets.addSet(set.name, set.type, words) : openQuote;
+    }
+    case 'Number of entries':
+      set.count = /^\d{1,10}$/.test(value) ? Number(value) : 0;
+      return undefined;
+    case 'Members':
+      set.members = 0;
+      return undefined;
+    case 'Revision':
+    case 'Size in memory':
+    case 'References':
+    case 'Default':
+      return undefined;
+    default:
+      return 'not a line that ipset list prints';
+  }
 }

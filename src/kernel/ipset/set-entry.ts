@@ -25,13 +25,6 @@ export interface SetEntry {
   readonly origin?: Origin | undefined;
 }
 
-export interface AddressPort extends SetEntry {
-  readonly address: Address;
-  readonly protocol: Protocol;
-  readonly port: number;
-  readonly origin: Origin;
-}
-
 export function formatEntry({ address, network, protocol, port, source, other }: SetEntry): string {
   if (other !== undefined) return other;
   const place = address ?? network;

@@ -1,6 +1,15 @@
-import { allBits, type MarkChange, type MarkHolder, type OtherAction, type PlainAction } from '../action.ts';
+import {
+  allBits,
+  type MarkChange,
+  type MarkHolder,
+  type OtherAction,
+  type PlainAction,
+  parseNumber32,
+  parsePort,
+  parseTarget,
+  readMarkMask,
+} from '../ports-and-marks.ts';
 import type { Selector, SetWrite } from '../nftables/table.ts';
-import { parseNumber32, parsePort, parseTarget } from '../ports-and-marks.ts';
 
 /** The action of a rule, in the terms that nft's rules are read into. */
 export type RuleAction = PlainAction | OtherAction | (SetWrite & { readonly key: Selector });
@@ -94,8 +103,9 @@ function readMarkAction(of: MarkHolder, [option = '', text = '', ...more]: reado
 }
 
 function computeMark(option: string, text: string): MarkChange | undefined {
-  const [value, mask = allBits, ...more] = text.split('/').map(parseNumber32);
-  if (value === undefined || more.length > 0) return undefined;
+  const mark = readMarkMask(text);
+  if (!mark) return undefined;
+  const { value, mask } = mark;
   switch (option) {
     case '--set-xmark':
       return { stays: ~mask >>> 0, flip: value };

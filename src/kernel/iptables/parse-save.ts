@@ -152,12 +152,13 @@ export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   return hidden;
 }
 
-interface AppendedRule {
-  readonly chain: string;
-  readonly rule: Rule;
-}
-
 /** Rules by line, kept for the tool's next text. A repeated line gives the same object, which compares at no cost. */
-export type RuleLines = Map<string, AppendedRule>;
+export type RuleLines = Map<
+  string,
+  {
+    readonly chain: string;
+    readonly rule: Rule;
+  }
+>;
 
 export type RuleLinesByFamily = Readonly<Record<Family, RuleLines>>;

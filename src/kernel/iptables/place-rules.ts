@@ -1,14 +1,6 @@
 import type { Chain, Rule } from './iptables.ts';
 import { ruleMeaning } from './iptables-meaning.ts';
 
-export interface Placement {
-  /** To delete first, by meaning: iptables deletes the first of equal rules. */
-  readonly deleted: readonly Rule[];
-  /** To insert next, in this order; positions count from 1. */
-  readonly inserted: readonly { readonly rule: Rule; readonly position: number }[];
-  readonly whole: readonly Rule[];
-}
-
 /** A rule with a key that is unique in its list. Corresponding rules of two lists have the same key. */
 interface Keyed {
   readonly rule: Rule;
@@ -22,7 +14,7 @@ interface Keyed {
  * after the one before it, else at the head, as kube-proxy does (iptables.Prepend). `isLast` rules are only placed
  * relative to each other, the first after all existing rules (iptables.Append).
  */
-export function placeRules(from: Chain | undefined, to: Chain | undefined): Placement {
+export function placeRules(from: Chain | undefined, to: Chain | undefined) {
   const owned = new Set(from?.rules.map(ruleMeaning));
   const here = keyRules(from?.whole ?? from?.rules ?? []);
   const wantedMeanings = new Set(to?.rules.map(ruleMeaning));
@@ -47,20 +39,16 @@ export function placeRules(from: Chain | undefined, to: Chain | undefined): Plac
   ];
   const inserted = new Set(placed.filter(({ key }) => !kept.has(key)));
   return {
+    /** To delete first, by meaning: iptables deletes the first of equal rules. */
     deleted: deleted.map(({ rule }) => rule),
+    /** To insert next, in this order; positions count from 1. */
     inserted: whole.flatMap((each, i) => (inserted.has(each) ? [{ rule: each.rule, position: i + 1 }] : [])),
     whole: whole.map(({ rule }) => rule),
   };
 }
 
-interface AnchoredRules {
-  /** By the key of a rule that stays: what to insert right before it, and right after it. */
-  readonly before: ReadonlyMap<string, readonly Keyed[]>;
-  readonly after: ReadonlyMap<string, readonly Keyed[]>;
-  readonly free: readonly Keyed[];
-}
-
-function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): AnchoredRules {
+/** By the key of a rule that stays: what to insert right before it, and right after it. */
+function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>) {
   const before = new Map<string, readonly Keyed[]>();
   let pending: Keyed[] = [];
   let lastKept: string | undefined;
@@ -73,8 +61,8 @@ function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): Anchor
     pending = [];
     lastKept = each.key;
   }
-  if (lastKept === undefined) return { before, after: new Map(), free: pending };
-  return { before, after: new Map([[lastKept, pending]]), free: [] };
+  if (lastKept === undefined) return { before, after: new Map<string, readonly Keyed[]>(), free: pending };
+  return { before, after: new Map([[lastKept, pending]]), free: [] as readonly Keyed[] };
 }
 
 /**

@@ -3,7 +3,7 @@ import { parseAddressRange, singleAddress, type AddressRange } from '../address-
 import {
   formatMark,
   formatSocketAddress,
-  parseNumber32,
+  readMarkMask,
   formatPortRange,
   parsePort,
   parsePortRange,
@@ -34,13 +34,15 @@ export type RuleArg =
   | { readonly kind: 'virtual-server'; readonly address: Address; readonly protocol: string; readonly port: number }
   /** `-m statistic --mode random --probability P`; the text is as written, with ten decimals from kube-proxy. */
   | { readonly kind: 'statistic'; readonly probability: string }
-  | { readonly kind: 'recent'; readonly name: string; readonly action: RecentAction }
+  | {
+      readonly kind: 'recent';
+      readonly name: string;
+      readonly action:
+        { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
+    }
   | { readonly kind: 'jump'; readonly target: RuleTarget; readonly goto?: boolean }
   /** Anything kpc does not read, as words, to compare and write again. */
   | { readonly kind: 'other'; readonly words: readonly string[] };
-
-type RecentAction =
-  { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
 
 export type RuleTarget =
   | { readonly kind: 'chain'; readonly chain: string }
@@ -183,13 +185,6 @@ export function readLongMatch(words: readonly string[]): RuleArg | undefined {
 function readMarkMatch(text: string): RuleArg | undefined {
   const mark = readMarkMask(text);
   return mark && { kind: 'mark', ...mark };
-}
-
-/** Reads `VALUE/MASK`; the default mask is all bits. */
-export function readMarkMask(text: string): { readonly value: number; readonly mask: number } | undefined {
-  const [first = '', second = '0xffffffff', ...more] = text.split('/');
-  const [value, mask] = [parseNumber32(first), parseNumber32(second)];
-  return value === undefined || mask === undefined || more.length > 0 ? undefined : { value, mask };
 }
 
 function formatMaskedMark({ value, mask }: { readonly value: number; readonly mask: number }): string {

@@ -1,13 +1,14 @@
 // The conditions of iptables rules, in the terms that nft's rules are read into.
 import { isNetworkRange, type AddressRange } from '../address-range.ts';
 import type { Family } from '../family.ts';
-import { fieldType, readValue } from '../nftables/fields.ts';
+import { nftFamily } from '../nftables/format.ts';
+import { fieldType, readValue } from '../nftables/parse-match.ts';
 import type { Match, Right, TcpFlags, Value } from '../nftables/table.ts';
-import { parsePortRange, type PortRange } from '../ports-and-marks.ts';
+import { parsePortRange, readMarkMask, type PortRange } from '../ports-and-marks.ts';
 import { isNfacctCounter } from './iptables-meaning.ts';
 import type { Rule } from './iptables.ts';
 import { actionOfWords, type RuleAction } from './other-targets.ts';
-import { nameProtocol, readMarkMask, type RuleArg } from './rule-args.ts';
+import { nameProtocol, type RuleArg } from './rule-args.ts';
 
 /** Fields have nft's names, or the names of iptables' options. */
 type Condition =
@@ -60,10 +61,6 @@ function valueOfPorts({ first, last }: PortRange): Value {
   return first === last ? { kind: 'number', value: first } : { kind: 'numbers', first, last };
 }
 
-function headerOf(family: Family): 'ip' | 'ip6' {
-  return family === 'ipv4' ? 'ip' : 'ip6';
-}
-
 /** The family names the header of addresses. */
 export function conditionsOf(args: readonly RuleArg[], family: Family = 'ipv4'): readonly Condition[] {
   return args.flatMap((arg) => conditionsOfArg(arg, family));
@@ -72,9 +69,9 @@ export function conditionsOf(args: readonly RuleArg[], family: Family = 'ipv4'):
 function conditionsOfArg(arg: RuleArg, family: Family): Condition | readonly Condition[] {
   switch (arg.kind) {
     case 'source':
-      return among(`${headerOf(family)} saddr`, [valueOfRange(arg.range)], arg.negated);
+      return among(`${nftFamily[family]} saddr`, [valueOfRange(arg.range)], arg.negated);
     case 'destination':
-      return among(`${headerOf(family)} daddr`, [valueOfRange(arg.range)], arg.negated);
+      return among(`${nftFamily[family]} daddr`, [valueOfRange(arg.range)], arg.negated);
     case 'in-interface':
       return among('iifname', interfaces(arg.name), arg.negated);
     case 'out-interface':
@@ -218,7 +215,7 @@ function readWrittenOption(
   family: Family,
   options: readonly Option[],
 ): Condition | readonly Condition[] | undefined {
-  const field = fields.get(name)?.replace('IP', headerOf(family));
+  const field = fields.get(name)?.replace('IP', nftFamily[family]);
   const read = field === undefined ? undefined : readValues(field, text);
   if (field !== undefined) return read && among(field, read, negated);
   switch (`${module} ${name}`.trim()) {

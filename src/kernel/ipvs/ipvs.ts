@@ -131,10 +131,6 @@ function formatRealServerOptions(server: RealServer): string {
   return ` ${forwardingFlags[server.forwarding]} -w ${server.weight}${formatOptions(server)}`;
 }
 
-interface DraftServer extends VirtualServer {
-  readonly realServers: RealServer[];
-}
-
 /** A virtual server as ipvsadm prints it: '-t' and "10.0.0.1:80". */
 export interface PrintedName {
   readonly flag: string;
@@ -152,7 +148,12 @@ export interface PrintedServer extends PrintedName {
 
 /** Methods that add while ipvsadm's output is read return why they cannot; undefined on success. */
 export class ServerDrafts {
-  readonly #servers = new Map<string, DraftServer>();
+  readonly #servers = new Map<
+    string,
+    VirtualServer & {
+      readonly realServers: RealServer[];
+    }
+  >();
 
   addServer({
     scheduler,

@@ -1,6 +1,5 @@
-import { allBits, type MarkHolder, type RuleVerdict } from '../action.ts';
-import { bareMeta } from './fields.ts';
-import { formatMark, formatSocketAddress } from '../ports-and-marks.ts';
+import { allBits, type MarkHolder, type RuleVerdict, formatMark, formatSocketAddress } from '../ports-and-marks.ts';
+import { bareMeta } from './parse-match.ts';
 import type {
   Element,
   ElementValue,

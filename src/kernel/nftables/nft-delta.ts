@@ -1,5 +1,5 @@
 // When two things of nftables mean the same, and how the tables of two states differ.
-import { addressAt, addressBits, addressNumber, parseNetwork } from '../address.ts';
+import { addressAt, addressBits, addressNumber, compareAddresses, parseNetwork } from '../address.ts';
 import { singleAddress, spanOf, type AddressSpan } from '../address-range.ts';
 import {
   isLearned,
@@ -44,6 +44,28 @@ export function canonicalElement(element: Element): Element {
 
 export function keyMeaning(key: ElementKey): string {
   return formatKey(key.map(canonicalValue));
+}
+
+/** Compares the parts of keys: addresses and ports as numbers, names as text. */
+export function compareElements({ key: a }: Element, { key: b }: Element): number {
+  for (let i = 0; i < a.length && i < b.length; i++) {
+    const difference = compareValues(a[i] as Value, b[i] as Value);
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}
+
+function compareValues(a: Value, b: Value): number {
+  if (a === b) return 0;
+  // Different kinds are ordered by kind, because numbers and texts have no common order.
+  if (a.kind !== b.kind) return compareText(a.kind, b.kind);
+  if (a.kind === 'address' && b.kind === 'address') return compareAddresses(a.address, b.address);
+  if (a.kind === 'number' && b.kind === 'number') return a.value - b.value;
+  return compareText(valueText(a), valueText(b));
+}
+
+function valueText(value: Value): string {
+  return value.kind === 'word' ? value.text : formatKey([value]);
 }
 
 export function isSameBase(a: BaseChain | undefined, b: BaseChain | undefined): boolean {

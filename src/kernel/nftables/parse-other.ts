@@ -1,7 +1,14 @@
 import type { Family } from '../family.ts';
 import { parseNumber32, parsePort, parseTarget } from '../ports-and-marks.ts';
-import { readFieldName, readSelector } from './fields.ts';
-import { readDraws, readMatch, readModulus, readSetName, readVerdict } from './parse-match.ts';
+import {
+  readFieldName,
+  readSelector,
+  readDraws,
+  readMatch,
+  readModulus,
+  readSetName,
+  readVerdict,
+} from './parse-match.ts';
 import type { OtherExpression } from './table.ts';
 import { unquote, type Words } from './tokens.ts';
 

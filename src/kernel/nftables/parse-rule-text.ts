@@ -1,9 +1,16 @@
-import { allBits, type PlainAction, type MarkChange, type MarkHolder } from '../action.ts';
+import {
+  allBits,
+  type PlainAction,
+  type MarkChange,
+  type MarkHolder,
+  parseNumber32,
+  parsePort,
+  parseTarget,
+  type SocketAddress,
+} from '../ports-and-marks.ts';
 import { parseAddress } from '../address.ts';
 import type { Family } from '../family.ts';
-import { parseNumber32, parsePort, parseTarget, type SocketAddress } from '../ports-and-marks.ts';
-import { readSelector } from './fields.ts';
-import { readDraws, readMatch, readSetName, readVerdict } from './parse-match.ts';
+import { readSelector, readDraws, readMatch, readSetName, readVerdict } from './parse-match.ts';
 import { readOther } from './parse-other.ts';
 import type { Expression, NftRule } from './table.ts';
 import { unquote, type Words } from './tokens.ts';

@@ -14,8 +14,7 @@ import type {
   NftTable,
 } from './table.ts';
 import { nftFamily } from './format.ts';
-import { readValue, valueTypeOf } from './fields.ts';
-import { readVerdict } from './parse-match.ts';
+import { readValue, valueTypeOf, readVerdict } from './parse-match.ts';
 import { readRule } from './parse-rule-text.ts';
 import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
 
@@ -24,8 +23,6 @@ interface ParsedTables {
   readonly tables: readonly NftTable[];
   readonly unread: readonly UnreadLine[];
 }
-
-type WantsTable = (family: Family, name: string) => boolean;
 
 /** Records why the item that begins on a line cannot be read. */
 type Note = (line: number, reason: string) => void;
@@ -46,7 +43,10 @@ interface DraftTable extends NftTable {
 }
 
 /** Reads `nft list ruleset` and `nft list table` (1.0.1 to 1.1), families ip and ip6. Unreadable lines are in `unread`. */
-export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
+export function parseNftText(
+  text: string,
+  wants: (family: Family, name: string) => boolean = () => true,
+): ParsedTables {
   const tables = new Map<string, DraftTable>();
   const unread = new UnreadLines();
   const note: Note = (line, reason) => unread.add(line, () => lineOf(text, line), reason);

@@ -1,9 +1,8 @@
 // The types of nftables: elements of sets and maps, the expressions of rules, and the tables that hold both.
-import type { PlainAction, OtherAction, RuleVerdict } from '../action.ts';
+import type { PlainAction, OtherAction, RuleVerdict, SocketAddress } from '../ports-and-marks.ts';
 import type { Address, Network } from '../address.ts';
 import type { Origin } from '../place.ts';
 import type { Family } from '../family.ts';
-import type { SocketAddress } from '../ports-and-marks.ts';
 
 export interface Element {
   readonly key: ElementKey;
@@ -44,14 +43,14 @@ export type Right =
   /** `@name`. */
   | { readonly set: string };
 
-type Look = Match | VerdictMap;
-
-/** `… vmap @map`: the verdict for the key; without an element, the next rule follows. */
-interface VerdictMap {
-  readonly kind: 'verdict-map';
-  readonly left: Selector;
-  readonly right: Right;
-}
+type Look =
+  | Match
+  /** `… vmap @map`: the verdict for the key; without an element, the next rule follows. */
+  | {
+      readonly kind: 'verdict-map';
+      readonly left: Selector;
+      readonly right: Right;
+    };
 
 export interface Match {
   readonly kind: 'match';
@@ -153,14 +152,14 @@ export interface NftTable {
   /** Counts are not part of the state. */
   readonly counters: ReadonlyMap<string, NftCounter>;
   /** Parts that kpc does not model: a quota, a flowtable, the flag dormant. Such a table can only be replaced as a whole. */
-  readonly strange?: StrangeParts | undefined;
-}
-
-interface StrangeParts {
-  /** The first line of each: "counter hits", "flags dormant". */
-  readonly heads: readonly string[];
-  /** The whole table as nft lists it. nft can create it again from this text. */
-  readonly text: string;
+  readonly strange?:
+    | {
+        /** The first line of each: "counter hits", "flags dormant". */
+        readonly heads: readonly string[];
+        /** The whole table as nft lists it. nft can create it again from this text. */
+        readonly text: string;
+      }
+    | undefined;
 }
 
 export interface NftCounter {

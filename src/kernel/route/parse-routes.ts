@@ -1,5 +1,5 @@
 import { isObject } from '../../base/json/check.ts';
-import { parseAddress, parseNetwork, type Address, type Network } from '../address.ts';
+import { hostNetwork, parseAddress, parseNetwork, type Address, type Network } from '../address.ts';
 import type { Family } from '../family.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../lines.ts';
 import { parseIpJson } from '../link/link.ts';
@@ -200,7 +200,7 @@ function familyOfRoute({ destination, values, hops }: WordedRoute): Family | und
 function parsePrefix(text: string): Network | undefined {
   if (text.includes('/')) return parseNetwork(text.includes(':') ? text : padded(text));
   const address = parseAddress(text);
-  return address && parseNetwork(`${text}/${address.family === 'ipv4' ? 32 : 128}`);
+  return address && hostNetwork(address);
 }
 
 /** ip omits trailing zeros of a network: 10/8, 192.168.0/24. */

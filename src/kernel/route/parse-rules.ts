@@ -1,6 +1,6 @@
 import type { Family } from '../family.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../lines.ts';
-import { parseNumber32, type PortRange } from '../ports-and-marks.ts';
+import { readMarkMask, type PortRange } from '../ports-and-marks.ts';
 import { familyOfTexts, notJson, parseRouteNetwork, readJsonItems, textValues } from './parse-routes.ts';
 import { nameRoutingTable, type RoutingAction, type RoutingRule } from './route.ts';
 
@@ -104,7 +104,7 @@ function readWordedRules(worded: readonly WordedRule[], asked: Family | undefine
           break;
         }
         case 'fwmark':
-          rule.mark = readRuleMark(value);
+          rule.mark = readMarkMask(value);
           if (!rule.mark) other.push(`${name} ${value}`);
           break;
         case 'iif':
@@ -149,11 +149,6 @@ const protocols: ReadonlyMap<string, string> = new Map([
   ['58', 'icmp'],
   ['ipv6-icmp', 'icmp'],
 ]);
-
-function readRuleMark(text: string): RoutingRule['mark'] {
-  const [mark, mask = 0xffffffff, ...more] = text.split('/').map(parseNumber32);
-  return mark === undefined || more.length > 0 ? undefined : { value: mark, mask };
-}
 
 /** Undefined for a port with a mask, and for anything else. */
 function readPortRange(text: string): PortRange | undefined {

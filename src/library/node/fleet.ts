@@ -24,9 +24,16 @@ import {
 import { compileState } from '../../snapshot/open/compile-node.ts';
 import { loadTexts, type LoadOptions, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import type { Progress } from '../progress.ts';
 import { refuse } from '../refusal.ts';
 import type { OpenedToCompile, WordsOfForm } from './compile.ts';
+
+/** `step` is called for each finished node. */
+export interface Progress {
+  readonly step: () => Promise<void>;
+  readonly end: () => Promise<void>;
+}
+
+export const noProgress: Progress = { step: async () => {}, end: async () => {} };
 
 interface RunOptions extends Omit<FileOptions, 'node'>, FleetChoice {
   readonly jobs: number;

@@ -28,8 +28,6 @@ export const word = named(
 
 export const words = named('words', anyOf('one or a list', word, listOf(word)));
 
-type AcceptedCode = Pick<Ignore, 'code' | 'service'>;
-
 /** `reason` is for readers. */
 const ignoreFields = {
   code: text,
@@ -43,7 +41,7 @@ const ignored = named(
   anyOf(
     'a code, or a mapping with code, service and reason',
     text,
-    objectWith<AcceptedCode>(ignoreFields, { expected: 'a mapping', additionalProperties: false }),
+    objectWith<Pick<Ignore, 'code' | 'service'>>(ignoreFields, { expected: 'a mapping', additionalProperties: false }),
   ),
 );
 

@@ -15,14 +15,21 @@ import { readManifestSide, type ManifestSide } from '../../snapshot/files/open.t
 import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import { loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
 import type { LoadedInputs, VersionChoice } from '../../snapshot/open/load-texts.ts';
-import { failedReading, openManifests, openReading, type Opened, type Recognised } from '../../snapshot/open/opened.ts';
-import { manifests, namesInManifests } from '../../snapshot/open/stored-side.ts';
-import { factsBeside } from '../../snapshot/open/beside.ts';
+import {
+  failedReading,
+  openManifests,
+  openReading,
+  type Opened,
+  type Recognised,
+  manifests,
+  namesInManifests,
+} from '../../snapshot/open/stored-side.ts';
+import { factsBeside } from '../../snapshot/open/compile-like.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuseNamedTwice } from '../command-flags.ts';
 import { refuse } from '../refusal.ts';
-import { ofSides, type CalledSide } from '../sides.ts';
+import { ofSides, type CalledSide } from '../compare-nodes.ts';
 
 export type { AskedChange };
 

@@ -1,9 +1,8 @@
-import { ContextMemo, PlanMemo } from '../../cluster/memos.ts';
+import { ContextMemo, PlanMemo, admitsNode, planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import type { Cluster, NodeContext } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade, type MasqueradePlan } from '../../cluster/plan-masquerade.ts';
-import { admitsNode, planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Chain, Rule, Tables } from '../../kernel/iptables/iptables.ts';

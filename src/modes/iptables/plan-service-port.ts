@@ -5,7 +5,7 @@ import { serviceChainName } from '../../kube-proxy/chain-names.ts';
 
 export interface IptablesPortPlan {
   readonly traffic: TrafficPlan;
-  readonly chains: ServiceChainNames;
+  readonly chains: ReturnType<typeof serviceChainNames>;
   /** The checks of the firewall chain. Undefined without endpoints, because then all packets are refused. */
   readonly firewall: Firewall | undefined;
   readonly targetsOf: { readonly [P in TrafficPolicy]: readonly EndpointTarget[] };
@@ -37,11 +37,8 @@ function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endp
   return targets.filter(({ endpoint }) => wanted.has(endpoint));
 }
 
-/** Chains that spread packets are keyed by policy. */
-type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
-
-/** The names of a Service port's chains: a prefix, and a hash of its label and protocol (kube-proxy's portProtoHash). */
-export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>): ServiceChainNames {
+/** The names of a Service port's chains: a prefix, and a hash of its label and protocol (kube-proxy's portProtoHash). Those that spread packets are keyed by policy. */
+export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>) {
   const hash = hashName(port.label + port.protocol.toLowerCase(), 16);
   return {
     Cluster: serviceChainName('cluster', hash),

@@ -77,7 +77,7 @@ function policyChains(
     .map((policy) => new LazyChain(plan.chains[policy], spread, policy));
 }
 
-/** KUBE-EXT-: packets to any external address or the node port (see ExternalPath). */
+/** KUBE-EXT-: packets to any external address or the node port (see TrafficPlan). */
 function externalChain(plan: IptablesPortPlan, { masquerade }: ChainContext, origin: Origin): Chain {
   const { port, external } = plan.traffic;
   const about = `${port.label} external destinations`;

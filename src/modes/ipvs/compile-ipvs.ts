@@ -1,10 +1,9 @@
 import type { Cluster, NodeContext } from '../../cluster/model.ts';
-import { ContextMemo, PlanMemo } from '../../cluster/memos.ts';
+import { ContextMemo, PlanMemo, planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { isExternallyAccessible } from '../../cluster/endpoint-choice.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { ownAddresses, planNodePorts } from '../../cluster/node-context.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
-import { planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { addressBits, isLoopback } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Tables } from '../../kernel/iptables/iptables.ts';

@@ -15,7 +15,7 @@ import {
   type RealServer,
   type SchedulerFlag,
 } from '../../kernel/ipvs/ipvs.ts';
-import type { AddressPort, SetEntry } from '../../kernel/ipset/set-entry.ts';
+import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { nodePortSets, type SetId } from '../../kube-proxy/ipvs-objects.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 
@@ -34,7 +34,7 @@ export interface IpvsPortPlan {
   readonly virtualServers: readonly VirtualServer[];
   readonly members: readonly SetMember[];
   /** Load balancer addresses that the node itself may not use, because its own address is in no source range. */
-  readonly closedToNode: readonly AddressPort[];
+  readonly closedToNode: readonly ServiceAddress[];
 }
 
 type SetMember = readonly [SetId, SetEntry];
@@ -57,10 +57,10 @@ export function planServicePort(traffic: TrafficPlan, on: FamilyNode): IpvsPortP
     traffic.external.policy === traffic.internal.policy
       ? internal
       : makeRealServers(servedBy(traffic, traffic.external), port);
-  const serve = (at: AddressPort) => makeVirtualServer(port, on.scheduler, at, external);
+  const serve = (at: ServiceAddress) => makeVirtualServer(port, on.scheduler, at, external);
   const virtualServers = [makeVirtualServer(port, on.scheduler, traffic.clusterIP, internal)];
   const members = clusterIPMembers(traffic);
-  const closedToNode: AddressPort[] = [];
+  const closedToNode: ServiceAddress[] = [];
   for (const portal of [...planExternalIPs(traffic), ...planLoadBalancerIPs(traffic, on)]) {
     virtualServers.push(serve(portal.at));
     members.push(...portal.members);
@@ -114,7 +114,7 @@ function planLoadBalancerIPs(traffic: TrafficPlan, on: FamilyNode): readonly Ser
   });
 }
 
-function bindingOf({ address, origin }: AddressPort): SetMember {
+function bindingOf({ address, origin }: ServiceAddress): SetMember {
   return ['ipvsAddresses', { address, origin }];
 }
 
@@ -126,7 +126,7 @@ function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
   });
 }
 
-function nodePortMembers({ port, external }: TrafficPlan, listeners: readonly AddressPort[]): readonly SetMember[] {
+function nodePortMembers({ port, external }: TrafficPlan, listeners: readonly ServiceAddress[]): readonly SetMember[] {
   const sets = nodePortSets[port.protocol];
   // A bitmap:port only holds the number, once for all listening addresses.
   const members: readonly SetEntry[] =
@@ -155,7 +155,7 @@ const mhPort: SchedulerFlag = 'flag-2';
 function makeVirtualServer(
   servicePort: ServicePort,
   nodeScheduler: string,
-  { address, port, origin }: AddressPort,
+  { address, port, origin }: ServiceAddress,
   realServers: readonly RealServer[],
 ): VirtualServer {
   const scheduler = servicePort.scheduler || nodeScheduler;

@@ -1,14 +1,16 @@
 import { loopbackNetworks } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { type AddressPort, compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
+import { compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables } from '../../kernel/iptables/iptables.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
+import type { ServiceAddress } from '../../cluster/plan-traffic.ts';
 import {
   ifNotLocal,
   masqueradeRules,
   accept,
   comment,
   drop,
+  chainsByName,
   fromNode,
   jumpTo,
   markForMasquerade,
@@ -37,7 +39,7 @@ export interface RuleInput {
   readonly filled: ReadonlySet<SetId>;
   readonly masquerade: MasqueradePlan;
   /** Load balancer addresses and ports that the node itself may not use, in order. */
-  readonly closedToNode: readonly AddressPort[];
+  readonly closedToNode: readonly ServiceAddress[];
 }
 
 /** The chains in kube-proxy's order of declaration (iptablesChains). */
@@ -59,9 +61,6 @@ const chains = {
   ],
 } as const;
 
-type NatChain = (typeof chains.nat)[number];
-type FilterChain = (typeof chains.filter)[number];
-
 /** All of one family in IPVS mode (writeIptablesRules and createAndLinkKubeChain). */
 export function makeTables(input: RuleInput): Tables {
   return {
@@ -75,11 +74,10 @@ function assemble<C extends string>(
   names: readonly C[],
   rules: { readonly [Name in C]: readonly Rule[] },
 ): ReadonlyMap<string, Chain> {
-  const own = names.map((name) => ({ name, rules: rules[name] }));
-  return new Map<string, Chain>([...own, ...jumpChains(ipvsJumps, table)].map((chain) => [chain.name, chain]));
+  return chainsByName([...names.map((name) => ({ name, rules: rules[name] })), ...jumpChains(ipvsJumps, table)]);
 }
 
-function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rule[] } {
+function natRules(input: RuleInput): { readonly [Name in (typeof chains.nat)[number]]: readonly Rule[] } {
   const { family, filled } = input;
   const masquerade = masqueradeRules(input.masquerade);
   const ifFilled = (id: SetId, ...rules: readonly Rule[]) => (filled.has(id) ? rules : []);
@@ -146,7 +144,7 @@ function acceptFromOutside(id: SetId, family: Family): readonly Rule[] {
   ];
 }
 
-function filterRules(input: RuleInput): { readonly [Name in FilterChain]: readonly Rule[] } {
+function filterRules(input: RuleInput): { readonly [Name in (typeof chains.filter)[number]]: readonly Rule[] } {
   const { family, filled, masquerade, closedToNode } = input;
   const ifFilled = (id: SetId, ...rules: readonly Rule[]) => (filled.has(id) ? rules : []);
   return {

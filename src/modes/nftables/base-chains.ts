@@ -1,5 +1,5 @@
 import { namesLocalhost, type NodePortPlan } from '../../cluster/node-context.ts';
-import { allBits } from '../../kernel/action.ts';
+import { allBits } from '../../kernel/ports-and-marks.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';

@@ -1,12 +1,18 @@
 import type { Cluster, NodeContext, ServicePort } from '../../cluster/model.ts';
-import { ContextMemo, PlanMemo } from '../../cluster/memos.ts';
+import {
+  ContextMemo,
+  PlanMemo,
+  admitsNode,
+  planTraffic,
+  type TrafficPlan,
+  type TrafficPath,
+} from '../../cluster/plan-traffic.ts';
 import { planNodePorts } from '../../cluster/node-context.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
-import { admitsNode, planTraffic, type TrafficPlan, type TrafficPath } from '../../cluster/plan-traffic.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { compareElements, sortElements } from '../../kernel/nftables/compare-elements.ts';
+import { compareElements } from '../../kernel/nftables/nft-delta.ts';
 import type { Element, NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nft-table.ts';
@@ -105,7 +111,7 @@ function collectElements(objects: readonly ServiceObjects[]): Map<string, readon
   };
   objects.forEach(({ elements }) => elements.forEach(add));
   // Sorting is stable for equal keys.
-  return new Map([...bySet].map(([set, elements]) => [set, resolveClaims(sortElements(elements))]));
+  return new Map([...bySet].map(([set, elements]) => [set, resolveClaims(elements.sort(compareElements))]));
 }
 
 function resolveClaims(elements: readonly Element[]): readonly Element[] {

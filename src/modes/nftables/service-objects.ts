@@ -9,7 +9,7 @@ import {
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
 import type { NftChain, NftRule, NftSet, Value, Element, ElementKey, Expression } from '../../kernel/nftables/table.ts';
-import type { RuleVerdict } from '../../kernel/action.ts';
+import type { RuleVerdict } from '../../kernel/ports-and-marks.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { Protocol } from '../../kernel/family.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';

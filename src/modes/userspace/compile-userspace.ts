@@ -75,17 +75,17 @@ export function checkProxyPorts(
   ];
 }
 
-/** A Service port, the proxy port where kube-proxy accepts its connections, and the addresses that lead there. */
+/**
+ * A Service port, the proxy port where kube-proxy accepts its connections, and the addresses that lead there. It listens at one address, or
+ * at all of the node's. The node itself always needs one (hostIP).
+ */
 interface Portal {
   readonly traffic: TrafficPlan;
   readonly proxyPort: number;
-  readonly proxy: Proxy;
-}
-
-/** Where kube-proxy listens: at one address, or at all of the node's. The node itself always needs one (hostIP). */
-interface Proxy {
-  readonly address: Address | undefined;
-  readonly hostAddress: Address;
+  readonly proxy: {
+    readonly address: Address | undefined;
+    readonly hostAddress: Address;
+  };
 }
 
 /** kube-proxy's --udp-timeout, in seconds. */

@@ -1,8 +1,7 @@
 import { count, percent } from '../../base/printable.ts';
 import type { Location } from '../../kernel/place.ts';
-import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
+import { formatSocketAddress, type MarkChange } from '../../kernel/ports-and-marks.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import type { MarkChange } from '../../kernel/action.ts';
 import type { Hook, RuleStep, Step } from '../../packet/step.ts';
 import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
 import { decisionWords, outerWords } from './connection.ts';

@@ -1,9 +1,16 @@
 import { showsAnything } from '../../dumps/coverage.ts';
-import { compileLike, optionsLike } from '../open/compile-like.ts';
-import { openManifests, openNodes, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
-import type { Beside } from '../open/beside.ts';
+import { compileLike, optionsLike, type Beside } from '../open/compile-like.ts';
+import {
+  openManifests,
+  openNodes,
+  openReading,
+  type Opened,
+  type Reading,
+  type Recognised,
+  withHostAddresses,
+  withNames,
+} from '../open/stored-side.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
-import { withHostAddresses, withNames } from '../open/stored-side.ts';
 import { recogniseInputs, type SideOptions } from './read-side.ts';
 import { loadInputs, readHostText } from './read-texts.ts';
 

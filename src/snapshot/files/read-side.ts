@@ -8,11 +8,18 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/revision-paths.ts';
 import { disk, type FileTree, type Trees } from '../../input/files/file-tree.ts';
 import { isInside, listFolder } from '../../input/files/list-files.ts';
-import type { Recognised } from '../open/opened.ts';
+import {
+  type Recognised,
+  alone,
+  manifests,
+  sideOfBundle,
+  sideOfDump,
+  sideOfGolden,
+  unreadable,
+} from '../open/stored-side.ts';
 import { lookInto, readFolderTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
 import { DumpTexts, isDocument, type DumpFiles, type FoundFile } from '../open/recognise-texts.ts';
-import { alone, manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable } from '../open/stored-side.ts';
 import { decodePrinted, type Decoded } from '../../base/odd-texts.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
 import { bundleOfPath } from '../../dumps/support-bundles.ts';

@@ -82,7 +82,7 @@ async function readInputs(options: FileOptions): Promise<InputTexts> {
 /** Other programs are only started if rendering is needed. */
 async function renderNamed(sources: readonly string[], { render, renderValues = [], into }: FileOptions) {
   if (!render || sources.length === 0) return undefined;
-  const { renderInputs } = await import('../../programs/render.ts');
+  const { renderInputs } = await import('../../programs/run-program.ts');
   const revision = sources.find((source) => revisionOf(source) !== undefined);
   return renderInputs(sources, renderValues, { into: into ?? readsManifests, revision });
 }

@@ -3,9 +3,9 @@ import { fullName, type Node, type ProxySettings, type Service, type Sourced } f
 import type { AssumedValues, DualStack } from '../../base/findings/services.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
-import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
+import { addressAfter, addressBits, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
-import { pick } from '../../cluster/pick-by-hash.ts';
+import { pick } from '../../cluster/service-ranges.ts';
 import { families as bothFamilies, familyNames, type Family } from '../../kernel/family.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 import { unplacedOf } from '../../cluster/model.ts';
@@ -205,14 +205,14 @@ function numberNodes(
     return network ? 2 ** Math.max(0, nodePrefix[family] - network.prefixLength) : [];
   });
   const size = Math.min(mostNumbers, ...rooms);
-  const roomy = { size, reserved: assumedNodes.length };
-  const others = { size: Math.max(mostNumbers, names.length), reserved: size };
+  const most = Math.max(mostNumbers, names.length);
   const usual = assumedNodes.filter((name) => names.includes(name));
   const numbers = new Map<string, number>(usual.map((name) => [name, assumedNodes.indexOf(name)]));
   const taken = new Set(numbers.values());
   for (const name of names.toSorted(compareText)) {
     const isFree = (each: number): boolean => !taken.has(each);
-    const number = numbers.get(name) ?? pick(name, { ...roomy, isFree }) ?? pick(name, { ...others, isFree }) ?? 0;
+    const number =
+      numbers.get(name) ?? pick(name, size, assumedNodes.length, isFree) ?? pick(name, most, size, isFree) ?? 0;
     numbers.set(name, number);
     taken.add(number);
   }
@@ -252,7 +252,7 @@ function makeNode(
 function partOf(networks: readonly Network[], family: Family, at: number): string | undefined {
   const [network, length] = [networks.find((each) => each.family === family), nodePrefix[family]];
   if (!network || network.prefixLength >= length) return undefined;
-  const start = addressAfter(network.address, at * 2 ** ((family === 'ipv4' ? 32 : 128) - length));
+  const start = addressAfter(network.address, at * 2 ** (addressBits[family] - length));
   return contains(network, start) ? `${start.text}/${length}` : undefined;
 }
 

@@ -26,7 +26,9 @@ import {
 } from '../../kube-proxy/releases.ts';
 import { defaultSettings, flagsOfSettings, settingsOver, hasProxyFlags } from '../../settings/table.ts';
 import { modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { failedReading, readingOf, type Reading } from './opened.ts';
+import { failedReading, readingOf, type Reading } from './stored-side.ts';
+import { remadeSlices } from '../../cluster/stale-slices.ts';
+import { nodesOfPods } from './assumptions.ts';
 
 interface LikeOptions extends LoadOptions {
   readonly node?: string | undefined;
@@ -215,3 +217,20 @@ function hostAddressesOf(
 }
 
 const ofDump = " (the dump's; other settings by flags and defaults)";
+
+/** What the other side shows of the cluster that both sides belong to; undefined for what changes nothing. */
+export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade'>;
+
+type ReadSide = Pick<LoadedInputs, 'assumedCluster' | 'inputs'>;
+
+/** `name`: the other side's. */
+export function factsBeside(side: ReadSide, other: ReadSide, name: string): Beside {
+  const [own, others] = [side.assumedCluster, other.assumedCluster];
+  const known = nodesOfPods(side.inputs);
+  const nodes = own ? nodesOfPods(other.inputs).filter((node) => !known.includes(node)) : [];
+  return {
+    dualStackAs: others?.families.length === 2 && own?.families.length === 1 ? name : undefined,
+    nodesBeside: nodes.length > 0 ? nodes : undefined,
+    remade: remadeSlices(side.inputs, other.inputs),
+  };
+}

@@ -2,8 +2,14 @@ import { diagnose, isError, type Finding } from '../../base/findings/finding.ts'
 import type { Assumptions } from './assumptions.ts';
 import { assignAddresses, type AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { buildCluster, clusterOfNode } from '../../cluster/build-cluster.ts';
-import { ContextMemo } from '../../cluster/memos.ts';
-import { checkAnnotations } from '../../cluster/annotations.ts';
+import { ContextMemo } from '../../cluster/plan-traffic.ts';
+import {
+  checkAnnotations,
+  checkTotalSize,
+  findPortConflicts,
+  findUnloadableRanges,
+  findUnserved,
+} from '../../cluster/check-services.ts';
 import { serviceName, type Cluster, type NodeContext, type ServiceRange } from '../../cluster/model.ts';
 import { describeNode, findCoveredAddresses } from '../../cluster/node-context.ts';
 import {
@@ -17,7 +23,6 @@ import {
   type Sourced,
 } from '../../cluster/objects.ts';
 import { assignableNetworks, serviceRanges } from '../../cluster/service-ranges.ts';
-import { checkTotalSize, findPortConflicts, findUnloadableRanges, findUnserved } from '../../cluster/check-services.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { isDeprecated } from '../../kube-proxy/announced.ts';
 import { modeFacts, programs } from '../../kube-proxy/modes.ts';

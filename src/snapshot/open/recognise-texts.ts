@@ -8,8 +8,15 @@ import type { Dump } from '../../dumps/dump.ts';
 import { expectDumpFile, isDumpFileName, readDump } from '../../dumps/read-dump.ts';
 import { holdsOutput } from '../../dumps/split-outputs.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
-import type { Recognised } from './opened.ts';
-import { isRefusedOnly, manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable } from './stored-side.ts';
+import {
+  type Recognised,
+  isRefusedOnly,
+  manifests,
+  sideOfBundle,
+  sideOfDump,
+  sideOfGolden,
+  unreadable,
+} from './stored-side.ts';
 
 export interface FoundFile {
   /** Its name in messages. */
