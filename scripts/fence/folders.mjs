@@ -99,6 +99,7 @@ export const folders = {
     ],
     ...pure,
   },
+  'say/lines.ts': { folders: ['base', 'ask/changes'], ...pure },
   // The words of a packet's way: differences are grouped by those of its ends.
   'say/way': {
     folders: [
@@ -112,6 +113,7 @@ export const folders = {
       'snapshot',
       'ask/describe',
       'ask/trace',
+      'say/lines.ts',
     ],
     ...pure,
   },
@@ -201,6 +203,7 @@ export const folders = {
       'ask/describe',
       'packet',
       'ask/trace',
+      'say/lines.ts',
       'say/way',
       'ask/equivalence',
       'apply',
@@ -226,6 +229,7 @@ export const folders = {
       'ask/diff',
       'snapshot/open',
       'say',
+      'say/lines.ts',
       'ask/describe',
       'kube-proxy',
     ],

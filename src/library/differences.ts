@@ -1,19 +1,19 @@
-import { flowChangeJson } from '../say/describe/flows.ts';
+import { describeFlowChange, flowChangeJson } from '../say/describe/dump.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
-import { reportDiff, reportLine, type ReportBlock, type ReportLimits } from '../say/diff-report.ts';
+import { reportDiff, type ReportLimits } from '../say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { withLeftOut } from '../ask/diff/not-compared.ts';
 import { describeGaps } from '../say/gaps.ts';
-import { painter } from '../say/formats/description.ts';
+import { formatText } from '../say/formats/text.ts';
 import { lacksOf, reportReview, type Review } from '../say/diff-review.ts';
-import { reportFlows } from '../say/dump-text.ts';
+import { lines } from '../say/lines.ts';
 import { answerOutputs, type Answered } from '../say/formats/answer.ts';
 import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
 import { diffToJson, makeReview, formatReviewMarkdown, differenceCases, differencesFound } from '../say/differences.ts';
 import { assumedWithMode, groundsOf, snapshotsJson } from '../say/snapshots.ts';
 import type { difference } from '../say/outputs/compile-and-compare.ts';
 import type { Tracing } from '../say/equivalence.ts';
-import { formatMarkdown, formatText, groundsMarkdown, takenMarkdown } from '../say/formats/markdown.ts';
+import { formatMarkdown, groundsMarkdown, takenMarkdown } from '../say/formats/markdown.ts';
 import { sayFindings } from '../say/words/said.ts';
 export { formatSideDiffs } from '../say/formats/unified.ts';
 
@@ -84,14 +84,23 @@ export function diffAnswer(
   { limit, isColoured = false, taken, said = noneSaid }: DiffStyle,
 ): Answered<string> {
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
-  const flowBlocks = flows ? reportFlows(flows, limit) : [];
-  const blocks = () => [...flowBlocks, ...(review ? reportReview(review, limits) : reportDiff(diff, limits))];
+  const blocks = () => [
+    flows ? describeFlowChange(flows, limit) : [],
+    ...(review ? reportReview(review, limits) : reportDiff(diff, limits)),
+  ];
   const snapshots = () => snapshotsJson([from, to]);
   const grounds = () => (areSidesSame(diff) ? groundsMarkdown(groundsOf(snapshots())) : '');
+  // What a difference that is none rests on.
   const assumed = () => (areSidesSame(diff) ? assumedWithMode(snapshots()) : []);
   const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks())) + grounds();
   return {
-    text: () => formatText([...blocks(), ...assumedBlock(assumed())], painter(isColoured)),
+    text: () => {
+      const parts = assumed();
+      return formatText(
+        [...blocks(), lines('plain', 0, parts.length > 0 && `assumed: ${parts.join(', ')}`)],
+        isColoured,
+      );
+    },
     markdown: () => markdown() + takenMarkdown(taken),
     json: () =>
       formatJson<typeof difference>({
@@ -105,11 +114,6 @@ export function diffAnswer(
     suite: said.command,
     cases: (findings) => differenceCases(to.ports, findings),
   };
-}
-
-/** What a difference that is none rests on. */
-function assumedBlock(parts: readonly string[]): readonly ReportBlock[] {
-  return parts.length === 0 ? [] : [[reportLine('summary', `assumed: ${parts.join(', ')}`)]];
 }
 
 const noneSaid: SaidByCommand = { command: 'kpc diff', findings: [] };

@@ -28,15 +28,8 @@ import type { checked, checkedFleet } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { groundsOf, snapshotsJson } from './snapshots.ts';
 import { sayFinding, sayFindings, type SaidFinding } from './words/said.ts';
-import {
-  codeBlock,
-  escapeMarkdown,
-  foldCode,
-  formatText,
-  groundsMarkdown,
-  listItems,
-  takenMarkdown,
-} from './formats/markdown.ts';
+import { codeBlock, escapeMarkdown, foldCode, groundsMarkdown, listItems, takenMarkdown } from './formats/markdown.ts';
+import { formatText } from './formats/text.ts';
 import { formatFileDiffs } from './formats/unified.ts';
 
 /** Words of the command line, for the commands that a report proposes. */
@@ -261,7 +254,7 @@ function summarizeFleet({ nodes, changed, stale }: FleetReport): string {
 function checkToText({ comparison, problems }: CheckReport): string {
   if (!comparison) return problems.map((problem) => `${printable(problem)}\n`).join('');
   if (areSidesSame(comparison.diff)) return `${onlyFiles}\n`;
-  return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
+  return formatText(reportDiff(comparison.diff, { servicePorts: mostLines, lines: mostLines }));
 }
 
 async function comparisonToJson(report: CheckReport) {

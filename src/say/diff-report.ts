@@ -1,20 +1,12 @@
 import { otherParts } from '../base/findings/answers.ts';
-import { count, formatCount, cutLines, printable } from '../base/printable.ts';
+import { count, formatCount } from '../base/printable.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeKernelChange } from './changes.ts';
-import type { ChangeKind, KernelChange } from '../ask/changes/kernel-change.ts';
+import type { KernelChange } from '../ask/changes/kernel-change.ts';
 import { describeGaps } from './gaps.ts';
+import { cutBlock, lines, section, type Block } from './lines.ts';
 import { otherPartWords } from './words/other-parts.ts';
 import { serviceReasonWords } from './service-reasons.ts';
-
-/** A line for people. Its role says how to show it: with a sign, in colour, as an item of a list. */
-export interface ReportLine {
-  readonly role: 'heading' | 'title' | 'reason' | ChangeKind | 'more' | 'summary';
-  readonly text: string;
-}
-
-/** Lines that belong together; a blank line precedes the next block. */
-export type ReportBlock = readonly ReportLine[];
 
 /** How much of each list to print before "and 230 more"; Infinity for all. */
 export interface ReportLimits {
@@ -23,36 +15,35 @@ export interface ReportLimits {
 }
 
 /** A difference in words: Service port by Service port, then objects that belong to no Service, then a summary. */
-export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly ReportBlock[] {
+export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Block[] {
   const shown = diff.servicePorts.slice(0, limits.servicePorts);
   const hidden = diff.servicePorts.slice(limits.servicePorts);
   return [
     ...shown.map((port) => reportServicePort(port, diff, limits.lines)),
-    ...(hidden.length === 0
-      ? []
-      : [[reportLine('more', `and ${formatCount(hidden.length)} more: ${summarizeKinds(hidden)}`)]]),
-    ...otherParts.flatMap((part) => reportPart(otherPartWords[part].title, diff[part], limits.lines)),
-    [reportLine('summary', summarizeDiff(diff))],
+    lines('dim', 2, hidden.length > 0 && `… and ${formatCount(hidden.length)} more: ${summarizeKinds(hidden)}`),
+    ...otherParts.map((part) => section(otherPartWords[part].title, diff[part].flatMap(changeLine), limits.lines)),
+    lines('summary', 0, summarizeDiff(diff)),
   ];
 }
 
-function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDiff, limit: number): ReportBlock {
+function reportServicePort(
+  { label, change, reasons, kernel, follows }: ServicePortDiff,
+  { extent, isReadBack }: SideDiff,
+  limit: number,
+): Block {
   const unchanged = extent === 'all' ? 'nothing changes in the kernel' : 'nothing changes in what was compared';
-  const reasons = port.reasons.map((reason) => reportLine('reason', serviceReasonWords(reason)));
-  const kernel = port.kernel.map((change) => reportLine(change.change, describeKernelChange(change)));
+  const words = reasons.map((reason) => serviceReasonWords(reason));
   return [
-    reportLine('heading', `${port.label} ${port.change}`),
-    ...cutLines(reasons, limit, more),
-    ...cutLines(kernel, limit, more),
-    ...(port.follows.length > 0 ? [reportLine('more', `and ${count(port.follows.length, 'chain')} that follow`)] : []),
-    ...(kernel.length + port.follows.length === 0 && !isReadBack ? [reportLine('more', unchanged)] : []),
+    ...lines('heading', 0, `${label} ${change}`),
+    ...cutBlock(lines('plain', 2, ...words), limit, 2),
+    ...cutBlock(kernel.flatMap(changeLine), limit, 2),
+    ...lines('dim', 2, follows.length > 0 && `… and ${count(follows.length, 'chain')} that follow`),
+    ...lines('dim', 2, kernel.length + follows.length === 0 && !isReadBack && `… ${unchanged}`),
   ];
 }
 
-function reportPart(title: string, changes: readonly KernelChange[], limit: number): readonly ReportBlock[] {
-  if (changes.length === 0) return [];
-  const lines = changes.map((change) => reportLine(change.change, describeKernelChange(change)));
-  return [[reportLine('title', title), ...cutLines(lines, limit, more)]];
+function changeLine(change: KernelChange): Block {
+  return lines(change.change, 1, describeKernelChange(change));
 }
 
 /** How much differs, in one sentence. */
@@ -107,11 +98,3 @@ function countCompared({ compared }: SideDiff): string {
   const without = lacking === 0 ? '' : lacking === all ? ', without endpoints' : `, ${lacking} without endpoints`;
   return ` (${count(all, 'Service port')}${without})`;
 }
-
-/** A line of a report; the text may contain anything. */
-export function reportLine(role: ReportLine['role'], text: string): ReportLine {
-  return { role, text: printable(text) };
-}
-
-/** A line that replaces further lines. */
-export const more = (words: string): ReportLine => reportLine('more', words);

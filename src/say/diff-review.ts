@@ -1,19 +1,13 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
-import { count, formatCount, percent, cutLines, joinWords, nameSome } from '../base/printable.ts';
+import { count, formatCount, percent, joinWords, nameSome } from '../base/printable.ts';
 import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
-import {
-  reportLine,
-  reportDiff,
-  summarizeDiff,
-  type ReportBlock,
-  type ReportLimits,
-  type ReportLine,
-} from './diff-report.ts';
+import { reportDiff, summarizeDiff, type ReportLimits } from './diff-report.ts';
+import { cutBlock, lines, type Block, type Line } from './lines.ts';
 import { describeGaps } from './gaps.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
-import { listFacts, type WriteValue } from './port-facts.ts';
+import { assumedNote, listFacts, type WriteValue } from './port-facts.ts';
 import { serviceReasonWords } from './service-reasons.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -34,7 +28,7 @@ export interface Review {
 }
 
 /** The review of a change: each Service in two lines, then what happens to packets; no rules of Services. */
-export function reportReview(review: Review, limits: ReportLimits): readonly ReportBlock[] {
+export function reportReview(review: Review, limits: ReportLimits): readonly Block[] {
   const { diff, trace } = review;
   if (areSidesSame(diff)) return reportDiff(diff, limits);
   const summary = summarizeDiff(diff);
@@ -45,24 +39,22 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Rep
     ...(isOfServices ? [serviceLines(review, limits)] : others),
     packetLines(review, limits),
     ...(isOfServices ? others : []),
-    [reportLine('summary', trace === 'no-command' ? summary : `${summary} --rules shows the rules.`)],
+    lines('summary', 0, trace === 'no-command' ? summary : `${summary} --rules shows the rules.`),
   ];
 }
 
-function serviceLines(review: Review, limits: ReportLimits): ReportBlock {
+function serviceLines(review: Review, limits: ReportLimits): Block {
   const { services, hidden, hasAssumed } = listServices(review, limits);
   return [
-    reportLine('title', 'Services'),
+    ...lines('heading', 0, 'Services'),
     ...services.flatMap(({ change, name, texts }) => {
       const [first, second] = halve(texts);
-      return [reportLine(change, `${name}  ${first}`), ...(second === '' ? [] : [reportLine('reason', second)])];
+      return [...lines(change, 1, `${name}  ${first}`), ...lines('plain', 2, second)];
     }),
-    ...(hidden > 0 ? [reportLine('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
-    ...(hasAssumed ? [reportLine('reason', assumedNote)] : []),
+    ...lines('dim', 2, hidden > 0 && `… and ${formatCount(hidden)} more (--limit 0 shows all)`),
+    ...lines('plain', 2, hasAssumed && assumedNote),
   ];
 }
-
-export const assumedNote = '* assumed';
 
 /** The changes of a Service, the most important first. */
 interface ServiceReview {
@@ -243,25 +235,24 @@ function assumedInDns({ cluster, assumed }: Snapshot) {
   );
 }
 
-const severityRoles: Readonly<Record<EffectSeverity, ReportLine['role']>> = {
+const severityRoles: Readonly<Record<EffectSeverity, Line['role']>> = {
   breaks: 'removed',
   unknown: 'changed',
   changes: 'changed',
   opens: 'added',
-  'fails-otherwise': 'reason',
+  'fails-otherwise': 'plain',
 };
 
-function packetLines(review: Review, { lines: limit }: ReportLimits): ReportBlock {
+function packetLines(review: Review, { lines: limit }: ReportLimits): Block {
   const { title, note, effects, gaps } = listEffects(review);
-  const lines = effects.map(({ severity, text }) => reportLine(severityRoles[severity], text));
+  const shown = effects.flatMap(({ severity, text }) => lines(severityRoles[severity], 1, text));
+  const [worst] = review.trace === 'no-command' ? [] : effects;
   return [
-    reportLine('title', title),
-    ...(note === undefined ? [] : [reportLine('reason', note)]),
-    ...cutLines(lines, limit, (words) => reportLine('more', `${words} (--limit 0 shows all)`)),
-    ...gaps.map((gap) => reportLine('more', gap)),
-    ...(review.trace === 'no-command' ? [] : effects.slice(0, 1)).map(({ trace }) =>
-      reportLine('reason', `to see why: ${trace}`),
-    ),
+    ...lines('heading', 0, title),
+    ...lines('plain', 2, note),
+    ...cutBlock(shown, limit, 2, ' (--limit 0 shows all)'),
+    ...lines('dim', 2, ...gaps.map((gap) => `… ${gap}`)),
+    ...lines('plain', 2, worst && `to see why: ${worst.trace}`),
   ];
 }
 

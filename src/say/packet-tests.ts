@@ -1,8 +1,8 @@
 // Prints the results of kpc test, and writes a file of tests that pass now.
 import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, nameSome, percent } from '../base/printable.ts';
-import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import { groupBy } from '../cluster/grouping.ts';
+import { lines, type Block } from './lines.ts';
 import { addressWords } from './port-facts.ts';
 import { describeSkippedListings } from './way/dumps.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
@@ -17,7 +17,7 @@ import type { Scene } from '../ask/trace/scene.ts';
 import { verdictCondition } from './way/stop.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
 import { nothingLacks } from './words/answers.ts';
-import { formatDescription } from './formats/description.ts';
+import { formatText } from './formats/text.ts';
 import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { tested } from './outputs/trace.ts';
 import { assumedSummary, snapshotsJson } from './snapshots.ts';
@@ -97,16 +97,15 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   const failed = results.filter(hasFailed);
   const role = failed.length === 0 ? 'good' : 'bad';
   const blocks = [...groupBy(failed, failureKey).values()].map((alike) => [
-    ...alike.map(({ place, title }) => descriptionLine('bad', 0, `${placeText(place)}: ${title}`)),
+    ...lines('bad', 0, ...alike.map(({ place, title }) => `${placeText(place)}: ${title}`)),
     ...alike.slice(0, 1).flatMap(explainResult),
   ]);
-  const assumed = assumedIn(results);
-  const beside = allBeside(results).map((each) => descriptionLine('plain', 0, each));
   const end = [
-    descriptionLine(role, 0, summarizeTests(results)),
-    ...(assumed === undefined ? [] : [descriptionLine('dim', 0, assumed)]),
+    ...lines(role, 0, summarizeTests(results)),
+    ...lines('dim', 0, assumedIn(results)),
+    ...lines('plain', 0, ...allBeside(results)),
   ];
-  return formatDescription([...blocks, [...end, ...beside]], isColoured);
+  return formatText([...blocks, end], isColoured);
 }
 
 /** "1 failed, 10 as expected, on node-1, ipvs, 1.37". */
@@ -187,16 +186,13 @@ function describeScenes(scenes: readonly Scene[]): readonly string[] {
   ];
 }
 
-function explainResult(result: PacketResult): readonly DescriptionLine[] {
+function explainResult(result: PacketResult): Block {
   const steps = listTraceLines(describeTrace(result.trace, result.scene));
-  return [
-    ...faultsInWords(result).map((text) => descriptionLine('plain', 1, text)),
-    ...steps.map((each) => ({ ...each, depth: each.depth + 1 })),
-  ];
+  return [...lines('plain', 1, ...faultsInWords(result)), ...steps.map((each) => ({ ...each, depth: each.depth + 1 }))];
 }
 
 function explainLines(result: PacketResult): readonly string[] {
-  return formatDescription([explainResult(result)], false)
+  return formatText([explainResult(result)], false)
     .split('\n')
     .filter((text) => text !== '');
 }

@@ -97,5 +97,8 @@ export function listFacts(
   return [...uniqueBy(facts, ({ text }) => text), ...counts];
 }
 
+/** Explains the star at a value that kpc chose. */
+export const assumedNote = '* assumed';
+
 /** Writes a Service's value into a sentence, for example with a mark if kpc chose it. */
 export type WriteValue = (value: string) => string;

@@ -1,60 +1,53 @@
 import { printable } from '../../base/printable.ts';
-import type { ReportBlock, ReportLine } from '../diff-report.ts';
+import type { Block, Line } from '../lines.ts';
+import { signs } from './text.ts';
 
-/** Colours a line for a terminal, and nothing elsewhere. */
-export type Paint = (role: ReportLine['role'], text: string) => string;
-
-const signs: { readonly [R in ReportLine['role']]: string } = {
-  heading: '',
-  title: '',
-  reason: '    ',
-  added: '  + ',
-  removed: '  - ',
-  changed: '  ~ ',
-  more: '    … ',
-  summary: '',
-};
-
-export function formatText(blocks: readonly ReportBlock[], paint: Paint): string {
-  return blocks
-    .map((block) => block.map(({ role, text }) => `${paint(role, `${signs[role]}${text}`)}\n`).join(''))
-    .join('\n');
+/** Blocks as a comment on a pull request: the summary first, changes in the kernel folded. */
+export function formatMarkdown(blocks: readonly Block[]): string {
+  const isSummary = ({ role }: Line) => role === 'summary';
+  const parts = blocks.map((block) => block.filter((each) => !isSummary(each))).filter(({ length }) => length > 0);
+  return [
+    ...blocks.flatMap((block) => block.filter(isSummary)).map(({ text }) => `${bold(text)}\n`),
+    ...parts.map(formatBlock),
+  ].join('\n');
 }
 
-/** A report in Markdown, for a comment on a pull request. Changes in the kernel are folded. */
-export function formatMarkdown(blocks: readonly ReportBlock[]): string {
-  const summary = blocks.flat().filter(({ role }) => role === 'summary');
-  const parts = summary.map(({ text }) => `**${escapeMarkdown(text)}**\n`);
-  for (const block of blocks) {
-    const lines = block.filter(({ role }) => role !== 'summary');
-    if (lines.length > 0) parts.push(formatMarkdownBlock(lines));
-  }
-  return parts.join('\n');
+function formatBlock(block: Block): string {
+  const at = block.findIndex(isChange);
+  const others = at < 0 ? block : block.slice(0, at);
+  const kernel = at < 0 ? [] : block.slice(at).map(kernelLine);
+  const items = others.filter(({ role }) => role !== 'heading');
+  const least = Math.min(...items.map(({ depth }) => depth));
+  const titles = others.flatMap(({ role, text }) => (role === 'heading' ? [`### ${escapeMarkdown(text)}\n`] : []));
+  const list = items.map(({ role, depth, text }) => {
+    const indent = '  '.repeat(depth - least);
+    return `${indent}${role === 'command' ? inlineCode(text) : `- ${escapeMarkdown(text)}`}\n`;
+  });
+  return [
+    ...titles,
+    ...(list.length > 0 && titles.length > 0 ? ['\n'] : []),
+    ...list,
+    ...(kernel.length > 0 ? [`\n${foldCode('In the kernel', 'diff', kernel)}`] : []),
+  ].join('');
 }
 
-function formatMarkdownBlock(lines: readonly ReportLine[]): string {
-  const firstKernel = lines.findIndex(({ role }) => role === 'added' || role === 'removed' || role === 'changed');
-  const head = firstKernel < 0 ? lines : lines.slice(0, firstKernel);
-  const kernel = firstKernel < 0 ? [] : lines.slice(firstKernel);
-  const isTitle = ({ role }: ReportLine) => role === 'heading' || role === 'title';
-  const titles = head.filter(isTitle).map(({ text }) => `### ${escapeMarkdown(text)}\n`);
-  const items = head
-    .filter((line) => !isTitle(line))
-    .map(({ role, text }) => `- ${role === 'more' ? '… ' : ''}${escapeMarkdown(text)}\n`);
-  const text = [...titles, ...(items.length > 0 ? ['\n', ...items] : [])].join('');
-  if (kernel.length === 0) return text;
-  return `${text}\n${foldCode('In the kernel', 'diff', kernel.map(kernelLine))}`;
+function isChange({ role }: Line): boolean {
+  return signs[role] !== undefined;
 }
 
 /** The changes in the kernel of a block, under its title. */
-export function kernelLines(block: ReportBlock): readonly string[] {
-  const changes = block.filter(({ role }) => role === 'added' || role === 'removed' || role === 'changed');
-  const title = block.find(({ role }) => role === 'heading' || role === 'title');
+export function kernelLines(block: Block): readonly string[] {
+  const changes = block.filter(isChange);
+  const title = block.find(({ role }) => role === 'heading');
   return changes.length === 0 ? [] : [`# ${title?.text ?? ''}`, ...changes.map(kernelLine)];
 }
 
-function kernelLine({ role, text }: ReportLine): string {
-  return `${signs[role].trim() || '…'} ${text}`;
+function kernelLine({ role, text }: Line): string {
+  return `${signs[role] ?? ''}${text}`;
+}
+
+export function bold(text: string): string {
+  return `**${escapeMarkdown(text)}**`;
 }
 
 /** A folded block of code. */
@@ -82,12 +75,12 @@ function delimit(text: string, least: number): string {
   return '`'.repeat(Math.max(least, longest + 1));
 }
 
-/** Names the flags from kpc.yaml, because they may hide a difference from a reviewer. */
 /** Says what a "no difference" is about, because a comment on a pull request stands alone. */
 export function groundsMarkdown(grounds: readonly string[]): string {
   return grounds.length === 0 ? '' : `\n${listItems(grounds.map(escapeMarkdown))}`;
 }
 
+/** Names the flags from kpc.yaml, because they may hide a difference from a reviewer. */
 export function takenMarkdown(taken: readonly string[] = []): string {
   return taken.map((words) => `\nFlags ${escapeMarkdown(words)}\n`).join('');
 }

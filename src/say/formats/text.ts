@@ -1,6 +1,46 @@
 import { Chalk } from 'chalk';
 import { printable } from '../../base/printable.ts';
+import type { Block, Line } from '../lines.ts';
 import type { SaidFinding } from '../words/said.ts';
+
+const styles: { readonly [R in Line['role']]: 'bold' | 'dim' | 'green' | 'red' | 'yellow' | undefined } = {
+  heading: 'bold',
+  added: 'green',
+  good: 'green',
+  removed: 'red',
+  bad: 'red',
+  changed: 'yellow',
+  command: 'dim',
+  dim: 'dim',
+  summary: undefined,
+  plain: undefined,
+};
+
+/** Precedes what changes. */
+export const signs: { readonly [R in Line['role']]?: string } = { added: '+ ', removed: '- ', changed: '~ ' };
+
+export function painter(isColoured: boolean): (role: Line['role'], text: string) => string {
+  const chalk = new Chalk({ level: isColoured ? 1 : 0 });
+  return (role, text) => {
+    const style = styles[role];
+    return style === undefined ? text : chalk[style](text);
+  };
+}
+
+export function formatText(blocks: readonly Block[], isColoured = false): string {
+  const paint = painter(isColoured);
+  return blocks
+    .filter((block) => block.length > 0)
+    .map((block) =>
+      block
+        .map(({ role, depth, text }, i) => {
+          const gap = i > 0 && role === 'heading' ? '\n' : '';
+          return `${gap}${paint(role, `${'  '.repeat(depth)}${signs[role] ?? ''}${printable(text)}`)}\n`;
+        })
+        .join(''),
+    )
+    .join('\n');
+}
 
 /** Returns a line of an input file, counted from 1; '' if it is unknown. */
 export type LineOf = (file: string, line: number) => string;
