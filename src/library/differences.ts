@@ -5,15 +5,16 @@ import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.t
 import { withLeftOut } from '../ask/diff/not-compared.ts';
 import { describeGaps } from '../say/gaps.ts';
 import { formatText } from '../say/formats/text.ts';
-import { lacksOf, reportReview, type Review } from '../say/diff-review.ts';
+import { formatReviewMarkdown, lacksOf, reportReview, type Review } from '../say/diff-review.ts';
 import { lines } from '../say/lines.ts';
 import { answerOutputs, type Answered } from '../say/formats/answer.ts';
-import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
-import { diffToJson, makeReview, formatReviewMarkdown, differenceCases, differencesFound } from '../say/differences.ts';
+import type { Shaped } from '../base/json/schema.ts';
+import type { SaidByCommand } from '../say/formats/json.ts';
+import { diffToJson, makeReview, differenceCases, differencesFound } from '../say/differences.ts';
 import { assumedWithMode, groundsOf, snapshotsJson } from '../say/snapshots.ts';
 import type { difference } from '../say/outputs/compile-and-compare.ts';
 import type { Tracing } from '../say/equivalence.ts';
-import { formatMarkdown, groundsMarkdown, takenMarkdown } from '../say/formats/markdown.ts';
+import { formatMarkdown } from '../say/formats/markdown.ts';
 import { sayFindings } from '../say/words/said.ts';
 export { formatSideDiffs } from '../say/formats/unified.ts';
 
@@ -89,11 +90,15 @@ export function diffAnswer(
     ...(review ? reportReview(review, limits) : reportDiff(diff, limits)),
   ];
   const snapshots = () => snapshotsJson([from, to]);
-  const grounds = () => (areSidesSame(diff) ? groundsMarkdown(groundsOf(snapshots())) : '');
   // What a difference that is none rests on.
   const assumed = () => (areSidesSame(diff) ? assumedWithMode(snapshots()) : []);
-  const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks())) + grounds();
+  // A comment on a pull request stands alone. Flags of a kpc.yaml may hide a difference from a reviewer.
+  const beside = () => [
+    lines('plain', 0, ...(areSidesSame(diff) ? groundsOf(snapshots()) : [])),
+    lines('plain', 0, ...(taken ?? []).map((words) => `flags ${words}`)),
+  ];
   return {
+    said,
     text: () => {
       const parts = assumed();
       return formatText(
@@ -101,17 +106,15 @@ export function diffAnswer(
         isColoured,
       );
     },
-    markdown: () => markdown() + takenMarkdown(taken),
-    json: () =>
-      formatJson<typeof difference>({
-        ...said,
-        snapshots: snapshots(),
-        result: { ...diffToJson(from, to, diff, review), ...(flows ? { flows: flowChangeJson(flows) } : {}) },
-      }),
+    markdown: () =>
+      review ? formatReviewMarkdown(review, limits, beside()) : formatMarkdown([...blocks(), ...beside()]),
+    result: (): Shaped<typeof difference> => ({
+      ...diffToJson(from, to, diff, review),
+      flows: flows && flowChangeJson(flows),
+    }),
     findings: () => sayFindings(differencesFound(diff)),
     snapshots,
     lacks: () => lacksOf(diff, review),
-    suite: said.command,
     cases: (findings) => differenceCases(to.ports, findings),
   };
 }

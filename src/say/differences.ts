@@ -4,7 +4,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { areSidesSame, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
 import type { ServiceEffect, ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { EffectSeverity } from '../ask/equivalence/effects.ts';
-import { listEffects, listServices, lacksOf, type Review, type PacketReview } from './diff-review.ts';
+import { lacksOf, type Review } from './diff-review.ts';
 import { effectJson, type Tracing } from './equivalence.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { describeKernelChange } from './changes.ts';
@@ -12,11 +12,8 @@ import type { KernelChange } from '../ask/changes/kernel-change.ts';
 import { reasonJson, serviceReasonWords } from './service-reasons.ts';
 import type { difference, servicePortDifference } from './outputs/compile-and-compare.ts';
 import type { kernelChange } from './outputs/envelope.ts';
-import { count, formatCount } from '../base/printable.ts';
+import { formatCount } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
-import { reportDiff, summarizeDiff, type ReportLimits } from './diff-report.ts';
-import { assumedNote } from './port-facts.ts';
-import { escapeMarkdown, fold, foldCode, formatMarkdown, kernelLines, listItems } from './formats/markdown.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Located } from '../kernel/place.ts';
@@ -143,67 +140,6 @@ function changeToJson({ kind, change, fields }: KernelChange): ChangeJson {
   return { kind, change, ...fields };
 }
 
-/** The most effects to show unfolded, so that a usual change fits one screen. */
-const mostEffects = 6;
-
-/**
- * A change as a comment on a pull request: what changes in each Service, and what happens to packets, the worst first.
- * Commands and kernel objects are folded.
- */
-export function formatReviewMarkdown(review: Review, limits: ReportLimits): string {
-  const whole = reportDiff(review.diff, limits);
-  if (areSidesSame(review.diff)) return formatMarkdown(whole);
-  const kernel = whole.flatMap((block) => kernelLines(block));
-  const { title, note, effects, gaps } = listEffects(review);
-  const shown = effects.length > mostEffects + 1 ? effects.slice(0, mostEffects) : effects;
-  const folded = effects.slice(shown.length, limits.lines);
-  const left = effects.length - shown.length - folded.length;
-  const traces = [...shown, ...folded].map(({ trace }) => trace);
-  return [
-    `**${escapeMarkdown(summarizeDiff(review.diff))}**\n`,
-    ...(review.diff.servicePorts.length === 0 ? [] : [`### Services\n\n${listItems(serviceItems(review, limits))}`]),
-    `### ${escapeMarkdown(title)}\n\n${listItems([...asItem(note), ...shown.map(effectItem), ...gaps.map(escapeMarkdown)])}`,
-    ...(folded.length === 0
-      ? []
-      : [
-          fold(
-            `${count(effects.length - shown.length, 'more difference')} for packets`,
-            listItems([...folded.map(effectItem), ...(left > 0 ? [`… and ${formatCount(left)} more`] : [])]),
-          ),
-        ]),
-    ...(traces.length === 0 ? [] : [foldCode('Commands that show this', 'sh', traces)]),
-    ...(kernel.length === 0 ? [] : [foldCode('In the kernel', 'diff', kernel)]),
-  ].join('\n');
-}
-
-function serviceItems(review: Review, limits: ReportLimits): readonly string[] {
-  const { services, hidden, hasAssumed } = listServices(review, limits);
-  return [
-    ...services.map(({ change, name, texts }) => {
-      const how = change === 'changed' ? '' : ` ${change}`;
-      return `**${escapeMarkdown(name)}**${how}: ${escapeMarkdown(texts.join(', '))}`;
-    }),
-    ...(hidden > 0 ? [`… and ${formatCount(hidden)} more`] : []),
-    ...asItem(hasAssumed ? assumedNote : undefined),
-  ];
-}
-
-function asItem(text: string | undefined): readonly string[] {
-  return text === undefined ? [] : [escapeMarkdown(text)];
-}
-
-const severityWords: Readonly<Record<EffectSeverity, string>> = {
-  breaks: '**worse**: ',
-  unknown: '',
-  changes: '',
-  opens: '**better**: ',
-  'fails-otherwise': '',
-};
-
-function effectItem({ severity, text }: PacketReview): string {
-  return `${severityWords[severity]}${escapeMarkdown(text)}`;
-}
-
 const mostLines = 20;
 
 /** The first lines, and the number of the others. */
@@ -247,8 +183,5 @@ export function differenceCases(
   const names = new Set([...ports.map(({ label }) => label), ...failed.keys()]);
   const places = new Map(ports.map(({ label, place }) => [label, place]));
   const others = findings.filter(({ code }) => code !== 'service-differs' && code !== 'state-differs');
-  return [
-    ...Array.from(names, (name) => failed.get(name) ?? { name, place: places.get(name), failure: undefined }),
-    ...casesOf(others),
-  ];
+  return [...Array.from(names, (name) => failed.get(name) ?? { name, place: places.get(name) }), ...casesOf(others)];
 }

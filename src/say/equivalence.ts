@@ -14,7 +14,7 @@ import { traceCommand, sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
 import type { Answered } from './formats/answer.ts';
 import { formatFindings, formatText } from './formats/text.ts';
-import { formatJson, type SaidByCommand } from './formats/json.ts';
+import type { SaidByCommand } from './formats/json.ts';
 import type { equivalence } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { assumedSummary } from './snapshots.ts';
@@ -221,14 +221,9 @@ export function equivalenceAnswer(
 ): Answered {
   const { from, to, preparations = [] } = report;
   return {
+    said: { ...said, findings: [...said.findings, ...sayFindings(preparations)] },
     text: () => equivalenceText(report, isColoured),
-    json: () =>
-      formatJson<typeof equivalence>({
-        ...said,
-        snapshots: report.snapshots,
-        findings: [...said.findings, ...sayFindings(preparations)],
-        result: equivalenceJson(report),
-      }),
+    result: () => equivalenceJson(report),
     markdown: () => equivalenceMarkdown(report),
     findings: () =>
       sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
@@ -347,11 +342,11 @@ function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly Te
       : divergenceFinding(finding, report, placeOf).severity !== 'note';
     return { name: title, place: place?.locate(), failure: isBad ? { title, lines: all } : undefined, output: all };
   });
-  const passed = { name: 'no class of packets differs', place: undefined, failure: undefined };
+  const passed = { name: 'no class of packets differs' };
   const steps = (report.preparations ?? []).map((each): TestCase => {
     const { text: name, help = '' } = wordsOf(each);
     const failure = isRequired(each) ? { title: name, lines: [help] } : undefined;
-    return { name, place: undefined, failure, output: [help] };
+    return { name, failure, output: [help] };
   });
   return [...(causes.length > 0 ? causes : [passed]), ...steps];
 }

@@ -3,7 +3,7 @@ import type { Severity } from '../base/findings/rows.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { casesOf, findingsMarkdown, type Answered } from './formats/answer.ts';
-import { formatJson, type SaidByCommand } from './formats/json.ts';
+import type { SaidByCommand } from './formats/json.ts';
 import type { LintOutcome } from '../ask/lint/lint.ts';
 import { listForPeople, type SaidFinding } from './words/said.ts';
 import type { linted } from './outputs/lint.ts';
@@ -30,22 +30,18 @@ interface LintStyle {
 export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said }: LintStyle): Answered {
   const { findings, files, snapshots } = report;
   return {
+    said: { ...said, findings: [...said.findings, ...findings] },
     text: () => `${formatFindings(listForPeople(findings, limit), lineOf, isColoured)}${summarizeLint(report)}\n`,
-    json: () =>
-      formatJson<typeof linted>({
-        ...said,
-        snapshots: snapshotsJson(snapshots),
-        findings: [...said.findings, ...findings],
-        result: lintJson(report),
-      }),
+    result: () => lintJson(report),
     markdown: () => findingsMarkdown(summarizeLint(report), listForPeople(findings, limit)),
     findings: () => findings,
+    snapshots: () => snapshotsJson(snapshots),
+    restsOnAssumed: false,
     files,
-    suite: 'kpc lint',
     cases: (own) => {
       if (own.length > 0) return casesOf(own);
       const name = report.hasRun && report.services === 0 ? noServices : 'no problems';
-      return [{ name, place: undefined, failure: undefined }];
+      return [{ name }];
     },
   };
 }

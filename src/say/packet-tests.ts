@@ -18,11 +18,11 @@ import { verdictCondition } from './way/stop.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
 import { nothingLacks } from './words/answers.ts';
 import { formatText } from './formats/text.ts';
-import { formatJson, type SaidByCommand } from './formats/json.ts';
+import type { SaidByCommand } from './formats/json.ts';
 import type { tested } from './outputs/trace.ts';
 import { assumedSummary, snapshotsJson } from './snapshots.ts';
 import type { TestCase } from './formats/junit.ts';
-import { escapeMarkdown, foldCode } from './formats/markdown.ts';
+import { foldCode, formatMarkdown } from './formats/markdown.ts';
 import { sayFindings, type SaidFinding } from './words/said.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { isUnknownOwn, isArrival, sourceText, type Fate } from '../packet/packet.ts';
@@ -33,20 +33,14 @@ import type { Sender } from '../ask/trace/question.ts';
 
 /** The results, for all formats. */
 export function testAnswer(results: readonly PacketResult[], isColoured: boolean, said: SaidByCommand): Answered {
-  const snapshots = () => snapshotsJson(results.map(({ scene }) => scene.side));
   return {
+    said,
     text: () => resultsToText(results, isColoured),
-    json: () =>
-      formatJson<typeof tested>({
-        ...said,
-        snapshots: snapshots(),
-        result: { tests: results.map(resultJson) },
-      }),
+    result: (): Shaped<typeof tested> => ({ tests: results.map(resultJson) }),
     markdown: () => resultsToMarkdown(results),
     findings: () => failuresOf(results),
-    snapshots,
+    snapshots: () => snapshotsJson(results.map(({ scene }) => scene.side)),
     lacks: () => ({ ...nothingLacks, beside: allBeside(results) }),
-    suite: 'kpc test',
     cases: () => results.map(caseOf),
   };
 }
@@ -119,12 +113,11 @@ function summarizeTests(results: readonly PacketResult[]): string {
 /** The failures, each with its trace folded, and what was assumed. */
 function resultsToMarkdown(results: readonly PacketResult[]): string {
   const alike = [...groupBy(results.filter(hasFailed), failureKey).values()];
-  const assumed = assumedIn(results);
+  const beside = [...allBeside(results), assumedIn(results)].flatMap((each) => each ?? []);
   return [
     findingsMarkdown(summarizeTests(results), failuresOf(results)),
-    ...alike.map(([first]) => foldCode(`Trace: ${first.title}`, '', explainLines(first))),
-    ...allBeside(results).map((each) => `${escapeMarkdown(each)}\n`),
-    ...(assumed === undefined ? [] : [`${escapeMarkdown(assumed)}\n`]),
+    ...alike.flatMap(([first]) => foldCode(`Trace: ${first.title}`, '', explainLines(first))),
+    ...(beside.length > 0 ? [formatMarkdown([lines('plain', 0, ...beside)])] : []),
   ].join('\n');
 }
 

@@ -216,7 +216,7 @@ function olderReleaseOf({ snapshot }: StoredBundle): Release | undefined {
 /** A plan for programs: `changes` is empty if nothing would change. */
 export function formatPlanJson(plan: Plan, { command, bundle, foresight }: PlanAnswer): string {
   const snapshots = snapshotsJson([bundle.snapshot]);
-  return formatJson<typeof planSchema>({ command, snapshots, findings: [], result: planJson(plan, bundle, foresight) });
+  return formatJson<typeof planSchema>({ command, snapshots, result: planJson(plan, bundle, foresight) });
 }
 
 interface PlanAnswer extends Pick<SaidByCommand, 'command'> {
@@ -303,7 +303,6 @@ export function formatNodeChecksJson(
   return formatJson<typeof doctorSchema>({
     command: 'kpc-apply doctor',
     snapshots,
-    findings: [],
     result: { fitFor: fitModes(checks, modes), checks: checks.map(sayCheck) },
   });
 }

@@ -9,7 +9,7 @@ import { listOtherNetworks, forgetEarlierBoots, stateFolder } from '../../apply/
 import { severityOfFailure } from '../../base/findings/apply.ts';
 import type { Remark } from '../../base/findings/node-checks.ts';
 import { sayApply } from '../../say/words/apply-said.ts';
-import { formatErrorsJson } from '../../say/formats/json.ts';
+import { formatJson } from '../../say/formats/json.ts';
 import { describeEvent, describeStuck } from '../../say/apply-outcomes.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import type { ApplyTerminal } from './log.ts';
@@ -100,7 +100,7 @@ export async function printFailures(
   const findings = failures.map(({ finding }) => {
     return { severity: severityOfFailure(finding), ...finding, ...sayApply(finding) } as const;
   });
-  await terminal.out(formatErrorsJson({ command, findings }));
+  await terminal.out(formatJson({ command, findings }));
 }
 
 /** Prints the failure with its advice; returns its exit status. */

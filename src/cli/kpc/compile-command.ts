@@ -181,9 +181,9 @@ async function compileMany(
   const progress = showProgress(run.fleet.nodes.length, terminal);
   if (out === undefined) {
     const checked = await checkFleetFolder(check, run, output !== 'text', wordsFor, progress);
-    const { fleetCheckAnswer } = await import('../../say/check-report.ts');
+    const { aboutFleetCheck, fleetCheckAnswer } = await import('../../say/check-report.ts');
     await call.answerAs(output, fleetCheckAnswer(checked.report, call.said));
-    await call.say(checked.said);
+    await call.say(aboutFleetCheck(checked.report));
     return checked.isSame ? exitStatus.ok : exitStatus.negative;
   }
   const {

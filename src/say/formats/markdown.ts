@@ -1,58 +1,64 @@
-import { printable } from '../../base/printable.ts';
+import { count, printable } from '../../base/printable.ts';
 import type { Block, Line } from '../lines.ts';
 import { signs } from './text.ts';
 
-/** Blocks as a comment on a pull request: the summary first, changes in the kernel folded. */
-export function formatMarkdown(blocks: readonly Block[]): string {
-  const isSummary = ({ role }: Line) => role === 'summary';
-  const parts = blocks.map((block) => block.filter((each) => !isSummary(each))).filter(({ length }) => length > 0);
+/** A block shows so many items; the others are folded. */
+const mostItems = 6;
+
+/** Blocks as a comment on a pull request: the summary first. Commands, and changes in the kernel, are folded. */
+export function formatMarkdown(blocks: readonly Block[], kernel: readonly Block[] = blocks): string {
+  const all = blocks.flat();
+  const commands = all.filter(({ role }) => role === 'command').map(({ text }) => text);
   return [
-    ...blocks.flatMap((block) => block.filter(isSummary)).map(({ text }) => `${bold(text)}\n`),
-    ...parts.map(formatBlock),
+    ...all.filter(({ role }) => role === 'summary').map(({ text }) => `**${escapeMarkdown(text)}**\n`),
+    ...blocks.flatMap(formatBlock),
+    ...foldCode('Commands that show this', 'sh', commands),
+    ...foldCode('In the kernel', 'diff', kernel.flatMap(kernelLines)),
   ].join('\n');
 }
 
-function formatBlock(block: Block): string {
-  const at = block.findIndex(isChange);
-  const others = at < 0 ? block : block.slice(0, at);
-  const kernel = at < 0 ? [] : block.slice(at).map(kernelLine);
-  const items = others.filter(({ role }) => role !== 'heading');
-  const least = Math.min(...items.map(({ depth }) => depth));
-  const titles = others.flatMap(({ role, text }) => (role === 'heading' ? [`### ${escapeMarkdown(text)}\n`] : []));
-  const list = items.map(({ role, depth, text }) => {
-    const indent = '  '.repeat(depth - least);
-    return `${indent}${role === 'command' ? inlineCode(text) : `- ${escapeMarkdown(text)}`}\n`;
-  });
-  return [
-    ...titles,
-    ...(list.length > 0 && titles.length > 0 ? ['\n'] : []),
-    ...list,
-    ...(kernel.length > 0 ? [`\n${foldCode('In the kernel', 'diff', kernel)}`] : []),
-  ].join('');
-}
-
-function isChange({ role }: Line): boolean {
-  return signs[role] !== undefined;
-}
-
-/** The changes in the kernel of a block, under its title. */
-export function kernelLines(block: Block): readonly string[] {
-  const changes = block.filter(isChange);
+function formatBlock(block: Block): readonly string[] {
+  const items = block.filter((line) => !apart.has(line.role) && !isKernel(line));
   const title = block.find(({ role }) => role === 'heading');
-  return changes.length === 0 ? [] : [`# ${title?.text ?? ''}`, ...changes.map(kernelLine)];
+  const heading = title ? [`### ${escapeMarkdown(title.text)}\n`] : [];
+  if (items.length === 0) return block.some(isKernel) ? [] : heading;
+  const least = Math.min(...items.map(({ depth }) => depth));
+  const list = items.map((item) => `${'  '.repeat(item.depth - least)}- ${itemText(item)}\n`);
+  const shown = list.length > mostItems + 1 ? list.slice(0, mostItems) : list;
+  const rest = list.slice(shown.length);
+  return [
+    ...heading,
+    shown.join(''),
+    ...(rest.length > 0 ? [fold(count(rest.length, 'more', 'more'), rest.join(''))] : []),
+  ];
 }
 
-function kernelLine({ role, text }: Line): string {
-  return `${signs[role] ?? ''}${text}`;
+/** Roles with a place of their own. */
+const apart: ReadonlySet<Line['role']> = new Set(['heading', 'summary', 'command']);
+
+const words: { readonly [R in Line['role']]?: string } = { worse: '**worse**: ', better: '**better**: ' };
+
+function itemText({ role, text, name }: Line): string {
+  const how = role === 'changed' ? '' : ` ${role}`;
+  return (name === undefined ? (words[role] ?? '') : `**${escapeMarkdown(name)}**${how}: `) + escapeMarkdown(text);
 }
 
-export function bold(text: string): string {
-  return `**${escapeMarkdown(text)}**`;
+/** Whether it is a change of an object. */
+function isKernel({ role, name }: Line): boolean {
+  return name === undefined && (role === 'added' || role === 'removed' || role === 'changed');
 }
 
-/** A folded block of code. */
-export function foldCode(title: string, language: string, lines: readonly string[]): string {
-  return fold(title, codeBlock(language, lines));
+/** The changes in the kernel of a block and what follows them, under its title. */
+function kernelLines(block: Block): readonly string[] {
+  const at = block.findIndex(isKernel);
+  const title = block.find(({ role }) => role === 'heading');
+  if (at < 0) return [];
+  return [`# ${title?.text ?? ''}`, ...block.slice(at).map(({ role, text }) => `${signs[role] ?? ''}${text}`)];
+}
+
+/** A folded block of code; none without lines. */
+export function foldCode(title: string, language: string, code: readonly string[]): readonly string[] {
+  return code.length === 0 ? [] : [fold(title, codeBlock(language, code))];
 }
 
 /** The fence is longer than any in the lines, so that no text of the input ends the block. */
@@ -75,17 +81,7 @@ function delimit(text: string, least: number): string {
   return '`'.repeat(Math.max(least, longest + 1));
 }
 
-/** Says what a "no difference" is about, because a comment on a pull request stands alone. */
-export function groundsMarkdown(grounds: readonly string[]): string {
-  return grounds.length === 0 ? '' : `\n${listItems(grounds.map(escapeMarkdown))}`;
-}
-
-/** Names the flags from kpc.yaml, because they may hide a difference from a reviewer. */
-export function takenMarkdown(taken: readonly string[] = []): string {
-  return taken.map((words) => `\nFlags ${escapeMarkdown(words)}\n`).join('');
-}
-
-export function fold(title: string, content: string): string {
+function fold(title: string, content: string): string {
   return `<details><summary>${escapeMarkdown(title)}</summary>\n\n${content}\n</details>\n`;
 }
 

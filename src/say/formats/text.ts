@@ -6,10 +6,13 @@ import type { SaidFinding } from '../words/said.ts';
 const styles: { readonly [R in Line['role']]: 'bold' | 'dim' | 'green' | 'red' | 'yellow' | undefined } = {
   heading: 'bold',
   added: 'green',
+  better: 'green',
   good: 'green',
   removed: 'red',
+  worse: 'red',
   bad: 'red',
   changed: 'yellow',
+  other: 'yellow',
   command: 'dim',
   dim: 'dim',
   summary: undefined,
@@ -17,7 +20,14 @@ const styles: { readonly [R in Line['role']]: 'bold' | 'dim' | 'green' | 'red' |
 };
 
 /** Precedes what changes. */
-export const signs: { readonly [R in Line['role']]?: string } = { added: '+ ', removed: '- ', changed: '~ ' };
+export const signs: { readonly [R in Line['role']]?: string } = {
+  added: '+ ',
+  better: '+ ',
+  removed: '- ',
+  worse: '- ',
+  changed: '~ ',
+  other: '~ ',
+};
 
 export function painter(isColoured: boolean): (role: Line['role'], text: string) => string {
   const chalk = new Chalk({ level: isColoured ? 1 : 0 });
@@ -33,9 +43,10 @@ export function formatText(blocks: readonly Block[], isColoured = false): string
     .filter((block) => block.length > 0)
     .map((block) =>
       block
-        .map(({ role, depth, text }, i) => {
+        .map(({ role, depth, name, text }, i) => {
           const gap = i > 0 && role === 'heading' ? '\n' : '';
-          return `${gap}${paint(role, `${'  '.repeat(depth)}${signs[role] ?? ''}${printable(text)}`)}\n`;
+          const words = printable(name === undefined ? text : `${name}  ${text}`);
+          return `${gap}${paint(role, `${'  '.repeat(depth)}${signs[role] ?? ''}${words}`)}\n`;
         })
         .join(''),
     )
