@@ -12,8 +12,11 @@ import {
   describeLeftovers,
   flowsJson,
   isPortAmong,
+  decompiledJson,
+  readingJson,
+  remarksJson,
+  serviceJson,
 } from '../say/describe/dump.ts';
-import { decompiledJson, readingJson, remarksJson, serviceJson } from '../say/describe/json.ts';
 import { describeServiceInWords, describeSharedInWords } from '../say/describe/service.ts';
 import { serviceRows, summarizeServices, tableOfRows, type ServiceSummary } from '../say/describe/table.ts';
 import { summarizeSide } from '../say/bundle-text.ts';

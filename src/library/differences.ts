@@ -1,9 +1,8 @@
 import { describeFlowChange, flowChangeJson } from '../say/describe/dump.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
-import { reportDiff, type ReportLimits } from '../say/diff-report.ts';
+import { reportDiff, type ReportLimits, describeGaps } from '../say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { withLeftOut } from '../ask/diff/not-compared.ts';
-import { describeGaps } from '../say/gaps.ts';
 import { formatText } from '../say/formats/text.ts';
 import { formatReviewMarkdown, lacksOf, reportReview, type Review } from '../say/diff-review.ts';
 import { lines } from '../say/lines.ts';
@@ -16,10 +15,9 @@ import type { difference } from '../say/outputs/compile-and-compare.ts';
 import type { Tracing } from '../say/equivalence.ts';
 import { formatMarkdown } from '../say/formats/markdown.ts';
 import { sayFindings } from '../say/words/said.ts';
-export { formatSideDiffs } from '../say/formats/unified.ts';
-
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse, refuseNoServices } from './refusal.ts';
+export { formatSideDiffs } from '../say/formats/unified.ts';
 
 export interface Differences {
   readonly from: Snapshot;

@@ -3,13 +3,11 @@ import { count, formatCount, percent, joinWords, nameSome } from '../base/printa
 import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
-import { reportDiff, summarizeDiff, type ReportLimits } from './diff-report.ts';
+import { reportDiff, summarizeDiff, type ReportLimits, describeGaps } from './diff-report.ts';
 import { formatMarkdown } from './formats/markdown.ts';
 import { cutBlock, lines, type Block, type Line } from './lines.ts';
-import { describeGaps } from './gaps.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
-import { assumedNote, listFacts, type WriteValue } from './port-facts.ts';
-import { serviceReasonWords } from './service-reasons.ts';
+import { assumedNote, listFacts, type WriteValue, serviceReasonWords } from './port-facts.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { Effect, EffectSender, EndpointShares, EffectSeverity } from '../ask/equivalence/effects.ts';

@@ -9,7 +9,7 @@ import { effectJson, type Tracing } from './equivalence.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { describeKernelChange } from './changes.ts';
 import type { KernelChange } from '../ask/changes/kernel-change.ts';
-import { reasonJson, serviceReasonWords } from './service-reasons.ts';
+import { reasonJson, serviceReasonWords } from './port-facts.ts';
 import type { difference, servicePortDifference } from './outputs/compile-and-compare.ts';
 import type { kernelChange } from './outputs/envelope.ts';
 import { formatCount } from '../base/printable.ts';

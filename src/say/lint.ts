@@ -6,7 +6,7 @@ import { casesOf, findingsMarkdown, type Answered } from './formats/answer.ts';
 import type { SaidByCommand } from './formats/json.ts';
 import type { LintOutcome } from '../ask/lint/lint.ts';
 import { listForPeople, type SaidFinding } from './words/said.ts';
-import type { linted } from './outputs/lint.ts';
+import type { linted } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
 import { formatFindings, type LineOf } from './formats/text.ts';
 

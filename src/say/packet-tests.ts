@@ -4,7 +4,7 @@ import { printable, count, joinWords, nameSome, percent } from '../base/printabl
 import { groupBy } from '../cluster/grouping.ts';
 import { lines, type Block } from './lines.ts';
 import { addressWords } from './port-facts.ts';
-import { describeSkippedListings } from './way/dumps.ts';
+import { describeSkippedListings } from './way/lack.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';

@@ -119,7 +119,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   test: async () => (await import('./test-command.ts')).addTestCommand,
   equivalence: async () => (await import('./equivalence-command.ts')).addEquivalenceCommand,
   migrate: async () => (await import('./equivalence-command.ts')).addMigrateCommand,
-  'fleet-thread': async () => (await import('./fleet-thread.ts')).addThreadCommand,
+  'fleet-thread': async () => (await import('./compile-command.ts')).addThreadCommand,
   explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };
 

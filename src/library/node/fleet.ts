@@ -174,7 +174,7 @@ interface Thread {
 }
 
 /** A hidden command, run by each thread. */
-export const threadCommand = 'fleet-thread';
+const threadCommand = 'fleet-thread';
 
 /** The main thread keeps the first node, and every --jobs-th one after it. */
 function startThreads(

@@ -1,4 +1,4 @@
-// A dump's Services, leftovers of another mode, UDP flows, and the log of kube-proxy.
+// A dump's Services, leftovers of another mode, UDP flows, and the log of kube-proxy; and what describe prints as JSON.
 import { count, formatCount, joinWords, nameSome } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import type { SharedSubject } from '../../ask/describe/find-items.ts';
@@ -8,14 +8,18 @@ import type { DumpReading } from '../../ask/describe/read-dumped.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { LeftChain } from '../../kube-proxy/left-behind.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import type { Leftovers } from '../../snapshot/decompile.ts';
-import type { DecompiledPort } from '../../snapshot/decompiled-port.ts';
+import type { Leftovers, ShownServices } from '../../snapshot/decompile.ts';
+import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
 import { cutBlock, lines, section, type Block } from '../lines.ts';
-import { describeSkippedListings } from '../way/dumps.ts';
+import { describeSkippedListings, faultWords } from '../way/lack.ts';
 import { otherPartWords } from '../words/other-parts.ts';
-import { describeLog } from './log.ts';
-import { describeDecompiled, describeSharedInWords } from './service.ts';
+import { describeLog, logJson } from './log.ts';
+import { describeDecompiled, describeSharedInWords, podWords } from './service.ts';
 import { rowsOfDump, tableOfRows, type TableStyle } from './table.ts';
+import type { MasqueradedClients } from '../../cluster/plan-masquerade.ts';
+import { kernelPortJson, portJson } from '../port-facts.ts';
+import { addedRules, describePresent } from '../changes.ts';
+import type { KernelItem, ServiceDescription } from '../../ask/describe/describe-services.ts';
 
 /** A table of a dump's Services, then leftovers of another mode, stale flows, and findings from the log. */
 export function describeDumpInWords({ dump, flows }: DumpReading, limit: number, style: TableStyle): readonly Block[] {
@@ -170,4 +174,73 @@ function groupsJson<Group extends Pick<StaleGroup, 'port'>>(groups: readonly Gro
   return groups
     .filter(({ port }) => isAsked(port))
     .map(({ port, ...group }) => ({ servicePort: port?.label, ...group }));
+}
+
+/** A Service from manifests or a bundle in --output json of kpc describe. */
+export function serviceJson(description: ServiceDescription) {
+  return {
+    ...description,
+    ports: description.ports.map(({ label, ...each }) => ({
+      servicePort: label,
+      ...each,
+      problems: each.problems?.map(faultWords),
+      kernel: each.kernel.map(kernelItemJson),
+      families: each.families.map(({ port, endpoints, masquerade, ...use }) => {
+        return { ...portJson(port), endpoints, ...use, masquerade: masqueradeJson(masquerade) };
+      }),
+    })),
+  };
+}
+
+function kernelItemJson({ change, takenBy }: KernelItem) {
+  const { kind, fields, place } = change;
+  const text = describePresent(change, takenBy !== undefined);
+  return { kind, ...fields, text, rules: addedRules(change), takenBy, place: place?.locate() };
+}
+
+/** A Service port from a dump in --output json. */
+export function decompiledJson(port: DecompiledPort) {
+  const { endpoints: _, ...known } = kernelPortJson(port);
+  return {
+    servicePort: port.label,
+    ...known,
+    fallback: port.fallback,
+    masquerade: masqueradeJson(port.masquerade),
+    endpoints: port.endpoints?.map(({ label: endpoint, takes, draining }) => ({ endpoint, takes, draining })),
+  };
+}
+
+/** All Services of a dump, and leftovers of another mode, in --output json. */
+function dumpJson({ ports, leftovers }: ShownServices) {
+  const left = describeLeftovers(leftovers);
+  return { servicePorts: ports.map(decompiledJson), leftovers: left.length > 0 ? left : undefined };
+}
+
+export function readingJson(read: DumpReading) {
+  const {
+    flows,
+    dump: { log, shown },
+  } = read;
+  return {
+    ...remarksJson(read),
+    ...dumpJson(shown),
+    flows: flows && flowsJson(flows, () => true),
+    log: log && logJson(log),
+  };
+}
+
+/** A dump's skipped outputs, for programs. */
+export function remarksJson({ dump: { doubts } }: Pick<DumpReading, 'dump'>) {
+  const skipped = describeSkippedListings(doubts);
+  return { skipped: skipped.length > 0 ? skipped : undefined };
+}
+
+function masqueradeJson(masquerade: Masquerade | undefined) {
+  if (!masquerade) return undefined;
+  const { clusterIP, external } = masquerade;
+  return { clusterIP: clusterIP && clientsJson(clusterIP), external: external && clientsJson(external) };
+}
+
+function clientsJson(clients: MasqueradedClients) {
+  return clients.kind === 'all-but-pods' ? { kind: 'all-but' as const, clients: podWords(clients.pods) } : clients;
 }
