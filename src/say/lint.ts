@@ -8,7 +8,7 @@ import type { LintOutcome } from '../ask/lint/lint.ts';
 import { listForPeople, type SaidFinding } from './words/said.ts';
 import type { linted } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
-import { formatFindings, type LineOf } from './formats/text.ts';
+import { countSeverities, formatFindings, type LineOf } from './formats/text.ts';
 
 export interface LintReport extends Omit<LintOutcome, 'findings' | 'ignored'> {
   /** If nothing was, there is nothing to judge. */
@@ -55,10 +55,7 @@ function countOfSeverity(findings: readonly SaidFinding[], severity: Severity): 
 /** "3 errors, 1 warning in 2 files; 1 ignored; 5 nodes, iptables mode". */
 function summarizeLint(report: LintReport): string {
   const { findings, ignored, files, nodes, services, unserved, mode, namesMode, hasRun } = report;
-  const counts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
-    const number = countOfSeverity(findings, severity);
-    return number === 0 ? [] : [count(number, severity)];
-  });
+  const counts = countSeverities(findings);
   const places = new Set(findings.flatMap(({ place }) => place?.file ?? []));
   const found =
     counts.length === 0

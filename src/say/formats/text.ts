@@ -1,5 +1,5 @@
 import { Chalk } from 'chalk';
-import { printable } from '../../base/printable.ts';
+import { count, printable } from '../../base/printable.ts';
 import type { Block, Line } from '../lines.ts';
 import type { SaidFinding } from '../words/said.ts';
 
@@ -51,6 +51,14 @@ export function formatText(blocks: readonly Block[], isColoured = false): string
         .join(''),
     )
     .join('\n');
+}
+
+/** "2 errors", "1 note": how many there are of each. */
+export function countSeverities(all: readonly { readonly severity: string }[]): readonly string[] {
+  return ['error', 'warning', 'note'].flatMap((severity) => {
+    const number = all.filter((each) => each.severity === severity).length;
+    return number === 0 ? [] : [count(number, severity)];
+  });
 }
 
 /** Returns a line of an input file, counted from 1; '' if it is unknown. */
