@@ -26,7 +26,7 @@ import { healthCheckWords, policyLines } from './way/notes.ts';
 import { reasonSentence, reasonWords } from './way/reason.ts';
 import { assumedPlace, lackNote, lostWayWords } from './way/stop.ts';
 import { describeTrace, listTraceLines, traceJson } from './way/trace.ts';
-import { describeWay, type WayInWords } from './way/way.ts';
+import { describeWay, type WayInWords } from './way/step.ts';
 import { formatText, painter } from './formats/text.ts';
 import type { traced } from './outputs/trace.ts';
 import { lines, type Line } from './lines.ts';

@@ -18,7 +18,7 @@ import type { Step } from '../../packet/step.ts';
 import { lines, type Block } from '../lines.ts';
 import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
 import { listNotes, findExistingFlows } from './notes.ts';
-import { nodeClause, stepInWords, type RouteStep, type StepInWords } from './step.ts';
+import { nodeClause, stepInWords, type RouteStep, type TraceInWords } from './step.ts';
 import { verdictWords, causeOfStop } from './stop.ts';
 import { connectionWords, connectionDoes, type ConnectionInWords } from './connection.ts';
 import { judgePolicies } from '../../ask/trace/network-policies.ts';
@@ -26,20 +26,6 @@ import type { Sender, Trace } from '../../ask/trace/question.ts';
 import { conditionWords, reasonSentence, reasonWords } from './reason.ts';
 import { servicePortAt } from '../../ask/trace/service-ends.ts';
 import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
-
-/** A trace in words: the result, then each step. */
-export interface TraceInWords {
-  readonly heading: string;
-  readonly verdict: string;
-  readonly isGood: boolean;
-  /** Further reasons why the verdict is unknown, and the outcome without them. */
-  readonly doubts: readonly string[];
-  readonly endpoints: readonly string[];
-  readonly notes: readonly string[];
-  readonly steps: readonly StepInWords[];
-  /** The values here that kpc chose because the input lacks them. */
-  readonly assumed: Block;
-}
 
 /** Puts a trace into words, without steps that do nothing. */
 export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
