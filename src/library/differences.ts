@@ -6,10 +6,10 @@ import { withLeftOut } from '../ask/diff/not-compared.ts';
 import { formatText } from '../say/formats/text.ts';
 import { formatReviewMarkdown, lacksOf, reportReview, type Review } from '../say/diff-review.ts';
 import { lines } from '../say/lines.ts';
-import { answerOutputs, type Answered } from '../say/formats/answer.ts';
+import { answerOutputs, casesOf, type Answered } from '../say/formats/answer.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { SaidByCommand } from '../say/formats/json.ts';
-import { diffToJson, makeReview, differenceCases, differencesFound } from '../say/differences.ts';
+import { diffToJson, makeReview, differencesFound } from '../say/differences.ts';
 import { assumedWithMode, groundsOf, snapshotsJson } from '../say/snapshots.ts';
 import type { difference } from '../say/outputs/compile-and-compare.ts';
 import type { Tracing } from '../say/equivalence.ts';
@@ -113,7 +113,11 @@ export function diffAnswer(
     findings: () => sayFindings(differencesFound(diff)),
     snapshots,
     lacks: () => lacksOf(diff, review),
-    cases: (findings) => differenceCases(to.ports, findings),
+    cases: (findings) =>
+      casesOf(
+        findings,
+        to.ports.map(({ label }) => ({ name: label })),
+      ),
   };
 }
 

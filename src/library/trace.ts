@@ -40,6 +40,12 @@ export function askNodes(
   return { sides, answers };
 }
 
+/** What of a packet a question does not name; undefined if it can be asked. */
+export function lackOfQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>) {
+  if (all !== undefined || (from !== undefined && to !== undefined)) return undefined;
+  return from !== undefined ? 'destination' : to !== undefined ? 'sender' : 'packet';
+}
+
 /** Checks the words of a question before any input is read. */
 export function checkQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>): readonly Finding[] {
   return faultsOfWords({ from: from ?? '', to: all ?? to ?? '' }).map(({ diagnostic }) => diagnostic);
@@ -117,8 +123,7 @@ const questionOptions = ['from', 'to', 'proto', 'inInterface', 'all', 'namespace
  */
 export function trace(options: TraceOptions): TraceResult {
   checkPacketOptions(options, questionOptions);
-  const { from, to, all } = options;
-  if (all === undefined && (from === undefined || to === undefined)) throw new TypeError('name from and to, or all');
+  if (lackOfQuestion(options)) throw new TypeError('name from and to, or all');
   return traceIn(scenesOf(inputOf(options)), options);
 }
 

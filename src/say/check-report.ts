@@ -12,8 +12,8 @@ import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.t
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
 import type { SaidByCommand } from './formats/json.ts';
-import { differenceCases, differencesFound, firstLines, diffToJson, makeReview } from './differences.ts';
-import type { Answered, AnswerOutput } from './formats/answer.ts';
+import { differencesFound, firstLines, diffToJson, makeReview } from './differences.ts';
+import { casesOf, type Answered, type AnswerOutput } from './formats/answer.ts';
 import { formatReviewMarkdown, lacksOf } from './diff-review.ts';
 import { lines, type Block } from './lines.ts';
 import type { checked, checkedFleet } from './outputs/compile-and-compare.ts';
@@ -93,8 +93,8 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
     lacks: () => lacksOfCheck(report),
     suite: `${said.command} --check ${folder}`,
     cases: (findings) => {
-      const ports = to.cluster.servicePorts.map(({ label, places }) => ({ label, place: places?.port.locate() }));
-      return differenceCases(ports, findings);
+      const ports = to.cluster.servicePorts.map(({ label, places }) => ({ name: label, place: places?.port.locate() }));
+      return casesOf(findings, ports);
     },
   };
 }

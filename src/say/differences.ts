@@ -12,14 +12,9 @@ import type { KernelChange } from '../ask/changes/kernel-change.ts';
 import { reasonJson, serviceReasonWords } from './port-facts.ts';
 import type { difference, servicePortDifference } from './outputs/compile-and-compare.ts';
 import type { kernelChange } from './outputs/envelope.ts';
-import { formatCount } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
-import type { Located } from '../kernel/place.ts';
-import { casesOf } from './formats/answer.ts';
-import type { TestCase } from './formats/junit.ts';
-import type { SaidFinding } from './words/said.ts';
 
 /** Up to this many Service ports, unchanged ports are traced too. */
 const mostWhole = 400;
@@ -93,44 +88,36 @@ export type ServicePortDifference = Shaped<typeof servicePortDifference>;
 /** The complete difference for programs, without limits; `review` adds what happens to packets. */
 export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?: Review): DifferenceJson {
   const [dead, live] = [diff.dead.map(changeToJson), diff.live.map(changeToJson)];
+  const { compared } = diff;
   return {
     from: from.name,
     to: to.name,
     differs: !areSidesSame(diff),
     notCompared: lacksOf(diff, review).notCompared,
-    ...(diff.compared
-      ? { compared: { servicePorts: diff.compared.all, withoutEndpoints: diff.compared.withoutEndpoints } }
-      : {}),
+    compared: compared && { servicePorts: compared.all, withoutEndpoints: compared.withoutEndpoints },
     servicePorts: diff.servicePorts.map(servicePortToJson),
-    ...(review?.packets
-      ? {
-          packets: review.packets.effects.map(({ asked, ...effect }) => ({
-            ...effectJson(effect, review.trace),
-            destinations: asked.map(({ example }) => destinationJson(example)),
-          })),
-          unknown: review.packets.unknown,
-          unknownOnOne: review.packets.unknownOnOne,
-        }
-      : {}),
+    packets: review?.packets?.effects.map(({ asked, ...effect }) => ({
+      ...effectJson(effect, review.trace),
+      destinations: asked.map(({ example: { to: destination, protocol, nodePort } }) => {
+        return { to: destination, protocol, nodePort };
+      }),
+    })),
+    unknown: review?.packets?.unknown,
+    unknownOnOne: review?.packets?.unknownOnOne,
     base: diff.base.map(changeToJson),
     foreign: diff.foreign.map(changeToJson),
     unaccounted: diff.unaccounted.map(changeToJson),
-    ...(dead.length + live.length > 0 ? { leftovers: { dead, live } } : {}),
-    ...(diff.comments > 0 ? { rulesThatDifferInCommentsAlone: diff.comments } : {}),
+    leftovers: dead.length + live.length > 0 ? { dead, live } : undefined,
+    rulesThatDifferInCommentsAlone: diff.comments || undefined,
   };
 }
 
-function destinationJson({ to, protocol, nodePort }: ServiceEffect['example']) {
-  return { to, protocol, nodePort };
-}
-
 function servicePortToJson(port: ServicePortDiff): ServicePortDifference {
-  const place = port.place?.locate();
   return {
     servicePort: port.label,
-    ...(port.formerLabel === undefined ? {} : { formerServicePort: port.formerLabel }),
+    formerServicePort: port.formerLabel,
     change: port.change,
-    ...(place ? { place } : {}),
+    place: port.place?.locate(),
     reasons: port.reasons.map(reasonJson),
     kernel: [...port.kernel, ...port.follows].map(changeToJson),
   };
@@ -162,26 +149,4 @@ export function differencesFound(
     return lines.length === 0 ? [] : [diagnose('state-differs', { golden, part, ...firstLines(lines) })];
   });
   return [...ofServices, ...ofParts];
-}
-
-/** A case for each Service port, and for each other finding. A case fails if anything differs. */
-export function differenceCases(
-  ports: readonly { readonly label: string; readonly place?: Located | undefined }[],
-  findings: readonly SaidFinding[],
-): readonly TestCase[] {
-  const failed = new Map(
-    findings.flatMap((each): readonly (readonly [string, TestCase])[] => {
-      const { code, arguments: details, text, help, place } = each;
-      if (code !== 'service-differs' && code !== 'state-differs') return [];
-      const name = 'servicePort' in details ? details.servicePort : text;
-      const { what, more } = details;
-      const rest = more > 0 ? [`and ${formatCount(more)} more`] : [];
-      const failure = { title: text, lines: [...what, ...rest, ...(help === undefined ? [] : [help])] };
-      return [[name, { name, place, failure }]];
-    }),
-  );
-  const names = new Set([...ports.map(({ label }) => label), ...failed.keys()]);
-  const places = new Map(ports.map(({ label, place }) => [label, place]));
-  const others = findings.filter(({ code }) => code !== 'service-differs' && code !== 'state-differs');
-  return [...Array.from(names, (name) => failed.get(name) ?? { name, place: places.get(name) }), ...casesOf(others)];
 }

@@ -22,24 +22,19 @@ export function portJson(port: ShownPort, type?: ServiceInfo['type']) {
     family: port.family,
     protocol: port.protocol,
     port: port.port,
-    ...(type === undefined ? {} : { type }),
+    type,
     addresses: portAddresses(port).map(({ kind, address }) => ({ kind, address: address.text })),
     nodePort: port.nodePort || undefined,
     internalTrafficPolicy: internalPolicyOf(port),
     externalTrafficPolicy: externalPolicyOf(port),
     affinitySeconds: port.affinitySeconds || undefined,
     sourceRanges: (port.sourceRanges ?? []).map(({ text }) => text),
+    hidesSourceRanges: port.hidesSourceRanges,
     healthCheckNodePort: port.healthCheckNodePort || undefined,
     scheduler: port.scheduler || undefined,
-    ...(forwarding === undefined || forwarding === 'masquerade' ? {} : { forwarding }),
+    forwarding: forwarding === 'masquerade' ? undefined : forwarding,
     endpoints: port.endpoints?.length,
   };
-}
-
-/** A Service port that a kernel shows, for programs. */
-export function kernelPortJson(port: ShownPort) {
-  const { addresses, sourceRanges, endpoints, ...others } = portJson(port);
-  return { ...others, addresses, sourceRanges, hidesSourceRanges: port.hidesSourceRanges, endpoints };
 }
 
 /** One known fact about a Service port, in words. */
@@ -173,7 +168,7 @@ export function reasonJson(reason: ServiceReason): ReasonJson {
       const { kind, ports, type } = reason;
       return {
         kind,
-        families: ports.map((port) => (type === undefined ? kernelPortJson(port) : portJson(port, type))),
+        families: ports.map((port) => portJson(port, type)),
         text,
       };
     }

@@ -2,6 +2,7 @@ import {
   askNodes,
   checkQuestion,
   formatTrace,
+  lackOfQuestion,
   readsNoNames,
   traceOutputs,
   type TraceQuestion,
@@ -45,11 +46,8 @@ export const addTraceCommand = defineCommand<TraceFlags>({
     ...messageFlags,
   ],
   run: async (asked) => {
-    const { from, to, all } = asked.options;
-    if (all === undefined && (from === undefined || to === undefined)) {
-      const missing = from === undefined ? (to === undefined ? 'packet' : 'sender') : 'destination';
-      refuse({ problem: 'no-packet', lacks: missing });
-    }
+    const lacks = lackOfQuestion(asked.options);
+    if (lacks) refuse({ problem: 'no-packet', lacks });
     await asked.expectNone(checkQuestion(asked.options));
     const { call } = await nameInputs(asked, asked.words, 'traffic');
     const { options, terminal } = call;

@@ -17,7 +17,7 @@ import { describeLog, logJson } from './log.ts';
 import { describeDecompiled, describeSharedInWords, podWords } from './service.ts';
 import { rowsOfDump, tableOfRows, type TableStyle } from './table.ts';
 import type { MasqueradedClients } from '../../cluster/plan-masquerade.ts';
-import { kernelPortJson, portJson } from '../port-facts.ts';
+import { portJson } from '../port-facts.ts';
 import { addedRules, describePresent } from '../changes.ts';
 import type { KernelItem, ServiceDescription } from '../../ask/describe/describe-services.ts';
 
@@ -200,7 +200,7 @@ function kernelItemJson({ change, takenBy }: KernelItem) {
 
 /** A Service port from a dump in --output json. */
 export function decompiledJson(port: DecompiledPort) {
-  const { endpoints: _, ...known } = kernelPortJson(port);
+  const { endpoints: _, ...known } = portJson(port);
   return {
     servicePort: port.label,
     ...known,

@@ -1,5 +1,6 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose } from '../../base/findings/finding.ts';
+import { formatCount } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -131,15 +132,33 @@ export function findingsMarkdown(summary: string, findings: readonly SaidFinding
   return `**${escapeMarkdown(summary)}**\n${items.length === 0 ? '' : `\n${listItems(items)}`}`;
 }
 
-/** One case per code and subject; it fails if any of its findings is an error. */
-export function casesOf(findings: readonly SaidFinding[]): readonly TestCase[] {
-  const groups = groupBy(findings, ({ code, place, about }) => {
-    return `${about?.kind === 'service' ? about.name : (place?.file ?? 'input')}: ${code}`;
-  });
-  return [...groups].map(([name, own]): TestCase => {
+/** A case for each thing that was checked, and for each code and subject. It fails if a finding of it is an error or a difference. */
+export function casesOf(findings: readonly SaidFinding[], checked: readonly TestCase[] = []): readonly TestCase[] {
+  const found = [...groupBy(findings, caseName)].map(([name, own]): TestCase => {
     const [{ text: title, place }] = own;
-    const lines = own.flatMap((each) => [each.text, ...(helpWithTrace(each)?.split('\n') ?? [])]);
-    const isBad = own.some(({ severity }) => severity === 'error');
+    const lines = own.flatMap(caseLines);
+    const isBad = own.some((each) => each.severity === 'error' || isDifference(each));
     return { name, place, failure: isBad ? { title, lines } : undefined, output: lines };
   });
+  const all = [...checked, ...found].map((each) => [each.name, each] as const);
+  return [...new Map(all).values()];
+}
+
+function isDifference(finding: SaidFinding) {
+  return finding.code === 'service-differs' || finding.code === 'state-differs';
+}
+
+function caseName(finding: SaidFinding): string {
+  const { code, place, about, text } = finding;
+  if (code === 'service-differs') return finding.arguments.servicePort;
+  if (code === 'state-differs') return text;
+  return `${about?.kind === 'service' ? about.name : (place?.file ?? 'input')}: ${code}`;
+}
+
+/** A difference is listed, as far as the finding has it. */
+function caseLines(finding: SaidFinding): readonly string[] {
+  const advice = helpWithTrace(finding)?.split('\n') ?? [];
+  if (finding.code !== 'service-differs' && finding.code !== 'state-differs') return [finding.text, ...advice];
+  const { what, more } = finding.arguments;
+  return [...what, ...(more > 0 ? [`and ${formatCount(more)} more`] : []), ...advice];
 }
