@@ -1,7 +1,7 @@
 import type { Shaped } from '../base/json/schema.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { drawWays } from '../say/draw-way.ts';
-import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
+import { formatJson, unlessEmpty, type SaidByCommand } from '../say/formats/json.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { traced } from '../say/outputs/trace.ts';
@@ -62,10 +62,9 @@ export function readsNoNames(
 }
 
 function jsonOf({ answers }: TraceAnswers): Traced {
-  const requests = answers.flatMap(({ json }) => json.requests ?? []);
   return {
     traces: answers.flatMap(({ json }) => json.traces),
-    requests: requests.length > 0 ? requests : undefined,
+    requests: unlessEmpty(answers.flatMap(({ json }) => json.requests ?? [])),
   };
 }
 

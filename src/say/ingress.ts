@@ -2,6 +2,7 @@
 import type { AttachmentDoubt, Entrance, AttachmentRefusal } from '../ask/trace/gateways.ts';
 import type { FollowedObject, IngressWay, RoutedRequests, RouteEnd } from '../ask/trace/ingress.ts';
 import type { Scene } from '../ask/trace/scene.ts';
+import { unlessEmpty } from './formats/json.ts';
 import { lines, type Block } from './lines.ts';
 import { joinWords, nameSome } from '../base/printable.ts';
 import { inOneLine } from './words/words.ts';
@@ -38,8 +39,14 @@ export function assumedOfIngress({ objects, reachesService }: IngressWay): reado
 export function ingressJson(way: IngressWay, { side: { nodeName } }: Scene) {
   const problems = [...way.objects.flatMap(problemsOfRoute), ...way.faults.map(inOneLine)];
   const node = nodeName === '' ? undefined : nodeName;
-  const [assumed, wrong] = [assumedOfIngress(way), problems].map((list) => (list.length > 0 ? list : undefined));
-  return { node, ingress: way.ingress, routes: way.objects.flatMap(routesJson), assumed, problems: wrong };
+  const assumed = unlessEmpty(assumedOfIngress(way));
+  return {
+    node,
+    ingress: way.ingress,
+    routes: way.objects.flatMap(routesJson),
+    assumed,
+    problems: unlessEmpty(problems),
+  };
 }
 
 function routesJson(object: FollowedObject) {

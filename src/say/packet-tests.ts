@@ -14,6 +14,7 @@ import { connectionDoes, connectionWords } from './way/connection.ts';
 import { policyNotes } from './way/notes.ts';
 import { listTraceLines, describeTrace, traceJson } from './way/trace.ts';
 import type { Scene } from '../ask/trace/scene.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { verdictCondition } from './way/stop.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
 import { nothingLacks } from './words/answers.ts';
@@ -164,19 +165,15 @@ function allBeside(results: readonly PacketResult[]): readonly string[] {
 
 /** Where packets were sent: the nodes, modes and releases that the inputs show. */
 function describeScenes(scenes: readonly Scene[]): readonly string[] {
-  const each = <T>(values: readonly (T | undefined)[]): readonly T[] => [
-    ...new Set(values.flatMap((value) => value ?? [])),
+  const each = (read: (side: Snapshot) => string | undefined): readonly string[] => [
+    ...new Set(scenes.flatMap(({ side }) => read(side) || [])),
   ];
-  const nodes = each(scenes.map(({ side }) => side.node?.name || undefined));
-  const modes = each(
-    scenes.map(({ side }) => side.mode && `${side.mode}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`),
+  const nodes = each(({ node }) => node?.name);
+  const modes = each(({ mode, assumed }) => mode && `${mode}${assumed?.mode ? ` ${unnamedMode}` : ''}`);
+  const releases = each(({ settings }) => settings?.release);
+  return [nodes.length === 0 ? '' : `on ${nameSome(nodes)}`, joinWords(modes), joinWords(releases)].filter(
+    (part) => part !== '',
   );
-  const releases = each(scenes.map(({ side }) => side.settings?.release));
-  return [
-    ...(nodes.length === 0 ? [] : [`on ${nameSome(nodes.map((name) => printable(name)))}`]),
-    ...(modes.length === 0 ? [] : [joinWords(modes)]),
-    ...(releases.length === 0 ? [] : [joinWords(releases)]),
-  ];
 }
 
 function explainResult(result: PacketResult): Block {

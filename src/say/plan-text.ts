@@ -16,7 +16,7 @@ import type { DrainingServer } from '../apply/state/record.ts';
 import { formatBalancer } from '../kernel/balancer/balancer.ts';
 import { lines, type Block } from './lines.ts';
 import { formatText } from './formats/text.ts';
-import { formatJson, type SaidByCommand } from './formats/json.ts';
+import { formatJson, unlessEmpty, type SaidByCommand } from './formats/json.ts';
 import { snapshotsJson } from './snapshots.ts';
 import type { plan as planSchema } from './outputs/node.ts';
 import { nameObject } from './words/apply-parts.ts';
@@ -244,11 +244,6 @@ function planJson(plan: Plan, bundle: StoredBundle, foresight: Foresight | undef
     warnings: unlessEmpty((foresight?.warnings ?? []).map((each) => sayApply(each).text)),
     refusals: unlessEmpty((foresight?.refusals ?? []).map((each) => ({ subject: each.code, ...sayApply(each) }))),
   };
-}
-
-/** Leaves an empty list out of JSON. */
-function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
-  return list.length > 0 ? list : undefined;
 }
 
 /** What a rollback would do. */

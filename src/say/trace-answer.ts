@@ -29,6 +29,7 @@ import { describeTrace, listTraceLines, traceJson } from './way/trace.ts';
 import { describeWay, type WayInWords } from './way/step.ts';
 import { formatText, painter } from './formats/text.ts';
 import type { traced } from './outputs/trace.ts';
+import { unlessEmpty } from './formats/json.ts';
 import { lines, type Line } from './lines.ts';
 import { fitRows, joinCells } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
@@ -261,6 +262,6 @@ function matrixJson(matrix: Matrix, scene: Scene) {
     const { kind, from: column } = cell;
     const { steps: _, notes = [], ...answer } = traceJson(cell, scene);
     const told = kind === 'cluster-ip' ? notes : [...notes, ...healthChecks];
-    return { ...answer, from: { ...answer.from, column }, notes: told.length === 0 ? undefined : told };
+    return { ...answer, from: { ...answer.from, column }, notes: unlessEmpty(told) };
   });
 }

@@ -10,6 +10,7 @@ import type { LeftChain } from '../../kube-proxy/left-behind.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Leftovers, ShownServices } from '../../snapshot/decompile.ts';
 import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
+import { unlessEmpty } from '../formats/json.ts';
 import { cutBlock, lines, section, type Block } from '../lines.ts';
 import { describeSkippedListings, faultWords } from '../way/lack.ts';
 import { otherPartWords } from '../words/other-parts.ts';
@@ -212,8 +213,7 @@ export function decompiledJson(port: DecompiledPort) {
 
 /** All Services of a dump, and leftovers of another mode, in --output json. */
 function dumpJson({ ports, leftovers }: ShownServices) {
-  const left = describeLeftovers(leftovers);
-  return { servicePorts: ports.map(decompiledJson), leftovers: left.length > 0 ? left : undefined };
+  return { servicePorts: ports.map(decompiledJson), leftovers: unlessEmpty(describeLeftovers(leftovers)) };
 }
 
 export function readingJson(read: DumpReading) {
@@ -231,8 +231,7 @@ export function readingJson(read: DumpReading) {
 
 /** A dump's skipped outputs, for programs. */
 export function remarksJson({ dump: { doubts } }: Pick<DumpReading, 'dump'>) {
-  const skipped = describeSkippedListings(doubts);
-  return { skipped: skipped.length > 0 ? skipped : undefined };
+  return { skipped: unlessEmpty(describeSkippedListings(doubts)) };
 }
 
 function masqueradeJson(masquerade: Masquerade | undefined) {

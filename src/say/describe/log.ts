@@ -2,6 +2,7 @@ import { parseDuration } from '../../base/duration.ts';
 import { count, formatCount, joinWords } from '../../base/printable.ts';
 import { modeOfLog, modeSource, loggedAddresses } from '../../ask/describe/log-facts.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
+import { unlessEmpty } from '../formats/json.ts';
 import { cutBlock, lines, type Block } from '../lines.ts';
 
 /** Flags that shape rules, or that name such settings. */
@@ -85,7 +86,7 @@ function unknownLinesWords({ unknown }: ProxyLog): string {
 
 export function logJson(log: ProxyLog) {
   const { firstTime, lastTime, problems, facts, flags, sysctls, syncs, slowest, unknown } = log;
-  const [mode, addresses] = [modeOfLog(log), loggedAddresses(log)];
+  const mode = modeOfLog(log);
   return {
     lines: log.lines,
     firstTime,
@@ -93,7 +94,7 @@ export function logJson(log: ProxyLog) {
     mode,
     modeFrom: mode && modeSource(log),
     version: facts.get('version')?.[0],
-    nodeAddresses: addresses.length > 0 ? addresses : undefined,
+    nodeAddresses: unlessEmpty(loggedAddresses(log)),
     flags: Object.fromEntries(flags),
     sysctls: Object.fromEntries(sysctls),
     syncs,

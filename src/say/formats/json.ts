@@ -29,6 +29,11 @@ export function makeEnvelope<S extends Schema>({
   return { kpc: version, command, snapshots, findings, result };
 }
 
+/** Leaves an empty list out of JSON. */
+export function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length > 0 ? list : undefined;
+}
+
 /** Formats an answer for --output json. */
 export function formatJson<S extends Schema = Schema>(answer: CommandAnswer<Shaped<S>>): string {
   return `${printableJson(JSON.stringify(makeEnvelope<S>(answer), undefined, 2))}\n`;
