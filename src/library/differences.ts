@@ -93,7 +93,7 @@ export function diffAnswer(
   // A comment on a pull request stands alone. Flags of a kpc.yaml may hide a difference from a reviewer.
   const beside = () => [
     lines('plain', 0, ...(areSidesSame(diff) ? groundsOf(snapshots()) : [])),
-    lines('plain', 0, ...(taken ?? []).map((words) => `flags ${words}`)),
+    lines('plain', 0, ...(taken ?? []).map((words) => `Flags ${words}`)),
   ];
   return {
     said,

@@ -117,10 +117,8 @@ export function aboutCheck(report: CheckReport, result: CheckResult, output: Ans
     const missed = output === 'text' ? unrecordedOf(report.to) : [];
     return formatText([lines('plain', 0, missed.length > 0 && noDifference(missed))]);
   }
-  return formatText([
-    ...(output === 'text' ? changesInWords(report) : []),
-    acceptLines(differsIn(report, result), report.accept),
-  ]);
+  const accept = formatText([acceptLines(differsIn(report, result), report.accept)]);
+  return output === 'text' ? formatText(changesInWords(report)) + accept : accept;
 }
 
 /** Text for people besides the answer. */
@@ -180,7 +178,7 @@ async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promi
 
 /** Flags of a kpc.yaml may hide a difference from a reviewer. */
 function takenLines(taken: readonly string[] = []): Block {
-  return lines('plain', 0, ...taken.map((words) => `flags ${words}`));
+  return lines('plain', 0, ...taken.map((words) => `Flags ${words}`));
 }
 
 function sameMarkdown(snapshots: readonly SnapshotJson[], beside: Block, notCompared: readonly string[] = []): string {
