@@ -51,7 +51,8 @@ export interface Tool {
   readonly answer: (input: Readonly<Record<string, unknown>>, ...others: Others) => ToolAnswer;
 }
 
-export type ToolAnswer = Omit<CommandAnswer<unknown>, 'command'>;
+export type ToolAnswer = Pick<CommandAnswer<unknown>, 'result'> &
+  Required<Pick<CommandAnswer<unknown>, 'findings' | 'snapshots'>>;
 
 /** `given`: the flags in the question, without those of kpc.yaml. */
 type Others = readonly [files: TextsBelow, given: readonly Flag[]];
