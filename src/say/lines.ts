@@ -3,7 +3,7 @@ import { cutLines } from '../base/printable.ts';
 
 /** A line for people. A format shows its role: by a colour, a sign, as a heading, as code. */
 export interface Line {
-  readonly role: 'heading' | 'plain' | 'dim' | 'good' | 'bad' | 'command' | 'summary' | ChangeKind | Judgement;
+  readonly role: 'heading' | 'plain' | 'dim' | 'good' | 'bad' | 'command' | 'summary' | ChangeKind | EffectRole;
   /** The indentation. */
   readonly depth: number;
   readonly text: string;
@@ -12,7 +12,7 @@ export interface Line {
 }
 
 /** What a difference means to clients. */
-type Judgement = 'worse' | 'better' | 'other';
+type EffectRole = 'worse' | 'better' | 'other';
 
 /** Lines that belong together. A blank line precedes the next block, and a heading within one. */
 export type Block = readonly Line[];

@@ -37,7 +37,7 @@ function describePlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | unde
     .toSorted(([a], [b]) => compareText(a, b))
     .map(([name, own]) => [
       ...lines('plain', 0, name === '' ? 'this node' : (titles.get(name) ?? name)),
-      ...describeGroup(own, namesAll),
+      ...describeObjects(own, namesAll),
     ]);
 }
 
@@ -72,7 +72,7 @@ const actions = { added: 'add', changed: 'change', removed: 'remove' } as const 
 /** Objects to count, not list: a Service has many of them. */
 const counted: ReadonlySet<KernelChange['object']> = new Set(['set entry', 'chain', 'set', 'map']);
 
-function describeGroup(changes: readonly KernelChange[], namesAll: boolean): Block {
+function describeObjects(changes: readonly KernelChange[], namesAll: boolean): Block {
   // Names of a Service's objects are hashes, so count the objects.
   const isMany = changes.some(({ owner }) => owner !== undefined) || changes.length > 8;
   const isCounted = ({ object }: KernelChange) => !namesAll && counted.has(object) && isMany;
