@@ -21,7 +21,15 @@ import type { Scene } from '../../src/ask/trace/scene.ts';
 import { describeTrace } from '../../src/say/way/trace.ts';
 import { describeWay } from '../../src/say/way/step.ts';
 import { compare } from './compare.ts';
-import { allServices, type Answer, type Input, type NamedWay, type Output, type PacketQuestion, type Question } from './questions.ts';
+import {
+  allServices,
+  type Answer,
+  type Input,
+  type NamedWay,
+  type Output,
+  type PacketQuestion,
+  type Question,
+} from './questions.ts';
 import { holdsObjects, readInput, type Loaded, type Shown } from './read-input.ts';
 import { inPageWords } from './words.ts';
 
