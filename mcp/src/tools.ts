@@ -29,9 +29,8 @@ import { changeFlags, flagRow, openFlags, upgradeFlag, type Flag } from '../../s
 import { packetProtocols, readsNoNames, traceIn } from '../../src/library/trace.ts';
 import { inOptions } from '../../src/library/words.ts';
 import type { CommandAnswer } from '../../src/say/formats/json.ts';
-import { compiled, equivalence as compared } from '../../src/say/outputs/compile-and-compare.ts';
+import { compiled, equivalence as compared, linted } from '../../src/say/outputs/compile-and-compare.ts';
 import { describe as described } from '../../src/say/outputs/describe.ts';
-import { linted } from '../../src/say/outputs/lint.ts';
 import { traced } from '../../src/say/outputs/trace.ts';
 import { sayFindings } from '../../src/say/words/said.ts';
 import { snapshotsJson } from '../../src/say/snapshots.ts';
@@ -52,7 +51,8 @@ export interface Tool {
   readonly answer: (input: Readonly<Record<string, unknown>>, ...others: Others) => ToolAnswer | Promise<ToolAnswer>;
 }
 
-export type ToolAnswer = Omit<CommandAnswer<unknown>, 'command'>;
+export type ToolAnswer = Pick<CommandAnswer<unknown>, 'result'> &
+  Required<Pick<CommandAnswer<unknown>, 'findings' | 'snapshots'>>;
 
 /** `given`: the flags in the question, without those of kpc.yaml. */
 type Others = readonly [files: TextsBelow, given: readonly Flag[]];

@@ -103,6 +103,7 @@ export const folders = {
     ],
     ...pure,
   },
+  'say/lines.ts': { folders: ['base', 'ask/changes'], ...pure },
   // The words of a packet's way: differences are grouped by those of its ends.
   'say/way': {
     folders: [
@@ -116,6 +117,7 @@ export const folders = {
       'snapshot',
       'ask/describe',
       'ask/trace',
+      'say/lines.ts',
     ],
     ...pure,
   },
@@ -205,6 +207,7 @@ export const folders = {
       'ask/describe',
       'packet',
       'ask/trace',
+      'say/lines.ts',
       'say/way',
       'ask/equivalence',
       'apply',
@@ -230,6 +233,7 @@ export const folders = {
       'ask/diff',
       'snapshot/open',
       'say',
+      'say/lines.ts',
       'ask/describe',
       'kube-proxy',
     ],

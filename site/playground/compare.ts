@@ -4,10 +4,9 @@ import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { compareScenes } from '../../src/ask/equivalence/compare.ts';
 import { effectsByService, Findings, nodeOf } from '../../src/ask/equivalence/findings.ts';
 import { preparationsFor } from '../../src/ask/equivalence/preparations.ts';
-import { painter } from '../../src/say/formats/description.ts';
+import { formatText } from '../../src/say/formats/text.ts';
 import { reportReview } from '../../src/say/diff-review.ts';
 import { equivalenceAnswer } from '../../src/say/equivalence.ts';
-import { formatText } from '../../src/say/formats/markdown.ts';
 import { onOneNode, type Scene } from '../../src/ask/trace/scene.ts';
 import type { Answer, Input, Problem } from './questions.ts';
 import { isDump, readBeside, type Loaded } from './read-input.ts';
@@ -77,11 +76,11 @@ function compareVersions(old: Scene, fresh: Scene): string {
   const ports = Math.max(from.side.ports.length, to.side.ports.length);
   const packets = diff.servicePorts.length === 0 || ports > mostAsked ? undefined : effectsByService(from, to);
   const review = { from: from.side, to: to.side, diff, packets, trace: 'no-command' } as const;
-  return formatText(reportReview(review, everything), painter(true));
+  return formatText(reportReview(review, everything), true);
 }
 
 /** What a node has, and something else: what kpc diff says of a dump. */
 function compareSides(from: Snapshot, to: Snapshot): string {
   const diff = diffSides(from, to, { foreign: false, readsBack: true });
-  return formatText(reportDiff(diff, everything), painter(true));
+  return formatText(reportDiff(diff, everything), true);
 }

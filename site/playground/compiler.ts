@@ -3,24 +3,23 @@ import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { count } from '../../src/base/printable.ts';
 import { groupBy } from '../../src/cluster/grouping.ts';
 import { portAddresses, serviceName, type ShownPort } from '../../src/cluster/model.ts';
-import { describeLeftovers } from '../../src/say/describe/leftovers.ts';
 import { addressWords } from '../../src/say/port-facts.ts';
 import { describeService } from '../../src/ask/describe/describe-services.ts';
 import { describeServiceInWords } from '../../src/say/describe/service.ts';
-import { formatRows, serviceRows } from '../../src/say/describe/table.ts';
+import { serviceRows, tableOfRows } from '../../src/say/describe/table.ts';
 import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
 import { joinHostPort } from '../../src/kernel/address.ts';
 import { modeFacts } from '../../src/kube-proxy/modes.ts';
 import { mainFile, printNames, summarizeSide } from '../../src/say/bundle-text.ts';
-import { formatDescription } from '../../src/say/formats/description.ts';
-import { describeFoundPorts, formatDump } from '../../src/say/dump-text.ts';
+import { formatText } from '../../src/say/formats/text.ts';
+import { describeDumpInWords, describeFoundPorts, describeLeftovers } from '../../src/say/describe/dump.ts';
 import { answerTrace, formatMatrix } from '../../src/say/trace-answer.ts';
 import { drawWays } from '../../src/say/draw-way.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import { senderKinds } from '../../src/ask/trace/question.ts';
 import type { Scene } from '../../src/ask/trace/scene.ts';
 import { describeTrace } from '../../src/say/way/trace.ts';
-import { describeWay } from '../../src/say/way/way.ts';
+import { describeWay } from '../../src/say/way/step.ts';
 import { compare } from './compare.ts';
 import {
   allServices,
@@ -128,7 +127,7 @@ function targetsOf(port: ShownPort, { links }: Scene): readonly string[] {
 function answerService({ service: name, columns }: Question & { readonly kind: 'service' }, shown: Shown): Answer {
   const { scene } = shown;
   if (name === allServices) return { kind: 'service', text: tableOf(shown, columns), matrix: '', ways: [] };
-  const text = formatDescription(shown.kind === 'dump' ? describePorts(name, shown) : describeOne(name, shown), true);
+  const text = formatText(shown.kind === 'dump' ? describePorts(name, shown) : describeOne(name, shown), true);
   const ports = scene.side.ports.filter((port) => (shown.kind === 'dump' ? port.label : serviceName(port)) === name);
   if (ports.length === 0) return { kind: 'service', text, matrix: '', ways: [] };
   const matrix = traceMatrix(ports, scene);
@@ -160,13 +159,14 @@ function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readon
 }
 
 function tableOf(shown: Shown, width: number): string {
-  if (shown.kind === 'manifests') return formatRows(serviceRows(shown.snapshot), { rows: Infinity, width });
+  const style = { rows: Infinity, width };
+  if (shown.kind === 'manifests') return formatText([tableOfRows(serviceRows(shown.snapshot), style)]);
   const { read } = shown;
   const { nothing: none } = read;
   const lists = read.dump.flows ? 'flows' : 'nothing';
   const said = none && wordsOf(diagnose('not-found', { problem: 'no-service', why: none.why, lists }));
   const why = said ? [`${[said.text, ...(said.help === undefined ? [] : [said.help])].join('\n')}\n`] : [];
-  const text = formatDump(read, { limit, rows: Infinity, width, isColoured: true });
+  const text = formatText(describeDumpInWords(read, limit, style), true);
   return [...why, ...(text === '' ? [] : [text])].join('\n');
 }
 

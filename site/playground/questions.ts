@@ -1,7 +1,7 @@
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
-import type { WayInWords } from '../../src/say/way/way.ts';
+import type { WayInWords } from '../../src/say/way/step.ts';
 import type { SaidFinding } from '../../src/say/words/said.ts';
 
 /** What is looked at: manifests, and how they are compiled; or what a node printed. */

@@ -1,20 +1,27 @@
-import { count, printable } from '../base/printable.ts';
+import { count } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import type { DumpNote } from '../base/findings/files.ts';
 import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
 import { describeService } from '../ask/describe/describe-services.ts';
-import { descriptionLine } from '../ask/describe/description-line.ts';
 import { findInDump, findSubject } from '../ask/describe/find-subject.ts';
 import { knowsServices, readDumped, type DumpReading } from '../ask/describe/read-dumped.ts';
-import { flowsJson } from '../say/describe/flows.ts';
-import { describeLeftovers } from '../say/describe/leftovers.ts';
-import { decompiledJson, readingJson, remarksJson, serviceJson } from '../say/describe/json.ts';
+import {
+  describeDumpInWords,
+  describeFoundPorts,
+  describeLeftovers,
+  flowsJson,
+  isPortAmong,
+  decompiledJson,
+  readingJson,
+  remarksJson,
+  serviceJson,
+} from '../say/describe/dump.ts';
 import { describeServiceInWords, describeSharedInWords } from '../say/describe/service.ts';
-import { formatRows, serviceRows, summarizeServices, type ServiceSummary } from '../say/describe/table.ts';
+import { serviceRows, summarizeServices, tableOfRows, type ServiceSummary } from '../say/describe/table.ts';
 import { summarizeSide } from '../say/bundle-text.ts';
-import { formatDescription } from '../say/formats/description.ts';
-import { describeFoundPorts, formatDump, isPortAmong } from '../say/dump-text.ts';
+import { formatText } from '../say/formats/text.ts';
+import { lines } from '../say/lines.ts';
 import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import { inOneLine } from '../say/words/words.ts';
@@ -103,13 +110,14 @@ function whyNoRules(kind: string, what: string | undefined, output: DescriptionS
 
 function describeAllServices(
   side: CompiledSnapshot,
-  { output, limit, width, modeFrom }: DescriptionStyle,
+  { output, limit, width, isColoured, modeFrom }: DescriptionStyle,
 ): Description {
   const rows = serviceRows(side);
   const isFound = rows.length > 0;
   if (output === 'json') return { text: '', result: { services: summarizeServices(side) }, isFound, findings: [] };
-  const table = formatRows(rows, { rows: limit * rowsPerLine, width });
-  return { text: `${table}\n${printable(summarizeSide(side, modeFrom))}\n`, isFound, findings: [] };
+  const table = tableOfRows(rows, { rows: limit * rowsPerLine, width });
+  const text = formatText([table, lines('plain', 0, summarizeSide(side, modeFrom))], isColoured);
+  return { text, isFound, findings: [] };
 }
 
 function nothing(why: ArgumentsOf<'not-found'>, notes: readonly Finding[] = []): Description {
@@ -135,7 +143,7 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
   if (finding.kind === 'shared') {
     const { subjects } = finding;
     const blocks = subjects.map((subject) => describeSharedInWords(subject, limit));
-    return isJson ? foundAsData({ subjects }) : found(formatDescription(blocks, isColoured));
+    return isJson ? foundAsData({ subjects }) : found(formatText(blocks, isColoured));
   }
   const { matches } = finding;
   const services = (isJson ? matches : matches.slice(0, limit)).map(({ service, labels, because }) => {
@@ -149,7 +157,7 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
   const blocks = services.map((each) => {
     const hasRules = rules === true || each.because.some(({ kind }) => ofKernel.has(kind));
     const unnamed = side.anyOf ? 'one node or another' : 'a node without a name';
-    const limits = { node: name === '' ? unnamed : name, limit, hasRules };
+    const limits = { node: name === '' ? unnamed : name, limit, width, hasRules };
     return describeServiceInWords(each, each.because, limits);
   });
   const hidden = matches.length - services.length;
@@ -158,10 +166,10 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
     ...(rules ? [] : ['--rules shows what is in the kernel']),
   ];
   const rest = [
-    ...(hidden > 0 ? [[descriptionLine('dim', 0, `… and ${count(hidden, 'more Service')}`)]] : []),
-    ...(closing.length === 0 ? [] : [[descriptionLine('dim', 0, closing.join('; '))]]),
+    lines('dim', 0, hidden > 0 && `… and ${count(hidden, 'more Service')}`),
+    lines('dim', 0, closing.join('; ')),
   ];
-  return found(formatDescription([...blocks, ...rest], isColoured, width));
+  return found(formatText([...blocks, ...rest], isColoured));
 }
 
 /** Subjects that are kernel objects themselves. */
@@ -182,13 +190,14 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
     if (!isFound) return nothing({ problem: 'no-service', why: lack?.why, lists }, notes);
     const said = [...notes, ...(lack ? [asNote({ note: 'no-service', why: lack.why })] : [])];
     if (output === 'json') return foundAsData(readingJson(read), said);
-    return found(formatDump(read, { limit, rows: limit * rowsPerLine, width, isColoured }), said);
+    const blocks = describeDumpInWords(read, limit, { rows: limit * rowsPerLine, width });
+    return found(formatText(blocks, isColoured), said);
   }
   const subject = findInDump(what, side);
   if (subject.kind === 'nothing') return nothing({ problem: 'no-subject', nothing: subject.why }, notes);
   const { ports, subjects } = subject;
   if (output === 'text')
-    return found(formatDescription(describeFoundPorts(ports, subjects ?? [], read, limit), isColoured, width), notes);
+    return found(formatText(describeFoundPorts(ports, subjects ?? [], read, limit), isColoured), notes);
   const left = new Set(leftovers.ports);
   const result = {
     ...remarksJson(read),

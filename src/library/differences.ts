@@ -1,24 +1,23 @@
-import { flowChangeJson } from '../say/describe/flows.ts';
+import { describeFlowChange, flowChangeJson } from '../say/describe/dump.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
-import { reportDiff, reportLine, type ReportBlock, type ReportLimits } from '../say/diff-report.ts';
+import { reportDiff, type ReportLimits, describeGaps } from '../say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { withLeftOut } from '../ask/diff/not-compared.ts';
-import { describeGaps } from '../say/gaps.ts';
-import { painter } from '../say/formats/description.ts';
-import { lacksOf, reportReview, type Review } from '../say/diff-review.ts';
-import { reportFlows } from '../say/dump-text.ts';
-import { answerOutputs, type Answered } from '../say/formats/answer.ts';
-import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
-import { diffToJson, makeReview, formatReviewMarkdown, differenceCases, differencesFound } from '../say/differences.ts';
+import { formatText } from '../say/formats/text.ts';
+import { formatReviewMarkdown, lacksOf, reportReview, type Review } from '../say/diff-review.ts';
+import { lines } from '../say/lines.ts';
+import { answerOutputs, casesOf, type Answered } from '../say/formats/answer.ts';
+import type { Shaped } from '../base/json/schema.ts';
+import type { SaidByCommand } from '../say/formats/json.ts';
+import { diffToJson, makeReview, differencesFound } from '../say/differences.ts';
 import { assumedWithMode, groundsOf, snapshotsJson } from '../say/snapshots.ts';
 import type { difference } from '../say/outputs/compile-and-compare.ts';
 import type { Tracing } from '../say/equivalence.ts';
-import { formatMarkdown, formatText, groundsMarkdown, takenMarkdown } from '../say/formats/markdown.ts';
+import { formatMarkdown } from '../say/formats/markdown.ts';
 import { sayFindings } from '../say/words/said.ts';
-export { formatSideDiffs } from '../say/formats/unified.ts';
-
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse, refuseNoServices } from './refusal.ts';
+export { formatSideDiffs } from '../say/formats/unified.ts';
 
 export interface Differences {
   readonly from: Snapshot;
@@ -84,32 +83,42 @@ export function diffAnswer(
   { limit, isColoured = false, taken, said = noneSaid }: DiffStyle,
 ): Answered<string> {
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
-  const flowBlocks = flows ? reportFlows(flows, limit) : [];
-  const blocks = () => [...flowBlocks, ...(review ? reportReview(review, limits) : reportDiff(diff, limits))];
+  const blocks = () => [
+    flows ? describeFlowChange(flows, limit) : [],
+    ...(review ? reportReview(review, limits) : reportDiff(diff, limits)),
+  ];
   const snapshots = () => snapshotsJson([from, to]);
-  const grounds = () => (areSidesSame(diff) ? groundsMarkdown(groundsOf(snapshots())) : '');
+  // What a difference that is none rests on.
   const assumed = () => (areSidesSame(diff) ? assumedWithMode(snapshots()) : []);
-  const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks())) + grounds();
+  // A comment on a pull request stands alone. Flags of a kpc.yaml may hide a difference from a reviewer.
+  const beside = () => [
+    lines('plain', 0, ...(areSidesSame(diff) ? groundsOf(snapshots()) : [])),
+    lines('plain', 0, ...(taken ?? []).map((words) => `Flags ${words}`)),
+  ];
   return {
-    text: () => formatText([...blocks(), ...assumedBlock(assumed())], painter(isColoured)),
-    markdown: () => markdown() + takenMarkdown(taken),
-    json: () =>
-      formatJson<typeof difference>({
-        ...said,
-        snapshots: snapshots(),
-        result: { ...diffToJson(from, to, diff, review), ...(flows ? { flows: flowChangeJson(flows) } : {}) },
-      }),
+    said,
+    text: () => {
+      const parts = assumed();
+      return formatText(
+        [...blocks(), lines('plain', 0, parts.length > 0 && `assumed: ${parts.join(', ')}`)],
+        isColoured,
+      );
+    },
+    markdown: () =>
+      review ? formatReviewMarkdown(review, limits, beside()) : formatMarkdown([...blocks(), ...beside()]),
+    result: (): Shaped<typeof difference> => ({
+      ...diffToJson(from, to, diff, review),
+      flows: flows && flowChangeJson(flows),
+    }),
     findings: () => sayFindings(differencesFound(diff)),
     snapshots,
     lacks: () => lacksOf(diff, review),
-    suite: said.command,
-    cases: (findings) => differenceCases(to.ports, findings),
+    cases: (findings) =>
+      casesOf(
+        findings,
+        to.ports.map(({ label }) => ({ name: label })),
+      ),
   };
-}
-
-/** What a difference that is none rests on. */
-function assumedBlock(parts: readonly string[]): readonly ReportBlock[] {
-  return parts.length === 0 ? [] : [[reportLine('summary', `assumed: ${parts.join(', ')}`)]];
 }
 
 const noneSaid: SaidByCommand = { command: 'kpc diff', findings: [] };

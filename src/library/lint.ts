@@ -9,7 +9,7 @@ import { isModeOf } from '../kube-proxy/releases.ts';
 import { lintJson, type LintReport } from '../say/lint.ts';
 import { findingReporter, type SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
-import type { linted } from '../say/outputs/lint.ts';
+import type { linted } from '../say/outputs/compile-and-compare.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import { shownOptions, readInputTexts, listTexts } from './inputs.ts';
 import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';

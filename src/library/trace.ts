@@ -1,7 +1,7 @@
 import type { Shaped } from '../base/json/schema.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { drawWays } from '../say/draw-way.ts';
-import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
+import { formatJson, unlessEmpty, type SaidByCommand } from '../say/formats/json.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { traced } from '../say/outputs/trace.ts';
@@ -40,6 +40,12 @@ export function askNodes(
   return { sides, answers };
 }
 
+/** What of a packet a question does not name; undefined if it can be asked. */
+export function lackOfQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>) {
+  if (all !== undefined || (from !== undefined && to !== undefined)) return undefined;
+  return from !== undefined ? 'destination' : to !== undefined ? 'sender' : 'packet';
+}
+
 /** Checks the words of a question before any input is read. */
 export function checkQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>): readonly Finding[] {
   return faultsOfWords({ from: from ?? '', to: all ?? to ?? '' }).map(({ diagnostic }) => diagnostic);
@@ -56,10 +62,9 @@ export function readsNoNames(
 }
 
 function jsonOf({ answers }: TraceAnswers): Traced {
-  const requests = answers.flatMap(({ json }) => json.requests ?? []);
   return {
     traces: answers.flatMap(({ json }) => json.traces),
-    requests: requests.length > 0 ? requests : undefined,
+    requests: unlessEmpty(answers.flatMap(({ json }) => json.requests ?? [])),
   };
 }
 
@@ -117,8 +122,7 @@ const questionOptions = ['from', 'to', 'proto', 'inInterface', 'all', 'namespace
  */
 export function trace(options: TraceOptions): TraceResult {
   checkPacketOptions(options, questionOptions);
-  const { from, to, all } = options;
-  if (all === undefined && (from === undefined || to === undefined)) throw new TypeError('name from and to, or all');
+  if (lackOfQuestion(options)) throw new TypeError('name from and to, or all');
   return traceIn(scenesOf(inputOf(options)), options);
 }
 

@@ -1,11 +1,20 @@
 // What kpc-apply says of its work: while it goes on, and how it ended.
-import { count, nameSome, printable } from '../base/printable.ts';
+import { Chalk } from 'chalk';
+import { count, joinWords, nameSome, printable } from '../base/printable.ts';
+import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
+import { describeStep, listPlan } from '../apply/plan/steps.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { groupBy } from '../cluster/grouping.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
+import { formatJson } from './formats/json.ts';
+import { countSeverities } from './formats/text.ts';
+import type { doctor as doctorSchema } from './outputs/node.ts';
+import { snapshotsJson } from './snapshots.ts';
 import type { ChangeEvent, ChangeOutcome } from '../apply/change/observe-node.ts';
 import type { standBy } from '../apply/change/unconfirmed-apply.ts';
 import type { Plan } from '../apply/plan/plan.ts';
-import { describeStep } from '../apply/plan/steps.ts';
 import type { Manifest } from '../bundle/manifest.ts';
-import { describeConnections, describePlan, formatPlanText, summarizePlan } from './plan-text.ts';
+import { describeConnections, formatPlanText, summarizePlan } from './plan-text.ts';
 import { nameObject } from './words/apply-parts.ts';
 import { sayApply } from './words/apply.ts';
 import { formatTime } from './words/states.ts';
@@ -56,7 +65,7 @@ export function describeStuck(left: Plan | 'unknown' | undefined): readonly stri
 function restOf(left: Plan | 'unknown' | undefined): string {
   if (left === undefined) return ', and the node cannot be read.';
   if (left === 'unknown') return '.';
-  const namesAll = describePlan(left).length <= mostNamed;
+  const namesAll = listPlan(left).length <= mostNamed;
   return `. Left to do:\n${formatPlanText(left, { as: 'plan', bundle: undefined, namesAll }).trimEnd()}`;
 }
 
@@ -98,4 +107,59 @@ export function describeDumped({ counts }: Manifest, folder: string): string {
   const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = counts;
   const parts = [count(virtualServers, 'virtual server'), count(sets, 'set'), count(chains, 'chain')];
   return `${parts.join(', ')} and ${count(addresses, 'address', 'addresses')}, written to ${folder}`;
+}
+
+/** Doctor's checks, for programs. */
+export function formatNodeChecksJson(
+  checks: readonly NodeCheck[],
+  modes: readonly ProxyMode[],
+  bundle?: StoredBundle,
+): string {
+  const snapshots = bundle ? snapshotsJson([bundle.snapshot]) : [];
+  return formatJson<typeof doctorSchema>({
+    command: 'kpc-apply doctor',
+    snapshots,
+    result: { fitFor: fitModes(checks, modes), checks: checks.map(sayCheck) },
+  });
+}
+
+function sayCheck(check: NodeCheck) {
+  const { severity, code: subject, tool, mode } = check;
+  return { severity, subject, ...sayApply(check), tool, mode };
+}
+
+/** `modes`: the modes that were checked. */
+export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly ProxyMode[], colour: boolean): string {
+  const chalk = new Chalk({ level: colour ? 1 : 0 });
+  const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
+  // Checks that several modes share are printed once, under the names of all of them.
+  const said = checks.map(sayCheck);
+  const same = [...groupBy(said, ({ severity, text, help }) => JSON.stringify([severity, text, help])).values()];
+  const sections = groupBy(same, (group) =>
+    joinWords(group.flatMap(({ mode }) => (mode === undefined ? [] : modeFacts[mode].title))),
+  );
+  const lines = [...sections].flatMap(([titles, groups]) => [
+    ...(titles === '' ? [] : ['', chalk.bold(`For ${titles}:`)]),
+    ...groups.flatMap(([{ severity, text, help }]) => [
+      `${paint[severity](severity.padEnd(7))} ${printable(text)}`,
+      ...(help === undefined ? [] : [`        ${chalk.dim(printable(help))}`]),
+    ]),
+  ]);
+  return `${[...lines, '', countNodeChecks(same.map(([first]) => first)), ...describeFitness(checks, modes)].join('\n')}\n`;
+}
+
+/** "This node is fit for iptables mode, but not for IPVS mode". Empty for a single mode, because the count of errors says enough. */
+function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly string[] {
+  if (modes.length === 1) return [];
+  const fit = fitModes(checks, modes);
+  const name = (some: readonly ProxyMode[]) => joinWords(some.map((mode) => modeFacts[mode].title));
+  if (fit.length === 0) return ['This node is not fit for any mode yet'];
+  const unfit = modes.filter((mode) => !fit.includes(mode));
+  return [`This node is fit for ${name(fit)}${unfit.length === 0 ? '' : `, but not for ${name(unfit)}`}`];
+}
+
+/** "1 error, 2 warnings and 1 note; 20 checks passed". */
+function countNodeChecks(checks: readonly Pick<NodeCheck, 'severity'>[]): string {
+  const passed = checks.filter(({ severity }) => severity === 'ok').length;
+  return `${joinWords(countSeverities(checks)) || 'nothing to fix'}; ${count(passed, 'check')} passed`;
 }

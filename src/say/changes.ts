@@ -70,8 +70,7 @@ function subjectWords(change: KernelChange, plus: string): string {
       return `${change.fields.set} ${change.fields.value}`;
     case 'set': {
       const { set, entries, from, to } = change.fields;
-      const holding = entries > 0 ? ` with ${count(entries, 'entry', 'entries')}` : '';
-      return set + (change.change === 'changed' ? `: ${from} → ${to}` : holding);
+      return set + (change.change === 'changed' ? `: ${from} → ${to}` : holding(entries, 'entry', 'entries'));
     }
     case 'chain':
       return chainSubject(change, plus);
@@ -83,8 +82,9 @@ function subjectWords(change: KernelChange, plus: string): string {
       return nftName(change.fields, change.fields.counter);
     case 'nft-set': {
       const { set, elements, from, to } = change.fields;
-      const holding = elements === 0 ? '' : ` with ${count(elements, 'element')}`;
-      return nftName(change.fields, set) + (change.change === 'changed' ? `: ${from} → ${to}` : holding);
+      return (
+        nftName(change.fields, set) + (change.change === 'changed' ? `: ${from} → ${to}` : holding(elements, 'element'))
+      );
     }
     case 'nft-element': {
       const { set, key, from, to } = change.fields;
@@ -97,7 +97,7 @@ function subjectWords(change: KernelChange, plus: string): string {
       return `${change.fields.address} on ${change.fields.link}`;
     case 'link': {
       const { link, addresses } = change.fields;
-      return link + (addresses > 0 ? ` with ${count(addresses, 'address', 'addresses')}` : '');
+      return link + holding(addresses, 'address', 'addresses');
     }
     case 'sysctl': {
       const { name, from = '(not set)', to = '(left as it is)', reason } = change.fields;
@@ -112,6 +112,11 @@ function subjectWords(change: KernelChange, plus: string): string {
     case 'setting':
       return `${change.fields.name}: ${turn(change.fields.from, change.fields.to)}`;
   }
+}
+
+/** What a whole object has; '' if it is empty. */
+function holding(number: number, one: string, more?: string): string {
+  return number === 0 ? '' : ` with ${count(number, one, more)}`;
 }
 
 function serverName({ protocol, address, port }: ChangeOf<'virtual-server'>['fields']): string {
@@ -147,9 +152,8 @@ function timeoutsSubject({ fields: { from, to } }: ChangeOf<'ipvs-timeouts'>): s
 }
 
 function chainSubject({ change, fields, isOtherVariant }: ChangeOf<'chain'>, plus: string): string {
-  const number = rulesIn(fields, change);
-  const holding = number === 0 ? '' : ` with ${count(number, 'rule')}`;
-  const what = change === 'changed' ? `: ${ruleEditWords(fields, fields.shared, plus).join(', ')}` : holding;
+  const edits = () => `: ${ruleEditWords(fields, fields.shared, plus).join(', ')}`;
+  const what = change === 'changed' ? edits() : holding(rulesIn(fields, change), 'rule');
   const where = isOtherVariant ? ', other variant of iptables' : '';
   return `${fields.chain} (${tableWords(fields.family, fields.table)})${where}${what}`;
 }

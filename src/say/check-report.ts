@@ -1,43 +1,28 @@
-import type { FolderForm } from '../bundle/state-files.ts';
+// How bundles and goldens compare with the compiled input.
 import { acceptHelp, nothingLacks } from './words/answers.ts';
 import { wordsOf } from './words/words.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
-import { count, cutLines, nameSome, pathWord, printable, printableLines } from '../base/printable.ts';
+import { count, cutLines, nameSome, pathWord, printable } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { noDifference, reportDiff } from './diff-report.ts';
+import { noDifference, reportDiff, beyondWords } from './diff-report.ts';
 import { lackingSources } from '../bundle/golden-sections.ts';
 import { unrecorded } from '../ask/diff/beyond-kernel.ts';
-import { beyondWords } from './gaps.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
-import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
-import { formatJson, type SaidByCommand } from './formats/json.ts';
-import {
-  differenceCases,
-  differencesFound,
-  firstLines,
-  diffToJson,
-  makeReview,
-  formatReviewMarkdown,
-} from './differences.ts';
-import type { Answered, AnswerOutput } from './formats/answer.ts';
-import { lacksOf } from './diff-review.ts';
+import type { SaidByCommand } from './formats/json.ts';
+import { differencesFound, firstLines, diffToJson, makeReview } from './differences.ts';
+import { casesOf, type Answered, type AnswerOutput } from './formats/answer.ts';
+import { formatReviewMarkdown, lacksOf } from './diff-review.ts';
+import { lines, type Block } from './lines.ts';
 import type { checked, checkedFleet } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { groundsOf, snapshotsJson } from './snapshots.ts';
 import { sayFinding, sayFindings, type SaidFinding } from './words/said.ts';
-import {
-  codeBlock,
-  escapeMarkdown,
-  foldCode,
-  formatText,
-  groundsMarkdown,
-  listItems,
-  takenMarkdown,
-} from './formats/markdown.ts';
+import { codeBlock, escapeMarkdown, foldCode, formatMarkdown } from './formats/markdown.ts';
+import { formatText } from './formats/text.ts';
 import { formatFileDiffs } from './formats/unified.ts';
 
 /** Words of the command line, for the commands that a report proposes. */
@@ -53,7 +38,6 @@ export interface CheckWords {
 /** The result of comparing a folder with the compiled input, for reports. */
 export interface CheckReport extends CheckWords {
   readonly folder: string;
-  readonly form: FolderForm;
   readonly files: readonly string[];
   /** The result of compiling the input. */
   readonly to: CompiledSnapshot;
@@ -62,11 +46,10 @@ export interface CheckReport extends CheckWords {
   /** Undefined if the folder holds no readable bundle: the differences are unknown then. */
   readonly comparison: { readonly from: Snapshot; readonly diff: SideDiff } | undefined;
   readonly problems: readonly string[];
-  /** Every Service port that was compiled, with its place. */
-  readonly compiled: readonly { readonly label: string; readonly place: Location | undefined }[];
 }
 
 const mostLines = 20;
+const limits = { servicePorts: mostLines, lines: mostLines };
 
 export interface NodeChange {
   readonly node: string;
@@ -91,26 +74,12 @@ export async function reportCheck(
   folder: string,
   result: FolderComparison,
   content: CompiledSnapshot,
-  form: FolderForm,
   words: CheckWords,
 ): Promise<CheckReport> {
-  const places = new Map(content.cluster.servicePorts.map(({ label, places: at }) => [label, at?.port]));
-  const compiled = [...places].map(([label, place]) => ({ label, place: place?.locate() }));
   const to = content.with({ name: 'input' });
   const [files, present] = result.kind === 'same' ? [[], result.present] : [result.files, new Map<string, string>()];
-  const lacking = lackingSources(present, content.cluster.services);
-  const unread = unrecorded(to, lacking).map(beyondWords);
-  const report = {
-    folder,
-    form,
-    files,
-    to,
-    unrecorded: unread,
-    comparison: undefined,
-    problems: [],
-    compiled,
-    ...words,
-  };
+  const notRecorded = unrecorded(to, lackingSources(present, content.cluster.services)).map(beyondWords);
+  const report = { folder, files, to, unrecorded: notRecorded, comparison: undefined, problems: [], ...words };
   if (files.length === 0) return report;
   const stored = await readStoredSide(folder);
   if (stored.kind !== 'bundle') {
@@ -122,17 +91,20 @@ export async function reportCheck(
 
 /** How the folder compares, for all formats. */
 export function checkAnswer(report: CheckReport, result: CheckResult, said: SaidByCommand): Answered {
-  const snapshots = () => snapshotsJson(report.comparison ? [report.comparison.from, report.to] : [report.to]);
+  const { folder, comparison, to } = report;
   return {
-    text: () => (result.kind === 'differs' ? formatFileDiffs(report.folder, result) : ''),
-    json: async () =>
-      formatJson<typeof checked>({ ...said, snapshots: snapshots(), result: await checkToJson(report) }),
-    markdown: async () => (await checkToMarkdown(report, result)) + takenMarkdown(report.taken),
+    said,
+    text: () => (result.kind === 'differs' ? formatFileDiffs(folder, result) : ''),
+    result: () => checkToJson(report),
+    markdown: () => checkToMarkdown(report, result),
     findings: () => [...said.findings, ...findingsOf(report)],
-    snapshots,
+    snapshots: () => snapshotsJson(comparison ? [comparison.from, to] : [to]),
     lacks: () => lacksOfCheck(report),
-    suite: `kpc compile --check ${report.folder}`,
-    cases: (findings) => differenceCases(report.compiled, findings),
+    suite: `${said.command} --check ${folder}`,
+    cases: (findings) => {
+      const ports = to.cluster.servicePorts.map(({ label, places }) => ({ name: label, place: places?.port.locate() }));
+      return casesOf(findings, ports);
+    },
   };
 }
 
@@ -146,9 +118,24 @@ function lacksOfCheck({ comparison, unrecorded: notCompared }: CheckReport): Arg
  * nothing differs, what the folder does not record.
  */
 export function aboutCheck(report: CheckReport, result: CheckResult, output: AnswerOutput): string {
-  const missed = output === 'text' && result.kind === 'same' ? report.unrecorded : [];
-  if (missed.length > 0) return `${printable(noDifference(missed))}\n`;
-  return `${output === 'text' ? checkToText(report) : ''}${result.kind === 'differs' ? describeDifference(report, result) : ''}`;
+  if (result.kind === 'same') {
+    const missed = output === 'text' ? report.unrecorded : [];
+    return formatText([lines('plain', 0, missed.length > 0 && noDifference(missed))]);
+  }
+  const accept = formatText([acceptLines(differsIn(report, result), report.accept)]);
+  return output === 'text' ? formatText(changesInWords(report)) + accept : accept;
+}
+
+/** Text for people besides the answer. */
+export function aboutFleetCheck({ folder, changed, stale, accept }: FleetReport): string {
+  const isSame = changed.length + stale.length === 0;
+  return isSame ? '' : formatText([acceptLines(`${folder} does not match the input`, accept)]);
+}
+
+/** How to accept a difference. */
+function acceptLines(differs: string, accept: string | undefined): Block {
+  if (accept === undefined) return lines('plain', 0, `${differs}.`);
+  return [...lines('plain', 0, `${differs}. To accept the change:`), ...lines('command', 1, accept)];
 }
 
 /** `node`: the node of the report, if there are several. */
@@ -174,42 +161,37 @@ export async function checkToJson(report: CheckReport): Promise<Shaped<typeof ch
   return { folder, same: true, notCompared: report.unrecorded, ...rest };
 }
 
-/** Names the files that differ, and how to accept that. */
-function describeDifference(
-  { folder, accept }: CheckReport,
-  { files, strangers }: Extract<CheckResult, { readonly kind: 'differs' }>,
-): string {
-  const strays = strangers.length > 0 ? " Remove the files that don't belong." : '';
-  const differs = `${folder} differs in ${nameSome(files.map(printable), 12)}.${strays}`;
-  return accept === undefined ? `${differs}\n` : `${differs} To accept the change:\n  ${printable(accept)}\n`;
+function differsIn({ folder, files }: CheckReport, result?: CheckResult): string {
+  const hasStrays = result?.kind === 'differs' && result.strangers.length > 0;
+  const strays = hasStrays ? ". Remove the files that don't belong" : '';
+  return `${folder} differs in ${nameSome(files.map(printable), 12)}${strays}`;
 }
 
 /** The change as a comment on a pull request, and the command that accepts it. */
 async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promise<string> {
-  const { folder, files, comparison, problems, accept, to } = report;
-  if (files.length === 0) return sameMarkdown(snapshotsJson([to]), report.unrecorded);
-  const limits = { servicePorts: mostLines, lines: mostLines };
-  const how = acceptMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`, accept);
-  if (!comparison) return [listItems(problems.map(escapeMarkdown)), ...how].join('\n');
-  const review = areSidesSame(comparison.diff) ? undefined : await reviewOf(report, comparison);
-  const what = review
-    ? [formatReviewMarkdown(review, limits)]
-    : [`**${onlyFiles}**\n`, ...filesMarkdown(folder, result)];
-  return [...what, ...how].join('\n');
+  const { folder, files, comparison, taken, to } = report;
+  const beside = takenLines(taken);
+  if (files.length === 0) return sameMarkdown(snapshotsJson([to]), beside, report.unrecorded);
+  const isReview = comparison && !areSidesSame(comparison.diff);
+  const what = isReview
+    ? formatReviewMarkdown(await reviewOf(report, comparison), limits, [beside])
+    : formatMarkdown([...changesInWords(report), beside]);
+  const diffs = !isReview && result?.kind === 'differs' ? formatFileDiffs(folder, result).trimEnd().split('\n') : [];
+  const changedFiles = foldCode('In the files', 'diff', cutLines(diffs, mostLines, String));
+  return [what, ...changedFiles, ...acceptMarkdown(differsIn(report), report)].join('\n');
 }
 
-/** What differs in the files, where nothing else does. */
-function filesMarkdown(folder: string, result: CheckResult | undefined): readonly string[] {
-  if (result?.kind !== 'differs') return [];
-  const lines = formatFileDiffs(folder, result).trimEnd().split('\n');
-  return [foldCode('In the files', 'diff', cutLines(lines, mostLines, String))];
+/** Flags of a kpc.yaml may hide a difference from a reviewer. */
+function takenLines(taken: readonly string[] = []): Block {
+  return lines('plain', 0, ...taken.map((words) => `Flags ${words}`));
 }
 
-function sameMarkdown(snapshots: readonly SnapshotJson[], notCompared: readonly string[] = []): string {
-  return `**${escapeMarkdown(noDifference(notCompared))}**\n${groundsMarkdown(groundsOf(snapshots))}`;
+function sameMarkdown(snapshots: readonly SnapshotJson[], beside: Block, notCompared: readonly string[] = []): string {
+  const grounds = lines('plain', 0, ...groundsOf(snapshots));
+  return formatMarkdown([lines('summary', 0, noDifference(notCompared)), [...grounds, ...beside]]);
 }
 
-function acceptMarkdown(differs: string, accept: string | undefined): readonly string[] {
+function acceptMarkdown(differs: string, { accept }: Pick<CheckWords, 'accept'>): readonly string[] {
   if (accept === undefined) return [];
   return [`${escapeMarkdown(differs)}. To accept it, run this and commit the result:\n`, codeBlock('sh', [accept])];
 }
@@ -228,40 +210,35 @@ export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<type
 export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answered {
   const { folder, nodes, changed, stale, example, accept, taken } = report;
   const differing = [...changed, ...stale];
-  const lines = differing.map(({ node, what }) => `${node}: ${what}`);
-  const summary = summarizeFleet(report);
+  const texts = differing.map(({ node, what }) => `${node}: ${what}`);
+  const summary = differing.length === 0 ? '' : summarizeFleet(report);
   return {
-    text: () => printableLines([...lines, ...(lines.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join('')),
-    json: async () =>
-      formatJson<typeof checkedFleet>({
-        ...said,
-        snapshots: report.snapshots,
-        result: await fleetCheckToJson(report),
-      }),
+    said,
+    text: () => formatText([lines('plain', 0, ...texts, summary)]),
+    result: () => fleetCheckToJson(report),
     snapshots: () => report.snapshots,
     lacks: () => (example ? lacksOfCheck(example) : nothingLacks),
     findings: () => {
       if (differing.length === 0) return said.findings;
-      const golden = { folder, accept };
-      const all = diagnose('state-differs', { golden, ...firstLines([summary, ...lines]) });
+      const all = diagnose('state-differs', { golden: { folder, accept }, ...firstLines([summary, ...texts]) });
       const ofNode = nodes.length > 1 ? example?.to.nodeName : undefined;
       const ofExample = example ? findingsOf({ ...example, folder, accept }, ofNode) : [];
       return [...said.findings, ...ofExample, sayFinding(all)];
     },
     markdown: async () => {
-      if (differing.length === 0) return sameMarkdown(report.snapshots) + takenMarkdown(taken);
-      const list = listItems(cutLines(lines, mostLines, String).map((text) => escapeMarkdown(text)));
+      if (differing.length === 0) return sameMarkdown(report.snapshots, takenLines(taken));
+      const list = lines('plain', 0, ...cutLines(texts, mostLines, String));
       // One command accepts all.
       const of = example ? [`On one of them:\n`, await checkToMarkdown({ ...example, accept: undefined })] : [];
-      const how = acceptMarkdown(`${folder} does not match the input`, accept);
-      return [`**${escapeMarkdown(summary)}.**\n`, list, ...of, ...how].join('\n') + takenMarkdown(taken);
+      const nodesChanged = formatMarkdown([lines('summary', 0, `${summary}.`), list, takenLines(taken)]);
+      return [nodesChanged, ...of, ...acceptMarkdown(`${folder} does not match the input`, report)].join('\n');
     },
-    suite: `kpc compile --check ${folder}`,
+    suite: `${said.command} --check ${folder}`,
     cases: () => {
       const help = acceptHelp({ accept }) ?? [];
       const failures = new Map(differing.map(({ node, what }) => [node, { title: what, lines: [what, help].flat() }]));
       const names = new Set([...nodes, ...failures.keys()]);
-      return Array.from(names, (name) => ({ name, place: undefined, failure: failures.get(name) }));
+      return Array.from(names, (name) => ({ name, failure: failures.get(name) }));
     },
   };
 }
@@ -274,10 +251,10 @@ function summarizeFleet({ nodes, changed, stale }: FleetReport): string {
 }
 
 /** Describes the changes for readers who see the diff as well. */
-function checkToText({ comparison, problems }: CheckReport): string {
-  if (!comparison) return problems.map((problem) => `${printable(problem)}\n`).join('');
-  if (areSidesSame(comparison.diff)) return `${onlyFiles}\n`;
-  return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
+function changesInWords({ comparison, problems }: CheckReport): readonly Block[] {
+  if (!comparison) return [lines('plain', 0, ...problems)];
+  if (areSidesSame(comparison.diff)) return [lines('summary', 0, onlyFiles)];
+  return reportDiff(comparison.diff, limits);
 }
 
 async function comparisonToJson(report: CheckReport) {

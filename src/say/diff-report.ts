@@ -1,20 +1,20 @@
 import { otherParts } from '../base/findings/answers.ts';
-import { count, formatCount, cutLines, printable } from '../base/printable.ts';
+import { count, formatCount, joinWords, nameSome, pluralOf } from '../base/printable.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeKernelChange } from './changes.ts';
-import type { ChangeKind, KernelChange } from '../ask/changes/kernel-change.ts';
-import { describeGaps } from './gaps.ts';
+import type { KernelChange } from '../ask/changes/kernel-change.ts';
+import { cutBlock, lines, section, type Block } from './lines.ts';
 import { otherPartWords } from './words/other-parts.ts';
-import { serviceReasonWords } from './service-reasons.ts';
-
-/** A line for people. Its role says how to show it: with a sign, in colour, as an item of a list. */
-export interface ReportLine {
-  readonly role: 'heading' | 'title' | 'reason' | ChangeKind | 'more' | 'summary';
-  readonly text: string;
-}
-
-/** Lines that belong together; a blank line precedes the next block. */
-export type ReportBlock = readonly ReportLine[];
+import { serviceReasonWords } from './port-facts.ts';
+import type { BeyondKernel, CountedKind } from '../ask/diff/beyond-kernel.ts';
+import type { ComparisonGap, GapPart } from '../ask/diff/not-compared.ts';
+import { partsOfDump, type Scene } from '../ask/trace/scene.ts';
+import type { Doubt } from '../dumps/dump.ts';
+import { families, familyNames } from '../kernel/family.ts';
+import { tableNames } from '../kernel/iptables/iptables.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { unlistedWords } from './way/lack.ts';
 
 /** How much of each list to print before "and 230 more"; Infinity for all. */
 export interface ReportLimits {
@@ -23,36 +23,35 @@ export interface ReportLimits {
 }
 
 /** A difference in words: Service port by Service port, then objects that belong to no Service, then a summary. */
-export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly ReportBlock[] {
+export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Block[] {
   const shown = diff.servicePorts.slice(0, limits.servicePorts);
   const hidden = diff.servicePorts.slice(limits.servicePorts);
   return [
     ...shown.map((port) => reportServicePort(port, diff, limits.lines)),
-    ...(hidden.length === 0
-      ? []
-      : [[reportLine('more', `and ${formatCount(hidden.length)} more: ${summarizeKinds(hidden)}`)]]),
-    ...otherParts.flatMap((part) => reportPart(otherPartWords[part].title, diff[part], limits.lines)),
-    [reportLine('summary', summarizeDiff(diff))],
+    lines('dim', 2, hidden.length > 0 && `… and ${formatCount(hidden.length)} more: ${summarizeKinds(hidden)}`),
+    ...otherParts.map((part) => section(otherPartWords[part].title, diff[part].flatMap(changeLine), limits.lines)),
+    lines('summary', 0, summarizeDiff(diff)),
   ];
 }
 
-function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDiff, limit: number): ReportBlock {
+function reportServicePort(
+  { label, change, reasons, kernel, follows }: ServicePortDiff,
+  { extent, isReadBack }: SideDiff,
+  limit: number,
+): Block {
   const unchanged = extent === 'all' ? 'nothing changes in the kernel' : 'nothing changes in what was compared';
-  const reasons = port.reasons.map((reason) => reportLine('reason', serviceReasonWords(reason)));
-  const kernel = port.kernel.map((change) => reportLine(change.change, describeKernelChange(change)));
+  const words = reasons.map((reason) => serviceReasonWords(reason));
   return [
-    reportLine('heading', `${port.label} ${port.change}`),
-    ...cutLines(reasons, limit, more),
-    ...cutLines(kernel, limit, more),
-    ...(port.follows.length > 0 ? [reportLine('more', `and ${count(port.follows.length, 'chain')} that follow`)] : []),
-    ...(kernel.length + port.follows.length === 0 && !isReadBack ? [reportLine('more', unchanged)] : []),
+    ...lines('heading', 0, `${label} ${change}`),
+    ...cutBlock(lines('plain', 2, ...words), limit, 2),
+    ...cutBlock(kernel.flatMap(changeLine), limit, 2),
+    ...lines('dim', 2, follows.length > 0 && `… and ${count(follows.length, 'chain')} that follow`),
+    ...lines('dim', 2, kernel.length + follows.length === 0 && !isReadBack && `… ${unchanged}`),
   ];
 }
 
-function reportPart(title: string, changes: readonly KernelChange[], limit: number): readonly ReportBlock[] {
-  if (changes.length === 0) return [];
-  const lines = changes.map((change) => reportLine(change.change, describeKernelChange(change)));
-  return [[reportLine('title', title), ...cutLines(lines, limit, more)]];
+function changeLine(change: KernelChange): Block {
+  return lines(change.change, 1, describeKernelChange(change));
 }
 
 /** How much differs, in one sentence. */
@@ -108,10 +107,99 @@ function countCompared({ compared }: SideDiff): string {
   return ` (${count(all, 'Service port')}${without})`;
 }
 
-/** A line of a report; the text may contain anything. */
-export function reportLine(role: ReportLine['role'], text: string): ReportLine {
-  return { role, text: printable(text) };
+const partNames: { readonly [P in GapPart]: string } = {
+  iptables: 'rules',
+  nftables: 'nftables rules',
+  sets: 'sets',
+  virtualServers: 'virtual servers',
+  proxyPorts: 'proxy ports',
+  links: 'addresses',
+  sysctls: 'sysctls',
+  ipvsTimeouts: 'IPVS timeouts',
+  base: 'rules and sets that belong to no Service',
+  nodeAddresses: "the node's addresses",
+  rest: 'the rest',
+  objects: 'objects with errors, which are left out',
+  services: 'Services without a cluster IP, which kpc skips on both sides',
+};
+
+/** The names of the parts that were not compared, without repetition. */
+export function describeGaps(gaps: readonly ComparisonGap[]): readonly string[] {
+  const words = gaps.map(({ part, family, table, doubt, beyond }) => {
+    if (beyond) return beyondWords(beyond);
+    if (doubt) return describeDoubt(doubt);
+    const ofTable = table === undefined ? '' : ` of table ${table}`;
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
+  });
+  return [...new Set(words)];
 }
 
-/** A line that replaces further lines. */
-export const more = (words: string): ReportLine => reportLine('more', words);
+function describeDoubt(doubt: Doubt): string {
+  switch (doubt.kind) {
+    case 'unread':
+      return `what could not be read of ${doubt.file}`;
+    case 'empty':
+      return `what is not in ${doubt.file}, which is empty`;
+    case 'cut-line':
+      return `what may follow in ${doubt.file}, whose last line is cut off`;
+    case 'unlisted':
+      return `what ${doubt.file} lacks: ${unlistedWords(doubt)}`;
+    case 'second-listing':
+      return `${doubt.output} of another node in ${doubt.file}`;
+    case 'other-table':
+      return `table ${doubt.table} (nftables)`;
+    case 'other-variant':
+    case 'legacy-tables':
+      return `${familyNames[doubt.family]} rules of the other variant of iptables`;
+  }
+}
+
+export function beyondWords(beyond: BeyondKernel): string {
+  switch (beyond.kind) {
+    case 'objects':
+      return `${countOf(beyond)} that ${beyond.count === 1 ? 'differs' : 'differ'}`;
+    case 'ways':
+      return `${countOf(beyond)} that ${beyond.count === 1 ? 'leads' : 'lead'} to a Service that changed`;
+    case 'unrecorded': {
+      const fields = beyond.fields.map(({ field, services }) => `${field} of ${nameSome(services)}`);
+      return `${joinWords([...beyond.objects.map(countOf), ...fields])}, which one side does not record`;
+    }
+    case 'endpoints':
+      return `endpoints of ${nameSome(beyond.names)}, which neither side gives`;
+    case 'kept-slices':
+      return `endpoints of ${nameSome(beyond.names)}, whose EndpointSlices fit only one side (give each its own, or both the Pods)`;
+    case 'later-connections':
+      return `later connections of a client, as session affinity of ${nameSome(beyond.names)} differs`;
+    case 'zones':
+      return `near endpoints of ${nameSome(beyond.names)}, as no Node shows a zone`;
+    case 'nodes':
+      return `packets on ${nameSome(beyond.names)}, which only one side has`;
+    case 'readiness':
+      return `when Pods of ${nameSome(beyond.names)} are ready: their probes or gates differ, and they are assumed ready`;
+  }
+}
+
+function countOf({ of, count: number }: CountedKind): string {
+  return count(number, of, pluralOf(of));
+}
+
+/** The iptables rules that a dump lacks, in words: "table filter of IPv4". */
+function lackingRules({ iptables }: Snapshot['coverage']): readonly string[] {
+  return families.flatMap((family) => {
+    const missing = tableNames.filter((table) => !iptables[family].includes(table));
+    if (missing.length === tableNames.length) return [`rules of ${familyNames[family]}`];
+    return missing.map((table) => `table ${table} of ${familyNames[family]}`);
+  });
+}
+
+/** Sentences about what one side of a comparison does not show. */
+export function describeUnshown({ side: { name, coverage, mode } }: Scene): readonly string[] {
+  const lacking = mode && modeFacts[mode].kinds.has('iptables') ? lackingRules(coverage) : [];
+  const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partNames[part]);
+  return [
+    ...(lacking.length > 0
+      ? [`${name} does not show ${joinWords(lacking)}: what packets meet there is not known`]
+      : []),
+    ...(unshown.length > 0 ? [`${name} does not show ${unshown.join(', ')}: assumed equal to the other side`] : []),
+  ];
+}

@@ -1,24 +1,17 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
-import { count, formatCount, percent, cutLines, joinWords, nameSome } from '../base/printable.ts';
+import { count, formatCount, percent, joinWords, nameSome } from '../base/printable.ts';
 import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
-import {
-  reportLine,
-  reportDiff,
-  summarizeDiff,
-  type ReportBlock,
-  type ReportLimits,
-  type ReportLine,
-} from './diff-report.ts';
-import { describeGaps } from './gaps.ts';
+import { reportDiff, summarizeDiff, type ReportLimits, describeGaps } from './diff-report.ts';
+import { formatMarkdown } from './formats/markdown.ts';
+import { cutBlock, lines, type Block, type Line } from './lines.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
-import { listFacts, type WriteValue } from './port-facts.ts';
-import { serviceReasonWords } from './service-reasons.ts';
+import { assumedNote, listFacts, type WriteValue, serviceReasonWords } from './port-facts.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { Effect, EffectSender, EndpointShares, EffectSeverity } from '../ask/equivalence/effects.ts';
-import type { ServiceEffects } from '../ask/equivalence/findings.ts';
+import type { ServiceEffect, ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { nothingLacks, unknownWords } from './words/answers.ts';
@@ -33,8 +26,18 @@ export interface Review {
   readonly trace: TraceWords;
 }
 
+/** The review as a comment on a pull request: changes in the kernel are folded. */
+export function formatReviewMarkdown(review: Review, limits: ReportLimits, beside: readonly Block[] = []): string {
+  const whole = reportDiff(review.diff, limits);
+  if (areSidesSame(review.diff)) return formatMarkdown([...whole, ...beside]);
+  const summary = lines('summary', 0, summarizeDiff(review.diff));
+  const services = serviceLines(review, limits, Infinity);
+  const packets = packetLines(review, limits, limits.lines);
+  return formatMarkdown([summary, services, packets, ...beside], whole);
+}
+
 /** The review of a change: each Service in two lines, then what happens to packets; no rules of Services. */
-export function reportReview(review: Review, limits: ReportLimits): readonly ReportBlock[] {
+export function reportReview(review: Review, limits: ReportLimits): readonly Block[] {
   const { diff, trace } = review;
   if (areSidesSame(diff)) return reportDiff(diff, limits);
   const summary = summarizeDiff(diff);
@@ -42,57 +45,49 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Rep
   const isOfServices = diff.servicePorts.length > 0;
   const others = reportDiff({ ...diff, servicePorts: [], ...(isOfServices ? { base: [] } : {}) }, limits).slice(0, -1);
   return [
-    ...(isOfServices ? [serviceLines(review, limits)] : others),
-    packetLines(review, limits),
+    ...(isOfServices ? [serviceLines(review, limits, longestLine)] : others),
+    packetLines(review, limits, trace === 'no-command' ? 0 : 1),
     ...(isOfServices ? others : []),
-    [reportLine('summary', trace === 'no-command' ? summary : `${summary} --rules shows the rules.`)],
+    lines('summary', 0, trace === 'no-command' ? summary : `${summary} --rules shows the rules.`),
   ];
 }
 
-function serviceLines(review: Review, limits: ReportLimits): ReportBlock {
-  const { services, hidden, hasAssumed } = listServices(review, limits);
-  return [
-    reportLine('title', 'Services'),
-    ...services.flatMap(({ change, name, texts }) => {
-      const [first, second] = halve(texts);
-      return [reportLine(change, `${name}  ${first}`), ...(second === '' ? [] : [reportLine('reason', second)])];
-    }),
-    ...(hidden > 0 ? [reportLine('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
-    ...(hasAssumed ? [reportLine('reason', assumedNote)] : []),
-  ];
-}
-
-export const assumedNote = '* assumed';
-
-/** The changes of a Service, the most important first. */
-interface ServiceReview {
-  readonly change: 'added' | 'removed' | 'changed';
-  readonly name: string;
-  readonly texts: readonly string[];
-}
+/** Longer ones are split in two. */
+const longestLine = 80;
 
 /** The Services that differ, as many as the limits let through. */
-export function listServices({ from, to, diff }: Review, { servicePorts: limit }: ReportLimits) {
+function serviceLines({ from, to, diff }: Review, { servicePorts: limit }: ReportLimits, longest: number): Block {
   const marksOf = findMarks([from, to]);
   const all = [...groupBy(diff.servicePorts, ({ service }) => service)];
-  const services = all.slice(0, limit).map(([name, ports]) => reviewService(name, ports, marksOf(name)));
-  const hasAssumed = services.some(({ texts }) => texts.some((text) => text.includes('*')));
-  return { services, hidden: Math.max(0, all.length - limit), hasAssumed };
+  const shown = all.slice(0, limit).flatMap(([name, ports]) => reviewService(name, ports, marksOf(name), longest));
+  const hidden = all.length - limit;
+  return [
+    ...lines('heading', 0, all.length > 0 && 'Services'),
+    ...shown,
+    ...lines('dim', 2, hidden > 0 && `… and ${formatCount(hidden)} more (--limit 0 shows all)`),
+    ...lines('plain', 2, shown.some(({ text }) => text.includes('*')) && assumedNote),
+  ];
 }
 
+/** The changes of a Service, the most important first. */
 function reviewService(
   name: string,
   ports: readonly ServicePortDiff[],
   { write, hasAssumedPods }: Marks,
-): ServiceReview {
+  longest: number,
+): Block {
   const [only, ...others] = new Set(ports.map(({ reasons }) => wholeChange(reasons)));
-  const change = others.length === 0 ? (only ?? 'changed') : 'changed';
+  const role = others.length === 0 ? (only ?? 'changed') : 'changed';
   const said = ports
     .flatMap((port) => servicePortWords(port, ports.length > 1, write))
     .map(({ rank, text }) => ({ rank, text: rank === 'endpoints' && hasAssumedPods ? `${text}*` : text }));
   const distinct = uniqueBy(said, ({ text }) => text);
   const sorted = distinct.toSorted((a, b) => ranks.indexOf(a.rank) - ranks.indexOf(b.rank));
-  return { change, name, texts: sorted.map(({ text }) => text) };
+  const [text, rest] = halve(
+    sorted.map((each) => each.text),
+    longest,
+  );
+  return [{ role, depth: 1, name, text }, ...lines('plain', 2, rest)];
 }
 
 /** The order in the line of a Service: what it is, then where, then who serves it. */
@@ -200,10 +195,10 @@ function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
   return texts.map((text) => ({ rank: 'endpoints', text }));
 }
 
-/** Splits texts into two lines of about the same length; one line if they are short. */
-function halve(texts: readonly string[]): readonly [string, string] {
+/** Splits texts into two lines of about the same length; one line if it is no longer than `longest`. */
+function halve(texts: readonly string[], longest: number): readonly [string, string] {
   const all = texts.join(', ');
-  if (all.length <= 80) return [all, ''];
+  if (all.length <= longest) return [all, ''];
   let at = 1;
   while (at < texts.length && texts.slice(0, at + 1).join(', ').length <= all.length / 2) at++;
   return [texts.slice(0, at).join(', '), texts.slice(at).join(', ')];
@@ -243,35 +238,56 @@ function assumedInDns({ cluster, assumed }: Snapshot) {
   );
 }
 
-const severityRoles: Readonly<Record<EffectSeverity, ReportLine['role']>> = {
-  breaks: 'removed',
-  unknown: 'changed',
-  changes: 'changed',
-  opens: 'added',
-  'fails-otherwise': 'reason',
+const severityRoles: Readonly<Record<EffectSeverity, Line['role']>> = {
+  breaks: 'worse',
+  unknown: 'other',
+  changes: 'other',
+  opens: 'better',
+  'fails-otherwise': 'plain',
 };
 
-function packetLines(review: Review, { lines: limit }: ReportLimits): ReportBlock {
-  const { title, note, effects, gaps } = listEffects(review);
-  const lines = effects.map(({ severity, text }) => reportLine(severityRoles[severity], text));
+/** What happens to packets, the worst first, with the commands that show the first of them. */
+function packetLines(review: Review, { lines: limit }: ReportLimits, commands: number): Block {
+  const { packets, diff, to } = review;
+  const name = to.nodeName;
+  const where = name === '' ? '' : ` on ${name}${to.assumed?.node ? ' (assumed)' : ''}`;
+  const mode = to.assumed?.mode ? ` in ${modeFacts[to.mode].title} ${unnamedMode}` : '';
+  const unknown = unknownWords(lacksOf(diff, review));
+  const effects = (packets?.effects ?? []).filter(({ severity }) => severity !== 'fails-otherwise');
+  const mixed = mixedServices([review.from, to]);
+  const shown = effects.flatMap((each) => lines(severityRoles[each.severity], 1, effectWords(each, review, mixed)));
+  const isAll = unknown.length === 0 && diff.gaps.length === 0;
+  const none = packets?.effects.length === 0 ? (isAll ? noneDiffers : noneKnown) : onlyFailures;
   return [
-    reportLine('title', title),
-    ...(note === undefined ? [] : [reportLine('reason', note)]),
-    ...cutLines(lines, limit, (words) => reportLine('more', `${words} (--limit 0 shows all)`)),
-    ...gaps.map((gap) => reportLine('more', gap)),
-    ...effects
-      .flatMap(({ trace }) => trace ?? [])
-      .slice(0, 1)
-      .map((trace) => reportLine('reason', `to see why: ${trace}`)),
+    ...lines('heading', 0, `Packets${where}${mode}`),
+    ...lines('plain', 2, packets && effects.length === 0 && none),
+    ...cutBlock(shown, limit, 2, ' (--limit 0 shows all)'),
+    ...lines(
+      'command',
+      2,
+      ...effects
+        .filter(({ shownBy }) => shownBy)
+        .slice(0, commands)
+        .map((each) => traceEffect(review.trace, each)),
+    ),
+    ...lines('dim', 2, ...uncomparedPackets(review).map((what) => `… not compared: ${what}`)),
+    ...lines('dim', 2, ...unknown.map((what) => `… ${what}: "kpc equivalence" says why`)),
   ];
 }
 
-/** One way in which packets are treated differently. */
-export interface PacketReview {
-  readonly severity: EffectSeverity;
-  readonly text: string;
-  /** The command that shows it; undefined if none does. */
-  readonly trace: string | undefined;
+/** `mixed`: see mixedServices. */
+function effectWords(effect: ServiceEffect, { from, to, diff }: Review, mixed: ReadonlySet<string>): string {
+  const { target, senders, services: names, asked, example, lacks } = effect;
+  const [service = '', ...others] = names;
+  const added = others.length > 0 ? [] : addedTo(service, diff);
+  const isMixed = names.some((each) => mixed.has(each));
+  const sent = asked.map((each) => sentWords(each.example, isMixed));
+  const what = others.length > 0 ? `such as ${sent[0] ?? ''}` : nameSome(sent, mostSent);
+  const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
+  const at = example.node === from.nodeName || example.node === to.nodeName ? '' : `, on ${example.node}`;
+  const who = joinWords([...new Set(senders.map(senderInShort))]);
+  const why = lacks === undefined ? '' : ` (${lacks})`;
+  return `${targetWords[target]}${whose} (${what})${at}, from ${who}: ${effectEndWords(effect, added)}${why}`;
 }
 
 /** The packets that were not compared, and what happens to them. */
@@ -289,57 +305,6 @@ export function lacksOf({ gaps }: SideDiff, review?: Review): ArgumentsOf<'answe
   const notCompared = [...describeGaps(gaps), ...(review ? uncomparedPackets(review) : [])];
   const { unknown, unknownOnOne } = review?.packets ?? nothingLacks;
   return { notCompared, unknown, unknownOnOne, reasons: [] };
-}
-
-/** What happens to packets, the worst first. */
-export function listEffects(review: Review): {
-  readonly title: string;
-  /** Why there are none. */
-  readonly note?: string;
-  readonly effects: readonly PacketReview[];
-  /** What was not compared. */
-  readonly gaps: readonly string[];
-} {
-  const { packets, diff, from, to, trace } = review;
-  const name = to.nodeName;
-  const where = name === '' ? '' : ` on ${name}${to.assumed?.node ? ' (assumed)' : ''}`;
-  const mode = to.assumed?.mode ? ` in ${modeFacts[to.mode].title} ${unnamedMode}` : '';
-  const title = `Packets${where}${mode}`;
-  const unknown = unknownWords(lacksOf(diff, review));
-  const gaps = [
-    ...uncomparedPackets(review).map((what) => `not compared: ${what}`),
-    ...unknown.map((what) => `${what}: "kpc equivalence" says why`),
-  ];
-  if (!packets) return { title, effects: [], gaps };
-  const mixed = mixedServices([from, to]);
-  const effects = packets.effects
-    .filter(({ severity }) => severity !== 'fails-otherwise')
-    .map((effect): PacketReview => {
-      const { target, senders, services: names, asked, severity, example, lacks } = effect;
-      const [service = '', ...others] = names;
-      const added = others.length > 0 ? [] : addedTo(service, diff);
-      const isMixed = names.some((each) => mixed.has(each));
-      const sent = asked.map((each) => sentWords(each.example, isMixed));
-      const what = others.length > 0 ? `such as ${sent[0] ?? ''}` : nameSome(sent, mostSent);
-      const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
-      const isHere = example.node === from.nodeName || example.node === name;
-      const at = isHere ? '' : `, on ${example.node}`;
-      const who = joinWords([...new Set(senders.map(senderInShort))]);
-      const text = `${targetWords[target]}${whose} (${what})${at}, from ${who}: ${effectEndWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
-      return {
-        severity,
-        text,
-        trace: trace !== 'no-command' && effect.shownBy ? traceEffect(trace, effect) : undefined,
-      };
-    });
-  const isSame = packets.effects.length === 0;
-  const isAll = unknown.length === 0 && diff.gaps.length === 0;
-  return {
-    title,
-    ...(effects.length > 0 ? {} : { note: isSame ? (isAll ? noneDiffers : noneKnown) : onlyFailures }),
-    effects,
-    gaps,
-  };
 }
 
 const mostSent = 3;
@@ -387,7 +352,7 @@ const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> =
   range: undefined,
 };
 
-function effectEndWords({ from, to, choice }: ServiceEffects['effects'][number], added: readonly string[]): string {
+function effectEndWords({ from, to, choice }: ServiceEffect, added: readonly string[]): string {
   if (!choice) return `${from} → ${to}`;
   const [before, after] = [choice.from.endpoints, choice.to.endpoints];
   const fresh = after - choice.kept;

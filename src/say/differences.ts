@@ -4,24 +4,17 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { areSidesSame, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
 import type { ServiceEffect, ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { EffectSeverity } from '../ask/equivalence/effects.ts';
-import { assumedNote, listEffects, listServices, lacksOf, type Review, type PacketReview } from './diff-review.ts';
+import { lacksOf, type Review } from './diff-review.ts';
 import { effectJson, type Tracing } from './equivalence.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { describeKernelChange } from './changes.ts';
 import type { KernelChange } from '../ask/changes/kernel-change.ts';
-import { reasonJson, serviceReasonWords } from './service-reasons.ts';
+import { reasonJson, serviceReasonWords } from './port-facts.ts';
 import type { difference, servicePortDifference } from './outputs/compile-and-compare.ts';
 import type { kernelChange } from './outputs/envelope.ts';
-import { count, formatCount } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
-import { reportDiff, summarizeDiff, type ReportLimits } from './diff-report.ts';
-import { escapeMarkdown, fold, foldCode, formatMarkdown, kernelLines, listItems } from './formats/markdown.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
-import type { Located } from '../kernel/place.ts';
-import { casesOf } from './formats/answer.ts';
-import type { TestCase } from './formats/junit.ts';
-import type { SaidFinding } from './words/said.ts';
 
 /** Up to this many Service ports, unchanged ports are traced too. */
 const mostWhole = 400;
@@ -95,44 +88,36 @@ export type ServicePortDifference = Shaped<typeof servicePortDifference>;
 /** The complete difference for programs, without limits; `review` adds what happens to packets. */
 export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?: Review): DifferenceJson {
   const [dead, live] = [diff.dead.map(changeToJson), diff.live.map(changeToJson)];
+  const { compared } = diff;
   return {
     from: from.name,
     to: to.name,
     differs: !areSidesSame(diff),
     notCompared: lacksOf(diff, review).notCompared,
-    ...(diff.compared
-      ? { compared: { servicePorts: diff.compared.all, withoutEndpoints: diff.compared.withoutEndpoints } }
-      : {}),
+    compared: compared && { servicePorts: compared.all, withoutEndpoints: compared.withoutEndpoints },
     servicePorts: diff.servicePorts.map(servicePortToJson),
-    ...(review?.packets
-      ? {
-          packets: review.packets.effects.map(({ asked, ...effect }) => ({
-            ...effectJson(effect, review.trace),
-            destinations: asked.map(({ example }) => destinationJson(example)),
-          })),
-          unknown: review.packets.unknown,
-          unknownOnOne: review.packets.unknownOnOne,
-        }
-      : {}),
+    packets: review?.packets?.effects.map(({ asked, ...effect }) => ({
+      ...effectJson(effect, review.trace),
+      destinations: asked.map(({ example: { to: destination, protocol, nodePort } }) => {
+        return { to: destination, protocol, nodePort };
+      }),
+    })),
+    unknown: review?.packets?.unknown,
+    unknownOnOne: review?.packets?.unknownOnOne,
     base: diff.base.map(changeToJson),
     foreign: diff.foreign.map(changeToJson),
     unaccounted: diff.unaccounted.map(changeToJson),
-    ...(dead.length + live.length > 0 ? { leftovers: { dead, live } } : {}),
-    ...(diff.comments > 0 ? { rulesThatDifferInCommentsAlone: diff.comments } : {}),
+    leftovers: dead.length + live.length > 0 ? { dead, live } : undefined,
+    rulesThatDifferInCommentsAlone: diff.comments || undefined,
   };
 }
 
-function destinationJson({ to, protocol, nodePort }: ServiceEffect['example']) {
-  return { to, protocol, nodePort };
-}
-
 function servicePortToJson(port: ServicePortDiff): ServicePortDifference {
-  const place = port.place?.locate();
   return {
     servicePort: port.label,
-    ...(port.formerLabel === undefined ? {} : { formerServicePort: port.formerLabel }),
+    formerServicePort: port.formerLabel,
     change: port.change,
-    ...(place ? { place } : {}),
+    place: port.place?.locate(),
     reasons: port.reasons.map(reasonJson),
     kernel: [...port.kernel, ...port.follows].map(changeToJson),
   };
@@ -140,67 +125,6 @@ function servicePortToJson(port: ServicePortDiff): ServicePortDifference {
 
 function changeToJson({ kind, change, fields }: KernelChange): ChangeJson {
   return { kind, change, ...fields };
-}
-
-/** The most effects to show unfolded, so that a usual change fits one screen. */
-const mostEffects = 6;
-
-/**
- * A change as a comment on a pull request: what changes in each Service, and what happens to packets, the worst first.
- * Commands and kernel objects are folded.
- */
-export function formatReviewMarkdown(review: Review, limits: ReportLimits): string {
-  const whole = reportDiff(review.diff, limits);
-  if (areSidesSame(review.diff)) return formatMarkdown(whole);
-  const kernel = whole.flatMap((block) => kernelLines(block));
-  const { title, note, effects, gaps } = listEffects(review);
-  const shown = effects.length > mostEffects + 1 ? effects.slice(0, mostEffects) : effects;
-  const folded = effects.slice(shown.length, limits.lines);
-  const left = effects.length - shown.length - folded.length;
-  const traces = [...shown, ...folded].flatMap(({ trace }) => trace ?? []);
-  return [
-    `**${escapeMarkdown(summarizeDiff(review.diff))}**\n`,
-    ...(review.diff.servicePorts.length === 0 ? [] : [`### Services\n\n${listItems(serviceItems(review, limits))}`]),
-    `### ${escapeMarkdown(title)}\n\n${listItems([...asItem(note), ...shown.map(effectItem), ...gaps.map(escapeMarkdown)])}`,
-    ...(folded.length === 0
-      ? []
-      : [
-          fold(
-            `${count(effects.length - shown.length, 'more difference')} for packets`,
-            listItems([...folded.map(effectItem), ...(left > 0 ? [`… and ${formatCount(left)} more`] : [])]),
-          ),
-        ]),
-    ...(traces.length === 0 ? [] : [foldCode('Commands that show this', 'sh', traces)]),
-    ...(kernel.length === 0 ? [] : [foldCode('In the kernel', 'diff', kernel)]),
-  ].join('\n');
-}
-
-function serviceItems(review: Review, limits: ReportLimits): readonly string[] {
-  const { services, hidden, hasAssumed } = listServices(review, limits);
-  return [
-    ...services.map(({ change, name, texts }) => {
-      const how = change === 'changed' ? '' : ` ${change}`;
-      return `**${escapeMarkdown(name)}**${how}: ${escapeMarkdown(texts.join(', '))}`;
-    }),
-    ...(hidden > 0 ? [`… and ${formatCount(hidden)} more`] : []),
-    ...asItem(hasAssumed ? assumedNote : undefined),
-  ];
-}
-
-function asItem(text: string | undefined): readonly string[] {
-  return text === undefined ? [] : [escapeMarkdown(text)];
-}
-
-const severityWords: Readonly<Record<EffectSeverity, string>> = {
-  breaks: '**worse**: ',
-  unknown: '',
-  changes: '',
-  opens: '**better**: ',
-  'fails-otherwise': '',
-};
-
-function effectItem({ severity, text }: PacketReview): string {
-  return `${severityWords[severity]}${escapeMarkdown(text)}`;
 }
 
 const mostLines = 20;
@@ -225,29 +149,4 @@ export function differencesFound(
     return lines.length === 0 ? [] : [diagnose('state-differs', { golden, part, ...firstLines(lines) })];
   });
   return [...ofServices, ...ofParts];
-}
-
-/** A case for each Service port, and for each other finding. A case fails if anything differs. */
-export function differenceCases(
-  ports: readonly { readonly label: string; readonly place?: Located | undefined }[],
-  findings: readonly SaidFinding[],
-): readonly TestCase[] {
-  const failed = new Map(
-    findings.flatMap((each): readonly (readonly [string, TestCase])[] => {
-      const { code, arguments: details, text, help, place } = each;
-      if (code !== 'service-differs' && code !== 'state-differs') return [];
-      const name = 'servicePort' in details ? details.servicePort : text;
-      const { what, more } = details;
-      const rest = more > 0 ? [`and ${formatCount(more)} more`] : [];
-      const failure = { title: text, lines: [...what, ...rest, ...(help === undefined ? [] : [help])] };
-      return [[name, { name, place, failure }]];
-    }),
-  );
-  const names = new Set([...ports.map(({ label }) => label), ...failed.keys()]);
-  const places = new Map(ports.map(({ label, place }) => [label, place]));
-  const others = findings.filter(({ code }) => code !== 'service-differs' && code !== 'state-differs');
-  return [
-    ...Array.from(names, (name) => failed.get(name) ?? { name, place: places.get(name), failure: undefined }),
-    ...casesOf(others),
-  ];
 }

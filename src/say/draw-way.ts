@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import type { WayInWords } from './way/way.ts';
+import type { WayInWords } from './way/step.ts';
 import { escapeXml } from './formats/junit.ts';
 
 /** A picture of a packet's way: its sender, the stations on the node, and the endpoints that it reaches. Units are pixels. */

@@ -1,6 +1,6 @@
 import { joinWords, nameSome, count, formatCount } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
+import { lines, section, type Block } from './lines.ts';
 import { addressWords } from './port-facts.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Place } from '../kernel/place.ts';
@@ -13,14 +13,13 @@ import { adviceOn, causeWords, reasonsOf } from './words/causes.ts';
 import { traceCommand, sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
 import type { Answered } from './formats/answer.ts';
-import { formatFindings } from './formats/text.ts';
-import { formatDescription } from './formats/description.ts';
-import { formatJson, type SaidByCommand } from './formats/json.ts';
+import { formatFindings, formatText } from './formats/text.ts';
+import type { SaidByCommand } from './formats/json.ts';
 import type { equivalence } from './outputs/compile-and-compare.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { assumedSummary } from './snapshots.ts';
 import type { TestCase } from './formats/junit.ts';
-import { escapeMarkdown, inlineCode } from './formats/markdown.ts';
+import { formatMarkdown } from './formats/markdown.ts';
 
 /** The words of a `kpc trace` on each side, without the packet. */
 export interface Tracing {
@@ -87,47 +86,39 @@ const notCompared = [
 const mostNames = 5;
 
 /** The findings with these severities, one block each. */
-function findingLines(
-  report: EquivalenceReport,
-  of: readonly EffectSeverity[],
-): readonly (readonly DescriptionLine[])[] {
+function findingLines(report: EquivalenceReport, of: readonly EffectSeverity[]): readonly Block[] {
   const { findings } = report;
-  return findings
-    .filter(({ severity }) => of.includes(severity))
-    .map((finding) => [
-      descriptionLine('heading', 0, `${causeWords[finding.cause].title}: ${severityWords[finding.severity].title}`),
-      ...reasonsOf(finding).map((reason) => descriptionLine('plain', 1, reason)),
-      ...finding.effects
-        .filter(({ severity }) => severity !== 'fails-otherwise')
-        .flatMap((effect) => effectLines(effect, report)),
-      ...(finding.servicePorts.length > 0
-        ? [descriptionLine('plain', 1, `Services: ${nameSome(finding.servicePorts, mostNames)}`)]
-        : []),
-      ...nodeLines(finding, report).map((text) => descriptionLine('plain', 1, text)),
-      ...adviceOn(finding).map((advice) => descriptionLine('good', 1, `To do: ${advice}.`)),
-    ]);
+  return findings.filter(({ severity }) => of.includes(severity)).map((finding) => describeFinding(finding, report));
+}
+
+function describeFinding(finding: Divergence, report: EquivalenceReport): Block {
+  const { cause, severity, effects, servicePorts } = finding;
+  const telling = effects.filter((each) => each.severity !== 'fails-otherwise' || severity === each.severity);
+  return [
+    ...lines('heading', 0, `${causeWords[cause].title}: ${severityWords[severity].title}`),
+    ...lines('plain', 1, ...reasonsOf(finding)),
+    ...telling.flatMap((effect) => effectLines(effect, report)),
+    ...lines('plain', 1, servicePorts.length > 0 && `Services: ${nameSome(servicePorts, mostNames)}`),
+    ...lines('plain', 1, nodeWords(finding, report)),
+    ...lines('good', 1, ...adviceOn(finding).map((advice) => `To do: ${advice}.`)),
+  ];
 }
 
 /** The nodes where it was found, if several were traced. */
-function nodeLines(
-  finding: Divergence,
-  { asked, standIns, nodes }: Pick<EquivalenceReport, 'asked' | 'standIns' | 'nodes'>,
-): readonly string[] {
+function nodeWords(finding: Divergence, { asked, standIns, nodes }: EquivalenceReport): string {
   const others = standIns < nodes ? ', and those like them' : '';
-  return asked.length > 1 ? [`nodes: ${nameSome(finding.nodes, mostNames)}${others}`] : [];
+  return asked.length > 1 ? `nodes: ${nameSome(finding.nodes, mostNames)}${others}` : '';
 }
 
 /** Packets that fail on both sides, only differently: one line per cause. */
-function harmlessLines({ findings }: EquivalenceReport): readonly DescriptionLine[] {
-  const lines = findings.flatMap(({ cause, effects }) => {
+function harmlessLines({ findings }: EquivalenceReport): Block {
+  const harmless = findings.flatMap(({ cause, effects }) => {
     const own = effects.filter(({ severity }) => severity === 'fails-otherwise');
     if (own.length === 0) return [];
     const ways = [...new Set(own.map(({ from, to }) => `${from} → ${to}`))].join('; ');
-    return [descriptionLine('plain', 1, `${causeWords[cause].title}: ${ways} (${countClasses(own)})`)];
+    return lines('plain', 1, `${causeWords[cause].title}: ${ways} (${countClasses(own)})`);
   });
-  return lines.length === 0
-    ? []
-    : [descriptionLine('plain', 0, 'No action needed, as it works on neither side'), ...lines];
+  return section('No action needed, as it works on neither side', harmless, Infinity);
 }
 
 function countClasses(effects: readonly Effect[]): string {
@@ -143,16 +134,13 @@ function wayWords({ target, senders, from, to }: Effect): string {
   return `${targetWords[target]}, from ${senders.map(({ text }) => text).join(', ')}: ${ends}`;
 }
 
-function effectLines(effect: Effect, { trace }: EquivalenceReport): readonly DescriptionLine[] {
+function effectLines(effect: Effect, { trace }: EquivalenceReport): Block {
   const { severity, lacks } = effect;
+  const ending = severity === 'opens' ? ', starts to work' : '';
   return [
-    descriptionLine(
-      severity === 'breaks' ? 'bad' : 'plain',
-      1,
-      `${wayWords(effect)} (${countClasses([effect])}${severity === 'opens' ? ', starts to work' : ''})`,
-    ),
-    ...(lacks === undefined ? [] : [descriptionLine('plain', 2, lacks)]),
-    descriptionLine('dim', 2, traceEffect(trace, effect)),
+    ...lines(severity === 'breaks' ? 'bad' : 'plain', 1, `${wayWords(effect)} (${countClasses([effect])}${ending})`),
+    ...lines('plain', 2, lacks),
+    ...lines('command', 2, traceEffect(trace, effect)),
   ];
 }
 
@@ -165,11 +153,11 @@ export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect
   return traceCommand(trace[shownBy], example);
 }
 
-function preparationLines(title: string, own: readonly Finding[]): readonly DescriptionLine[] {
+function preparationLines(title: string, own: readonly Finding[]): Block {
   const rows = own
     .map((each) => wordsOf(each))
-    .flatMap(({ text, help = '' }) => [descriptionLine('plain', 1, text), descriptionLine('plain', 2, help)]);
-  return rows.length === 0 ? [] : [descriptionLine('heading', 0, title), ...rows];
+    .flatMap(({ text, help }) => [...lines('plain', 1, text), ...lines('plain', 2, help)]);
+  return section(title, rows, Infinity);
 }
 
 /** Summary: how much was compared, how much differs, and what that means to clients. */
@@ -233,14 +221,9 @@ export function equivalenceAnswer(
 ): Answered {
   const { from, to, preparations = [] } = report;
   return {
+    said: { ...said, findings: [...said.findings, ...sayFindings(preparations)] },
     text: () => equivalenceText(report, isColoured),
-    json: () =>
-      formatJson<typeof equivalence>({
-        ...said,
-        snapshots: report.snapshots,
-        findings: [...said.findings, ...sayFindings(preparations)],
-        result: equivalenceJson(report),
-      }),
+    result: () => equivalenceJson(report),
     markdown: () => equivalenceMarkdown(report),
     findings: () =>
       sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
@@ -278,19 +261,14 @@ function divergenceFinding(divergence: Divergence, { asked }: EquivalenceReport,
 
 function equivalenceText(report: EquivalenceReport, isColoured: boolean): string {
   const { preparations = [] } = report;
-  const describe = (blocks: readonly (readonly DescriptionLine[])[]): string =>
-    formatDescription(
-      blocks.filter((block) => block.length > 0),
-      isColoured,
-    );
   const saidPreparations = (own: readonly Finding[]): string => formatFindings(sayFindings(own), () => '', isColoured);
   const isBad = report.preparations ? needsWork(report) : report.findings.length > 0;
   const parts = [
-    describe([[descriptionLine(isBad ? 'heading' : 'good', 0, summarizeEquivalence(report))]]),
+    formatText([lines(isBad ? 'heading' : 'good', 0, summarizeEquivalence(report))], isColoured),
     saidPreparations(preparations.filter(isRequired)),
-    describe(worstLines(report)),
+    formatText(worstLines(report), isColoured),
     saidPreparations(preparations.filter((each) => !isRequired(each))),
-    describe([...otherLines(report), notes(report).map((text) => descriptionLine('dim', 0, text))]),
+    formatText([...otherLines(report), lines('dim', 0, ...notes(report))], isColoured),
   ];
   return parts.filter((part) => part !== '').join('\n');
 }
@@ -298,24 +276,21 @@ function equivalenceText(report: EquivalenceReport, isColoured: boolean): string
 function equivalenceMarkdown(report: EquivalenceReport): string {
   const { preparations = [] } = report;
   const others = preparations.filter((each) => !isRequired(each));
-  const blocks = [
+  return formatMarkdown([
+    lines('summary', 0, summarizeEquivalence(report)),
     preparationLines('Set before the change', preparations.filter(isRequired)),
     ...worstLines(report),
     preparationLines('Check before the change', others),
     ...otherLines(report),
-  ];
-  return [
-    `**${escapeMarkdown(summarizeEquivalence(report))}**\n`,
-    ...blocks.filter((block) => block.length > 0).map(markdownBlock),
-    `${notes(report).map(escapeMarkdown).join(' ')}\n`,
-  ].join('\n');
+    lines('dim', 0, ...notes(report)),
+  ]);
 }
 
-function worstLines(report: EquivalenceReport): readonly (readonly DescriptionLine[])[] {
+function worstLines(report: EquivalenceReport): readonly Block[] {
   return findingLines(report, ['breaks', 'unknown']);
 }
 
-function otherLines(report: EquivalenceReport): readonly (readonly DescriptionLine[])[] {
+function otherLines(report: EquivalenceReport): readonly Block[] {
   return [...findingLines(report, ['changes', 'opens']), harmlessLines(report)];
 }
 
@@ -355,24 +330,11 @@ export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equiva
   };
 }
 
-function markdownBlock(lines: readonly DescriptionLine[]): string {
-  const [head, ...others] = lines;
-  const items = others.map(({ depth, role, text }) =>
-    role === 'dim' ? `  ${inlineCode(text)}\n` : `${'  '.repeat(Math.max(0, depth - 1))}- ${escapeMarkdown(text)}\n`,
-  );
-  return `### ${escapeMarkdown(head?.text ?? '')}\n\n${items.join('')}`;
-}
-
 /** A case for each cause and each preparation: it fails if packets end differently, or if a setting must change first. */
 function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
     const { title } = causeWords[finding.cause];
-    const lines = [
-      ...reasonsOf(finding),
-      ...finding.effects.flatMap((effect) => effectLines(effect, report)).map(({ text }) => text),
-      ...nodeLines(finding, report),
-    ];
-    const all = [...lines, ...adviceOn(finding)];
+    const all = describeFinding(finding, report).map(({ text }) => text);
     const place = firstPlace(finding.servicePorts, placeOf);
     // A change of mode fails only for what it breaks; sides that should be equal fail for any difference that needs an action.
     const isBad = report.preparations
@@ -380,11 +342,11 @@ function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly Te
       : divergenceFinding(finding, report, placeOf).severity !== 'note';
     return { name: title, place: place?.locate(), failure: isBad ? { title, lines: all } : undefined, output: all };
   });
-  const passed = { name: 'no class of packets differs', place: undefined, failure: undefined };
+  const passed = { name: 'no class of packets differs' };
   const steps = (report.preparations ?? []).map((each): TestCase => {
     const { text: name, help = '' } = wordsOf(each);
     const failure = isRequired(each) ? { title: name, lines: [help] } : undefined;
-    return { name, place: undefined, failure, output: [help] };
+    return { name, failure, output: [help] };
   });
   return [...(causes.length > 0 ? causes : [passed]), ...steps];
 }

@@ -1,32 +1,33 @@
 // Requests through an Ingress or a Gateway, in words.
-import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import type { AttachmentDoubt, Entrance, AttachmentRefusal } from '../ask/trace/gateways.ts';
 import type { FollowedObject, IngressWay, RoutedRequests, RouteEnd } from '../ask/trace/ingress.ts';
 import type { Scene } from '../ask/trace/scene.ts';
+import { unlessEmpty } from './formats/json.ts';
+import { lines, type Block } from './lines.ts';
 import { joinWords, nameSome } from '../base/printable.ts';
 import { inOneLine } from './words/words.ts';
 
 const controller = 'the controller is a pod on this node and connects to the cluster IPs of Services';
 
-export function ingressLines(way: IngressWay): readonly DescriptionLine[] {
+export function ingressLines(way: IngressWay): Block {
   const said = new Set<string>();
-  const lines = way.objects.flatMap((object): readonly DescriptionLine[] => {
+  const routes = way.objects.flatMap((object): Block => {
     const heading = headingOf(object);
     const isSaid = said.has(heading);
     said.add(heading);
-    const doubts = doubtsOf(object).map((text) => descriptionLine('dim', 1, `assumed: ${text}`));
+    const doubts = doubtsOf(object).map((text) => `assumed: ${text}`);
     return [
-      ...(isSaid ? [] : [descriptionLine('heading', 0, heading), ...doubts]),
-      ...object.requests.flatMap((each) => requestLines(each, object)).map((text) => descriptionLine('plain', 1, text)),
-      ...problemsOfRoute(object).map((text) => descriptionLine('bad', 1, text)),
+      ...(isSaid ? [] : [...lines('heading', 0, heading), ...lines('dim', 1, ...doubts)]),
+      ...lines('plain', 1, ...object.requests.flatMap((each) => requestLines(each, object))),
+      ...lines('bad', 1, ...problemsOfRoute(object)),
     ];
   });
   return [
-    ...(way.idle === undefined ? lines : [descriptionLine('bad', 0, `${way.idle} takes no route of the input`)]),
-    ...way.faults.map((fault) => descriptionLine('bad', 1, inOneLine(fault))),
-    way.reachesService
-      ? descriptionLine('dim', 1, `assumed: ${controller}`)
-      : descriptionLine('bad', 1, 'so no request reaches a Service'),
+    ...(way.idle === undefined ? routes : lines('bad', 0, `${way.idle} takes no route of the input`)),
+    ...lines('bad', 1, ...way.faults.map(inOneLine)),
+    ...(way.reachesService
+      ? lines('dim', 1, `assumed: ${controller}`)
+      : lines('bad', 1, 'so no request reaches a Service')),
   ];
 }
 
@@ -38,8 +39,14 @@ export function assumedOfIngress({ objects, reachesService }: IngressWay): reado
 export function ingressJson(way: IngressWay, { side: { nodeName } }: Scene) {
   const problems = [...way.objects.flatMap(problemsOfRoute), ...way.faults.map(inOneLine)];
   const node = nodeName === '' ? undefined : nodeName;
-  const [assumed, wrong] = [assumedOfIngress(way), problems].map((list) => (list.length > 0 ? list : undefined));
-  return { node, ingress: way.ingress, routes: way.objects.flatMap(routesJson), assumed, problems: wrong };
+  const assumed = unlessEmpty(assumedOfIngress(way));
+  return {
+    node,
+    ingress: way.ingress,
+    routes: way.objects.flatMap(routesJson),
+    assumed,
+    problems: unlessEmpty(problems),
+  };
 }
 
 function routesJson(object: FollowedObject) {

@@ -3,12 +3,12 @@ import type { Severity } from '../base/findings/rows.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { casesOf, findingsMarkdown, type Answered } from './formats/answer.ts';
-import { formatJson, type SaidByCommand } from './formats/json.ts';
+import type { SaidByCommand } from './formats/json.ts';
 import type { LintOutcome } from '../ask/lint/lint.ts';
 import { listForPeople, type SaidFinding } from './words/said.ts';
-import type { linted } from './outputs/lint.ts';
+import type { linted } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
-import { formatFindings, type LineOf } from './formats/text.ts';
+import { countSeverities, formatFindings, type LineOf } from './formats/text.ts';
 
 export interface LintReport extends Omit<LintOutcome, 'findings' | 'ignored'> {
   /** If nothing was, there is nothing to judge. */
@@ -30,22 +30,18 @@ interface LintStyle {
 export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said }: LintStyle): Answered {
   const { findings, files, snapshots } = report;
   return {
+    said: { ...said, findings: [...said.findings, ...findings] },
     text: () => `${formatFindings(listForPeople(findings, limit), lineOf, isColoured)}${summarizeLint(report)}\n`,
-    json: () =>
-      formatJson<typeof linted>({
-        ...said,
-        snapshots: snapshotsJson(snapshots),
-        findings: [...said.findings, ...findings],
-        result: lintJson(report),
-      }),
+    result: () => lintJson(report),
     markdown: () => findingsMarkdown(summarizeLint(report), listForPeople(findings, limit)),
     findings: () => findings,
+    snapshots: () => snapshotsJson(snapshots),
+    restsOnAssumed: false,
     files,
-    suite: 'kpc lint',
     cases: (own) => {
       if (own.length > 0) return casesOf(own);
       const name = report.hasRun && report.services === 0 ? noServices : 'no problems';
-      return [{ name, place: undefined, failure: undefined }];
+      return [{ name }];
     },
   };
 }
@@ -59,10 +55,7 @@ function countOfSeverity(findings: readonly SaidFinding[], severity: Severity): 
 /** "3 errors, 1 warning in 2 files; 1 ignored; 5 nodes, iptables mode". */
 function summarizeLint(report: LintReport): string {
   const { findings, ignored, files, nodes, services, unserved, mode, namesMode, hasRun } = report;
-  const counts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
-    const number = countOfSeverity(findings, severity);
-    return number === 0 ? [] : [count(number, severity)];
-  });
+  const counts = countSeverities(findings);
   const places = new Set(findings.flatMap(({ place }) => place?.file ?? []));
   const found =
     counts.length === 0

@@ -1,10 +1,10 @@
 // Prints the results of kpc test, and writes a file of tests that pass now.
 import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, nameSome, percent } from '../base/printable.ts';
-import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import { groupBy } from '../cluster/grouping.ts';
+import { lines, type Block } from './lines.ts';
 import { addressWords } from './port-facts.ts';
-import { describeSkippedListings } from './way/dumps.ts';
+import { describeSkippedListings } from './way/lack.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
@@ -14,15 +14,16 @@ import { connectionDoes, connectionWords } from './way/connection.ts';
 import { policyNotes } from './way/notes.ts';
 import { listTraceLines, describeTrace, traceJson } from './way/trace.ts';
 import type { Scene } from '../ask/trace/scene.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { verdictCondition } from './way/stop.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
 import { nothingLacks } from './words/answers.ts';
-import { formatDescription } from './formats/description.ts';
-import { formatJson, type SaidByCommand } from './formats/json.ts';
+import { formatText } from './formats/text.ts';
+import type { SaidByCommand } from './formats/json.ts';
 import type { tested } from './outputs/trace.ts';
 import { assumedSummary, snapshotsJson } from './snapshots.ts';
 import type { TestCase } from './formats/junit.ts';
-import { escapeMarkdown, foldCode } from './formats/markdown.ts';
+import { foldCode, formatMarkdown } from './formats/markdown.ts';
 import { sayFindings, type SaidFinding } from './words/said.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { isUnknownOwn, isArrival, sourceText, type Fate } from '../packet/packet.ts';
@@ -33,20 +34,14 @@ import type { Sender } from '../ask/trace/question.ts';
 
 /** The results, for all formats. */
 export function testAnswer(results: readonly PacketResult[], isColoured: boolean, said: SaidByCommand): Answered {
-  const snapshots = () => snapshotsJson(results.map(({ scene }) => scene.side));
   return {
+    said,
     text: () => resultsToText(results, isColoured),
-    json: () =>
-      formatJson<typeof tested>({
-        ...said,
-        snapshots: snapshots(),
-        result: { tests: results.map(resultJson) },
-      }),
+    result: (): Shaped<typeof tested> => ({ tests: results.map(resultJson) }),
     markdown: () => resultsToMarkdown(results),
     findings: () => failuresOf(results),
-    snapshots,
+    snapshots: () => snapshotsJson(results.map(({ scene }) => scene.side)),
     lacks: () => ({ ...nothingLacks, beside: allBeside(results) }),
-    suite: 'kpc test',
     cases: () => results.map(caseOf),
   };
 }
@@ -97,16 +92,15 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   const failed = results.filter(hasFailed);
   const role = failed.length === 0 ? 'good' : 'bad';
   const blocks = [...groupBy(failed, failureKey).values()].map((alike) => [
-    ...alike.map(({ place, title }) => descriptionLine('bad', 0, `${placeText(place)}: ${title}`)),
+    ...lines('bad', 0, ...alike.map(({ place, title }) => `${placeText(place)}: ${title}`)),
     ...alike.slice(0, 1).flatMap(explainResult),
   ]);
-  const assumed = assumedIn(results);
-  const beside = allBeside(results).map((each) => descriptionLine('plain', 0, each));
   const end = [
-    descriptionLine(role, 0, summarizeTests(results)),
-    ...(assumed === undefined ? [] : [descriptionLine('dim', 0, assumed)]),
+    ...lines(role, 0, summarizeTests(results)),
+    ...lines('dim', 0, assumedIn(results)),
+    ...lines('plain', 0, ...allBeside(results)),
   ];
-  return formatDescription([...blocks, [...end, ...beside]], isColoured);
+  return formatText([...blocks, end], isColoured);
 }
 
 /** "1 failed, 10 as expected, on node-1, ipvs, 1.37". */
@@ -120,12 +114,11 @@ function summarizeTests(results: readonly PacketResult[]): string {
 /** The failures, each with its trace folded, and what was assumed. */
 function resultsToMarkdown(results: readonly PacketResult[]): string {
   const alike = [...groupBy(results.filter(hasFailed), failureKey).values()];
-  const assumed = assumedIn(results);
+  const beside = [...allBeside(results), assumedIn(results)].flatMap((each) => each ?? []);
   return [
     findingsMarkdown(summarizeTests(results), failuresOf(results)),
-    ...alike.map(([first]) => foldCode(`Trace: ${first.title}`, '', explainLines(first))),
-    ...allBeside(results).map((each) => `${escapeMarkdown(each)}\n`),
-    ...(assumed === undefined ? [] : [`${escapeMarkdown(assumed)}\n`]),
+    ...alike.flatMap(([first]) => foldCode(`Trace: ${first.title}`, '', explainLines(first))),
+    ...(beside.length > 0 ? [formatMarkdown([lines('plain', 0, ...beside)])] : []),
   ].join('\n');
 }
 
@@ -172,31 +165,24 @@ function allBeside(results: readonly PacketResult[]): readonly string[] {
 
 /** Where packets were sent: the nodes, modes and releases that the inputs show. */
 function describeScenes(scenes: readonly Scene[]): readonly string[] {
-  const each = <T>(values: readonly (T | undefined)[]): readonly T[] => [
-    ...new Set(values.flatMap((value) => value ?? [])),
+  const each = (read: (side: Snapshot) => string | undefined): readonly string[] => [
+    ...new Set(scenes.flatMap(({ side }) => read(side) || [])),
   ];
-  const nodes = each(scenes.map(({ side }) => side.node?.name || undefined));
-  const modes = each(
-    scenes.map(({ side }) => side.mode && `${side.mode}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`),
+  const nodes = each(({ node }) => node?.name);
+  const modes = each(({ mode, assumed }) => mode && `${mode}${assumed?.mode ? ` ${unnamedMode}` : ''}`);
+  const releases = each(({ settings }) => settings?.release);
+  return [nodes.length === 0 ? '' : `on ${nameSome(nodes)}`, joinWords(modes), joinWords(releases)].filter(
+    (part) => part !== '',
   );
-  const releases = each(scenes.map(({ side }) => side.settings?.release));
-  return [
-    ...(nodes.length === 0 ? [] : [`on ${nameSome(nodes.map((name) => printable(name)))}`]),
-    ...(modes.length === 0 ? [] : [joinWords(modes)]),
-    ...(releases.length === 0 ? [] : [joinWords(releases)]),
-  ];
 }
 
-function explainResult(result: PacketResult): readonly DescriptionLine[] {
+function explainResult(result: PacketResult): Block {
   const steps = listTraceLines(describeTrace(result.trace, result.scene));
-  return [
-    ...faultsInWords(result).map((text) => descriptionLine('plain', 1, text)),
-    ...steps.map((each) => ({ ...each, depth: each.depth + 1 })),
-  ];
+  return [...lines('plain', 1, ...faultsInWords(result)), ...steps.map((each) => ({ ...each, depth: each.depth + 1 }))];
 }
 
 function explainLines(result: PacketResult): readonly string[] {
-  return formatDescription([explainResult(result)], false)
+  return formatText([explainResult(result)], false)
     .split('\n')
     .filter((text) => text !== '');
 }

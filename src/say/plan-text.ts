@@ -1,13 +1,11 @@
-import { Chalk } from 'chalk';
-import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
-import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts';
 import type { Foresight } from '../apply/change/apply-bundle.ts';
 import { countPlan, listPlan, describeStep, listSteps, type PlanStep } from '../apply/plan/steps.ts';
-import type { ChangeKind } from '../ask/changes/kernel-change.ts';
+import type { ChangeKind, KernelChange } from '../ask/changes/kernel-change.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { countObjects, describeKernelSubject } from './changes.ts';
 import { count, formatCount, joinWords, printable, printableLines } from '../base/printable.ts';
+import { compareText } from '../kernel/compare.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
@@ -15,9 +13,11 @@ import { formatCommand } from '../apply/node/host.ts';
 import { accessFilter } from '../kube-proxy/ipvs-objects.ts';
 import type { DrainingServer } from '../apply/state/record.ts';
 import { formatBalancer } from '../kernel/balancer/balancer.ts';
-import { formatJson, type SaidByCommand } from './formats/json.ts';
+import { lines, type Block } from './lines.ts';
+import { formatText } from './formats/text.ts';
+import { formatJson, unlessEmpty, type SaidByCommand } from './formats/json.ts';
 import { snapshotsJson } from './snapshots.ts';
-import type { doctor as doctorSchema, plan as planSchema, plannedChangeSchema } from './outputs/node.ts';
+import type { plan as planSchema } from './outputs/node.ts';
 import { nameObject } from './words/apply-parts.ts';
 import { sayApply } from './words/apply.ts';
 import { describeLastCommand, describeState, formatTime, nameState } from './words/states.ts';
@@ -26,29 +26,27 @@ import { groupBy } from '../cluster/grouping.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 
-const signs = { add: '+', change: '~', remove: '-' } as const;
-
-/** A plan for people: each Service, then everything else. '' if nothing changes. */
-function formatPlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | undefined): string {
-  const changes = describePlan(plan);
-  const groups = groupBy(changes, (change) => change.servicePort ?? '');
+/** A plan for people: each Service, then everything else. */
+function describePlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | undefined): readonly Block[] {
+  const changes = listPlan(plan);
+  const groups = groupBy(changes, ({ owner = '' }) => owner);
   const titles = new Map(planHeadings(changes, bundle).map((each) => [each.servicePort, titleOfService(each)]));
   // Objects of no Service (sysctls, base chains) come first, as when applied.
-  return [...groups.keys()]
-    .sort()
-    .map((name) =>
-      formatGroup(name === '' ? 'this node' : (titles.get(name) ?? name), groups.get(name) ?? [], namesAll),
-    )
-    .join('\n');
+  return [...groups]
+    .toSorted(([a], [b]) => compareText(a, b))
+    .map(([name, own]) => [
+      ...lines('plain', 0, name === '' ? 'this node' : (titles.get(name) ?? name)),
+      ...describeObjects(own, namesAll),
+    ]);
 }
 
 type PlanHeading = Shaped<typeof planSchema>['servicePorts'][number];
 
 /** The Service ports that change, of those that the bundle has. */
-function planHeadings(changes: readonly PlannedChange[], bundle: StoredBundle | undefined): readonly PlanHeading[] {
+function planHeadings(changes: readonly KernelChange[], bundle: StoredBundle | undefined): readonly PlanHeading[] {
   if (!bundle) return [];
   const { node, cluster } = bundle.snapshot;
-  const changed = new Set(changes.map(({ servicePort }) => servicePort));
+  const changed = new Set(changes.map(({ owner }) => owner));
   const ports = cluster.servicePorts.filter(({ label }) => changed.has(label));
   const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
   return [...groupBy(ports, ({ label }) => label)].map(([servicePort, ofFamilies]) => ({
@@ -65,36 +63,25 @@ function titleOfService({ servicePort, addresses, endpoints, used }: PlanHeading
   return `${servicePort} ${addresses.join(', ')} → ${count(endpoints, 'endpoint')}${rest}`;
 }
 
-type PlannedChange = Shaped<typeof plannedChangeSchema>;
-
 const actions = { added: 'add', changed: 'change', removed: 'remove' } as const satisfies Record<
   ChangeKind,
-  PlannedChange['action']
+  Shaped<typeof planSchema>['changes'][number]['action']
 >;
 
-/** A plan's changes for programs. */
-export function describePlan(plan: Plan): readonly PlannedChange[] {
-  return listPlan(plan).map((each) => {
-    const { owner: servicePort, object, change } = each;
-    return { servicePort, action: actions[change], object, text: describeKernelSubject(each) };
-  });
-}
-
 /** Objects to count, not list: a Service has many of them. */
-const counted: ReadonlySet<PlannedChange['object']> = new Set(['set entry', 'chain', 'set', 'map']);
+const counted: ReadonlySet<KernelChange['object']> = new Set(['set entry', 'chain', 'set', 'map']);
 
-function formatGroup(name: string, changes: readonly PlannedChange[], namesAll: boolean): string {
+function describeObjects(changes: readonly KernelChange[], namesAll: boolean): Block {
   // Names of a Service's objects are hashes, so count the objects.
-  const isMany = changes.some(({ servicePort }) => servicePort !== undefined) || changes.length > 8;
-  const isCounted = ({ object }: PlannedChange) => !namesAll && counted.has(object) && isMany;
-  const lines = changes
-    .filter((change) => !isCounted(change))
-    .map(({ action, object, text }) => `${signs[action]} ${object} ${text}`);
-  const counts = groupBy(changes.filter(isCounted), ({ action, object }) => `${signs[action]} ${object}`);
-  const many = [...counts.values()].flatMap(([first, ...others]) =>
-    first ? [`${signs[first.action]} ${countObjects(others.length + 1, first.object)}`] : [],
-  );
-  return `${[name, ...[...lines, ...many].map((line) => `  ${line}`)].join('\n')}\n`;
+  const isMany = changes.some(({ owner }) => owner !== undefined) || changes.length > 8;
+  const isCounted = ({ object }: KernelChange) => !namesAll && counted.has(object) && isMany;
+  const many = groupBy(changes.filter(isCounted), ({ change, object }) => `${change} ${object}`);
+  return [
+    ...changes
+      .filter((each) => !isCounted(each))
+      .flatMap((each) => lines(each.change, 1, `${each.object} ${describeKernelSubject(each)}`)),
+    ...[...many.values()].flatMap((own) => lines(own[0].change, 1, countObjects(own.length, own[0].object))),
+  ];
 }
 
 /** "3 virtual servers added, 1 chain changed". */
@@ -164,33 +151,42 @@ export interface PlanView {
 }
 
 export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = false }: PlanView): string {
-  const { conflicts, foreign } = plan.ownership;
-  const release = bundle && olderReleaseOf(bundle);
-  const notes = [
-    ...(release === undefined ? [] : [`the bundle follows the kube-proxy of Kubernetes ${release}\n`]),
-    ...conflicts.map(
-      (conflict) =>
-        `! apply would refuse: ${nameObject(conflict)} exists already, but kpc-apply did not make it` +
-        `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
-    ),
-    ...(foreign.length > 0
-      ? [`${count(foreign.length, 'virtual server')} of other programs stay: ${foreign.join(', ')}\n`]
-      : []),
-    ...describeLeftSettings(plan).map((text) => `${text}\n`),
-    ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
-    ...(plan.kept > 0 ? [`${count(plan.kept, 'connection')} open to real servers that drain\n`] : []),
-    ...describeLeftAddresses(plan).map((text) => `${text}\n`),
-    ...(plan.cut > 0 ? [`! ${count(plan.cut, 'connection')} would be cut\n`] : []),
-    ...(foresight?.warnings ?? []).map((each) => `! ${sayApply(each).text}\n`),
-    ...(foresight?.refusals ?? [])
-      .map(sayApply)
-      .map(({ text, help }) => `! apply would refuse: ${text}${help === undefined ? '' : `; ${help}`}\n`),
-  ];
-  if (isEmptyPlan(plan)) {
-    return printableLines(`${summarizeNothing(as, conflicts.length)}\n${notes.join('')}`);
-  }
+  const { conflicts } = plan.ownership;
+  const notes = describeNotes(plan, bundle, foresight);
+  if (isEmptyPlan(plan)) return formatText([[...lines('plain', 0, summarizeNothing(as, conflicts.length)), ...notes]]);
   const summary = as === 'drift' ? summarizeDrift(plan) : summarizeChanges(plan);
-  return printableLines(`${formatPlan(plan, namesAll, bundle)}\n${notes.join('')}${summary}\n`);
+  return formatText([...describePlan(plan, namesAll, bundle), [...notes, ...lines('plain', 0, summary)]]);
+}
+
+function describeNotes(plan: Plan, bundle: StoredBundle | undefined, foresight: Foresight | undefined): Block {
+  const { ownership, draining, kept, cut } = plan;
+  const { conflicts, foreign } = ownership;
+  const release = bundle && olderReleaseOf(bundle);
+  const conflicting = conflicts.map((conflict) => {
+    const advice = conflict.adoptable ? ': --adopt takes it over' : '';
+    return `${nameObject(conflict)} exists already, but kpc-apply did not make it${advice}`;
+  });
+  const refusals = (foresight?.refusals ?? [])
+    .map(sayApply)
+    .map(({ text, help }) => `${text}${help === undefined ? '' : `; ${help}`}`);
+  return lines(
+    'plain',
+    0,
+    release !== undefined && `the bundle follows the kube-proxy of Kubernetes ${release}`,
+    ...conflicting.map(wouldRefuse),
+    foreign.length > 0 && `${count(foreign.length, 'virtual server')} of other programs stay: ${foreign.join(', ')}`,
+    ...describeLeftSettings(plan),
+    ...draining.map((server) => `${describeDraining(server)} drains`),
+    kept > 0 && `${count(kept, 'connection')} open to real servers that drain`,
+    ...describeLeftAddresses(plan),
+    cut > 0 && `! ${count(cut, 'connection')} would be cut`,
+    ...(foresight?.warnings ?? []).map((each) => `! ${sayApply(each).text}`),
+    ...refusals.map(wouldRefuse),
+  );
+}
+
+function wouldRefuse(why: string): string {
+  return `! apply would refuse: ${why}`;
 }
 
 function summarizeNothing(as: PlanView['as'], conflicts: number): string {
@@ -215,7 +211,7 @@ function olderReleaseOf({ snapshot }: StoredBundle): Release | undefined {
 /** A plan for programs: `changes` is empty if nothing would change. */
 export function formatPlanJson(plan: Plan, { command, bundle, foresight }: PlanAnswer): string {
   const snapshots = snapshotsJson([bundle.snapshot]);
-  return formatJson<typeof planSchema>({ command, snapshots, findings: [], result: planJson(plan, bundle, foresight) });
+  return formatJson<typeof planSchema>({ command, snapshots, result: planJson(plan, bundle, foresight) });
 }
 
 interface PlanAnswer extends Pick<SaidByCommand, 'command'> {
@@ -224,9 +220,12 @@ interface PlanAnswer extends Pick<SaidByCommand, 'command'> {
 }
 
 function planJson(plan: Plan, bundle: StoredBundle, foresight: Foresight | undefined): Shaped<typeof planSchema> {
-  const changes = describePlan(plan);
+  const changes = listPlan(plan);
   return {
-    changes,
+    changes: changes.map((each) => {
+      const { owner: servicePort, object, change } = each;
+      return { servicePort, action: actions[change], object, text: describeKernelSubject(each) };
+    }),
     servicePorts: planHeadings(changes, bundle),
     conflicts: plan.ownership.conflicts,
     foreignVirtualServers: plan.ownership.foreign,
@@ -244,11 +243,6 @@ function planJson(plan: Plan, bundle: StoredBundle, foresight: Foresight | undef
     warnings: unlessEmpty((foresight?.warnings ?? []).map((each) => sayApply(each).text)),
     refusals: unlessEmpty((foresight?.refusals ?? []).map((each) => ({ subject: each.code, ...sayApply(each) }))),
   };
-}
-
-/** Leaves an empty list out of JSON. */
-function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
-  return list.length > 0 ? list : undefined;
 }
 
 /** What a rollback would do. */
@@ -282,72 +276,19 @@ export function formatStates({ present, before, states, damaged, last, isUnfinis
       : before === undefined
         ? '"kpc-apply rollback" has nothing to undo'
         : `"kpc-apply rollback" goes back to state ${before}`;
-  const lines = [
-    ...(present ? [`The node is in state ${present.id}: ${describeState(present)}`] : []),
-    next,
-    ...(states.length === 0 ? ['No earlier state is kept'] : ['"kpc-apply rollback --to ID" goes to one of these:']),
-    ...states.map(({ state, takenAt }) => `  ${state.id}  ${describeState(state)}; replaced ${formatTime(takenAt)}`),
-    ...[...damaged.values()].map(({ finding }) => `  ! ${sayApply(finding).text}`),
-  ];
-  return printableLines(`${lines.join('\n')}\n`);
-}
-
-/** Doctor's checks, for programs. */
-export function formatNodeChecksJson(
-  checks: readonly NodeCheck[],
-  modes: readonly ProxyMode[],
-  bundle?: StoredBundle,
-): string {
-  const snapshots = bundle ? snapshotsJson([bundle.snapshot]) : [];
-  return formatJson<typeof doctorSchema>({
-    command: 'kpc-apply doctor',
-    snapshots,
-    findings: [],
-    result: { fitFor: fitModes(checks, modes), checks: checks.map(sayCheck) },
+  const kept = states.map(({ state, takenAt }) => {
+    return `${state.id}  ${describeState(state)}; replaced ${formatTime(takenAt)}`;
   });
-}
-
-function sayCheck(check: NodeCheck) {
-  const { severity, code: subject, tool, mode } = check;
-  return { severity, subject, ...sayApply(check), tool, mode };
-}
-
-/** `modes`: the modes that were checked. */
-export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly ProxyMode[], colour: boolean): string {
-  const chalk = new Chalk({ level: colour ? 1 : 0 });
-  const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
-  // Checks that several modes share are printed once, under the names of all of them.
-  const said = checks.map(sayCheck);
-  const same = [...groupBy(said, ({ severity, text, help }) => JSON.stringify([severity, text, help])).values()];
-  const sections = groupBy(same, (group) =>
-    joinWords(group.flatMap(({ mode }) => (mode === undefined ? [] : modeFacts[mode].title))),
-  );
-  const lines = [...sections].flatMap(([titles, groups]) => [
-    ...(titles === '' ? [] : ['', chalk.bold(`For ${titles}:`)]),
-    ...groups.flatMap(([{ severity, text, help }]) => [
-      `${paint[severity](severity.padEnd(7))} ${printable(text)}`,
-      ...(help === undefined ? [] : [`        ${chalk.dim(printable(help))}`]),
-    ]),
+  const lost = [...damaged.values()].map(({ finding }) => `! ${sayApply(finding).text}`);
+  return formatText([
+    [
+      ...lines('plain', 0, present && `The node is in state ${present.id}: ${describeState(present)}`, next),
+      ...lines(
+        'plain',
+        0,
+        kept.length === 0 ? 'No earlier state is kept' : '"kpc-apply rollback --to ID" goes to one of these:',
+      ),
+      ...lines('plain', 1, ...kept, ...lost),
+    ],
   ]);
-  return `${[...lines, '', countNodeChecks(same.map(([first]) => first)), ...describeFitness(checks, modes)].join('\n')}\n`;
-}
-
-/** "This node is fit for iptables mode, but not for IPVS mode". Empty for a single mode, because the count of errors says enough. */
-function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly string[] {
-  if (modes.length === 1) return [];
-  const fit = fitModes(checks, modes);
-  const name = (some: readonly ProxyMode[]) => joinWords(some.map((mode) => modeFacts[mode].title));
-  if (fit.length === 0) return ['This node is not fit for any mode yet'];
-  const unfit = modes.filter((mode) => !fit.includes(mode));
-  return [`This node is fit for ${name(fit)}${unfit.length === 0 ? '' : `, but not for ${name(unfit)}`}`];
-}
-
-/** "1 error, 2 warnings and 1 note; 20 checks passed". */
-function countNodeChecks(checks: readonly Pick<NodeCheck, 'severity'>[]): string {
-  const numbers = groupBy(checks, ({ severity }) => severity);
-  const parts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
-    const number = numbers.get(severity)?.length ?? 0;
-    return number === 0 ? [] : [count(number, severity)];
-  });
-  return `${joinWords(parts) || 'nothing to fix'}; ${count(numbers.get('ok')?.length ?? 0, 'check')} passed`;
 }

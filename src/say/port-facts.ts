@@ -3,6 +3,9 @@ import { count } from '../base/printable.ts';
 import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
 import { familyNames } from '../kernel/family.ts';
+import { turn } from './changes.ts';
+import { faultWords, listenerWords, localhostWords } from './way/lack.ts';
+import type { EndpointState, ServiceReason, Skip } from '../ask/diff/service-reasons.ts';
 
 export const addressWords: { readonly [K in PortAddress['kind'] | 'node-port']: string } = {
   'cluster-ip': 'cluster IP',
@@ -19,24 +22,19 @@ export function portJson(port: ShownPort, type?: ServiceInfo['type']) {
     family: port.family,
     protocol: port.protocol,
     port: port.port,
-    ...(type === undefined ? {} : { type }),
+    type,
     addresses: portAddresses(port).map(({ kind, address }) => ({ kind, address: address.text })),
     nodePort: port.nodePort || undefined,
     internalTrafficPolicy: internalPolicyOf(port),
     externalTrafficPolicy: externalPolicyOf(port),
     affinitySeconds: port.affinitySeconds || undefined,
     sourceRanges: (port.sourceRanges ?? []).map(({ text }) => text),
+    hidesSourceRanges: port.hidesSourceRanges,
     healthCheckNodePort: port.healthCheckNodePort || undefined,
     scheduler: port.scheduler || undefined,
-    ...(forwarding === undefined || forwarding === 'masquerade' ? {} : { forwarding }),
+    forwarding: forwarding === 'masquerade' ? undefined : forwarding,
     endpoints: port.endpoints?.length,
   };
-}
-
-/** A Service port that a kernel shows, for programs. */
-export function kernelPortJson(port: ShownPort) {
-  const { addresses, sourceRanges, endpoints, ...others } = portJson(port);
-  return { ...others, addresses, sourceRanges, hidesSourceRanges: port.hidesSourceRanges, endpoints };
 }
 
 /** One known fact about a Service port, in words. */
@@ -97,5 +95,144 @@ export function listFacts(
   return [...uniqueBy(facts, ({ text }) => text), ...counts];
 }
 
+/** Explains the star at a value that kpc chose. */
+export const assumedNote = '* assumed';
+
 /** Writes a Service's value into a sentence, for example with a mark if kpc chose it. */
 export type WriteValue = (value: string) => string;
+
+/** A reason in Kubernetes terms, on one line. */
+export function serviceReasonWords(reason: ServiceReason, write: WriteValue = String): string {
+  switch (reason.kind) {
+    case 'service-added':
+    case 'service-removed':
+    case 'port-added':
+    case 'port-removed':
+      return wholeWords[reason.kind];
+    case 'programmed':
+      return `${skipWords(reason.from)} → ${skipWords(reason.to)}`;
+    case 'port-renamed':
+      return `port renamed: ${turn(reason.from, reason.to)}`;
+    case 'field':
+      return `${reason.field} ${turn(write(reason.from), write(reason.to))}`;
+    case 'node-port':
+      return `${nodePortField(reason, write)} ${turn(...listenerEnds(reason))}`;
+    case 'list': {
+      const items = [
+        ...reason.added.map((item) => `+ ${write(item)}`),
+        ...reason.removed.map((item) => `− ${write(item)}`),
+      ];
+      return `${reason.field}: ${items.join(', ')}`;
+    }
+    case 'scaled':
+      return `endpoints ${reason.from} → ${reason.to}`;
+    case 'endpoint-added':
+      return `endpoint ${reason.endpoint} ${addedWords(reason.state)}`;
+    case 'endpoint-removed': {
+      const { node, condition } = reason.state;
+      if (condition === 'draining') return `endpoint ${reason.endpoint} removed (it was draining)`;
+      return `endpoint ${reason.endpoint} ${node === undefined ? 'removed' : `removed (was on ${node})`}`;
+    }
+    case 'endpoint-changed':
+      return `endpoint ${reason.endpoint} ${changedWords(reason.from, reason.to).join(', ')}`;
+    case 'fault':
+      return faultWords(reason.fault);
+    case 'behaviour': {
+      const { from, to, pullRequests, samePackets } = reason;
+      const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
+      const effect = samePackets ? '; packets are treated alike' : '';
+      return `kube-proxy ${from.release} ${from.does}; ${to.release} ${to.does}${effect} (${pulls})`;
+    }
+    case 'facts':
+      return listFacts(reason.ports, reason.type, write)
+        .map(({ text }) => text)
+        .join(', ');
+  }
+}
+
+/** A reason for programs; its kind decides the other fields. */
+export interface ReasonJson {
+  readonly kind: Exclude<ServiceReason['kind'], 'node-port'>;
+  readonly text: string;
+  readonly [field: string]: unknown;
+}
+
+export function reasonJson(reason: ServiceReason): ReasonJson {
+  const text = serviceReasonWords(reason);
+  switch (reason.kind) {
+    case 'node-port': {
+      const [from, to] = listenerEnds(reason);
+      return { kind: 'field', field: nodePortField(reason), from, to, text };
+    }
+    case 'facts': {
+      const { kind, ports, type } = reason;
+      return {
+        kind,
+        families: ports.map((port) => portJson(port, type)),
+        text,
+      };
+    }
+    case 'fault':
+      return { kind: reason.kind, code: reason.fault.code, fault: text, text };
+    default:
+      return { ...reason, text };
+  }
+}
+
+const wholeWords = {
+  'service-added': 'Service added',
+  'service-removed': 'Service removed',
+  'port-added': 'port added to the Service',
+  'port-removed': 'port removed from the Service',
+} as const;
+
+function skipWords(skip: Skip): string {
+  switch (skip) {
+    case undefined:
+      return 'programmed by kube-proxy';
+    case 'headless':
+      return 'headless (clusterIP: None)';
+    case 'external-name':
+      return 'type ExternalName';
+    case 'no-cluster-ip':
+      return 'without a cluster IP';
+    case 'absent':
+      return 'absent';
+  }
+}
+
+/** "IPv4 node port 30080 listens on". */
+function nodePortField(
+  { family, port, at }: ServiceReason & { readonly kind: 'node-port' },
+  write: WriteValue = String,
+): string {
+  const what = at === 'addresses' ? 'listens on' : 'on localhost:';
+  return `${family === undefined ? '' : `${familyNames[family]} `}node port ${write(String(port))} ${what}`;
+}
+
+function listenerEnds(reason: ServiceReason & { readonly kind: 'node-port' }): [from: string, to: string] {
+  return reason.at === 'addresses'
+    ? [listenerWords(reason.from), listenerWords(reason.to)]
+    : [localhostWords[reason.from], localhostWords[reason.to]];
+}
+
+function addedWords({ condition, node, used }: EndpointState): string {
+  if (condition === 'draining') return 'drains: its real server has weight 0 and gets no new connections';
+  const parts = [
+    ...(condition === 'ready' ? [] : [condition]),
+    ...(node === undefined ? [] : [`on ${node}`]),
+    ...(used || condition !== 'ready' ? [] : ['not used on this node']),
+  ];
+  return parts.length === 0 ? 'added' : `added (${parts.join(', ')})`;
+}
+
+function changedWords(from: EndpointState, to: EndpointState): readonly string[] {
+  const hints = turn(from.hints.join(' '), to.hints.join(' '));
+  return [
+    ...(from.condition === to.condition ? [] : [`${to.condition} (was ${from.condition})`]),
+    ...(from.node === to.node ? [] : [`now on ${to.node ?? 'no node'} (was on ${from.node ?? 'no node'})`]),
+    ...(from.zone === to.zone ? [] : [`zone ${turn(from.zone ?? '', to.zone ?? '')}`]),
+    ...(from.hints.join() === to.hints.join() ? [] : [`hints ${hints}`]),
+    ...(from.used === to.used ? [] : [to.used ? 'now used on this node' : 'no longer used on this node']),
+  ];
+}

@@ -5,6 +5,7 @@ import type { Coverage } from '../dumps/coverage.ts';
 import { families, familyNames, type Family } from '../kernel/family.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { unlessEmpty } from './formats/json.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 
 type SnapshotAssumed = NonNullable<SnapshotJson['assumed']>;
@@ -58,11 +59,11 @@ function assumedJson({
   return {
     mode,
     node,
-    services: services.length > 0 ? services : undefined,
-    pods: pods.length > 0 ? pods : undefined,
-    clusterCIDRs: clusterCIDRs.length > 0 ? clusterCIDRs : undefined,
-    families: ofCluster.length > 0 ? ofCluster : undefined,
-    unplaced: unplaced.length > 0 ? unplaced : undefined,
+    services: unlessEmpty(services),
+    pods: unlessEmpty(pods),
+    clusterCIDRs: unlessEmpty(clusterCIDRs),
+    families: unlessEmpty(ofCluster),
+    unplaced: unlessEmpty(unplaced),
   };
 }
 

@@ -1,6 +1,5 @@
 // The answer of a trace, of one packet or as a table of all senders and addresses.
 import type { Shaped } from '../base/json/schema.ts';
-import { descriptionLine, type DescriptionLine } from '../ask/describe/description-line.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import {
@@ -27,9 +26,11 @@ import { healthCheckWords, policyLines } from './way/notes.ts';
 import { reasonSentence, reasonWords } from './way/reason.ts';
 import { assumedPlace, lackNote, lostWayWords } from './way/stop.ts';
 import { describeTrace, listTraceLines, traceJson } from './way/trace.ts';
-import { describeWay, type WayInWords } from './way/way.ts';
-import { formatDescription, painter } from './formats/description.ts';
+import { describeWay, type WayInWords } from './way/step.ts';
+import { formatText, painter } from './formats/text.ts';
 import type { traced } from './outputs/trace.ts';
+import { unlessEmpty } from './formats/json.ts';
+import { lines, type Line } from './lines.ts';
 import { fitRows, joinCells } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
@@ -87,9 +88,9 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
   const text = (isColoured: boolean, width?: number): string => {
     const table = formatMatrix(matrix, scene, { isColoured, width });
     const { side } = scene;
-    const mode = side.assumed?.mode ? [descriptionLine('dim', 1, `mode ${side.mode} ${unnamedMode}`)] : [];
-    const assumed = [...assumedOfMatrix(matrix, side), ...mode];
-    return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
+    const mode = side.assumed?.mode === true && `mode ${side.mode} ${unnamedMode}`;
+    const assumed = [...assumedOfMatrix(matrix, side), ...lines('dim', 1, mode)];
+    return assumed.length === 0 ? table : `${table}\n${formatText([assumed], isColoured)}`;
   };
   return { json: { traces: matrixJson(matrix, scene) }, text, lacksTarget: false, ways: [] };
 }
@@ -112,15 +113,11 @@ function answerOne(
     return { ...others, verdict: say(verdict), doubts: doubts.map(say), notes: notes.map(say) };
   });
   const json = traces.map((trace) => traceJson(trace, scene));
-  const ofTraces = words.map((trace) => {
-    const [heading, ...lines] = listTraceLines(trace);
-    return [...(heading ? [heading] : []), ...trace.assumed, ...lines];
-  });
-  const blocks = [...(over ? [ingressLines(over.value)] : []), ...ofTraces];
+  const blocks = [...(over ? [ingressLines(over.value)] : []), ...words.map(listTraceLines)];
   return {
     json: { traces: json, requests: over ? [ingressJson(over.value, scene)] : undefined },
     lacksTarget: over?.value.faults.some(({ code }) => code === 'not-found') === true,
-    text: (isColoured, width) => formatDescription(blocks, isColoured, width),
+    text: (isColoured) => formatText(blocks, isColoured),
     ways: traces.flatMap((trace, i) =>
       words[i] ? [describeWay(trace, words[i], scene, over && assumedOfIngress(over.value))] : [],
     ),
@@ -148,8 +145,8 @@ export function formatMatrix(
     [node === '' ? 'to' : `on ${node}, to`, ...senders],
     ...[...rows.keys()].map((address, at) => [address, ...(fates[at] ?? []).map(({ text }) => text)]),
   ];
-  const [head = [], ...lines] = fitRows(table, { width, weights: { 0: 2 }, names: 0 });
-  const painted = lines.map((row, at) =>
+  const [head = [], ...others] = fitRows(table, { width, weights: { 0: 2 }, names: 0 });
+  const painted = others.map((row, at) =>
     row.map((cell, i) => (i === 0 ? cell : paint(fates[at]?.[i - 1]?.role ?? 'plain', cell))),
   );
   const told = legendOf([...senders, ...fates.flat().map(({ text }) => text)]).map((text) => paint('dim', text));
@@ -190,7 +187,7 @@ function healthCheckLines({ healthChecks }: Matrix, { side }: Scene): readonly s
   });
 }
 
-function assumedOfMatrix({ senders, cells, healthChecks }: Matrix, side: Snapshot): readonly DescriptionLine[] {
+function assumedOfMatrix({ senders, cells, healthChecks }: Matrix, side: Snapshot) {
   const values = [
     side.nodeName,
     ...(side.assumed?.clusterCIDRs ?? []),
@@ -225,7 +222,7 @@ function ownText(address: Address): string {
   return isUnknownOwn(address) ? 'node' : address.text;
 }
 
-const roles: { readonly [V in Fate['verdict']]: DescriptionLine['role'] } = {
+const roles: { readonly [V in Fate['verdict']]: Line['role'] } = {
   delivered: 'good',
   refused: 'bad',
   dropped: 'bad',
@@ -235,14 +232,14 @@ const roles: { readonly [V in Fate['verdict']]: DescriptionLine['role'] } = {
 };
 
 /** A cell: where packets end, and whether endpoints see the client. */
-function fateInShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'text'> {
+function fateInShort(fate: Fate | undefined): Pick<Line, 'role' | 'text'> {
   if (!fate) return { role: 'dim', text: '-' };
   if (fate.verdict === 'unknown' && fate.otherwise)
     return { role: 'bad', text: `${knownInShort(fate.otherwise).text}?` };
   return knownInShort(fate);
 }
 
-function knownInShort(fate: KnownFate): Pick<DescriptionLine, 'role' | 'text'> {
+function knownInShort(fate: KnownFate): Pick<Line, 'role' | 'text'> {
   const failing = isArrival(fate.verdict) ? failingShare(fate) : 0;
   if (failing === 1) return { role: 'bad', text: 'fails' };
   const isUnsure = fate.verdict !== 'unknown' && fate.connection().ways.some(({ outcome }) => isUndecided(outcome));
@@ -265,6 +262,6 @@ function matrixJson(matrix: Matrix, scene: Scene) {
     const { kind, from: column } = cell;
     const { steps: _, notes = [], ...answer } = traceJson(cell, scene);
     const told = kind === 'cluster-ip' ? notes : [...notes, ...healthChecks];
-    return { ...answer, from: { ...answer.from, column }, notes: told.length === 0 ? undefined : told };
+    return { ...answer, from: { ...answer.from, column }, notes: unlessEmpty(told) };
   });
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, test } from 'vitest';
-import { formatLogRecord } from '../../src/cli/kpc-apply/log.ts';
+import { formatLogRecord } from '../../src/cli/kpc-apply/environment.ts';
 import { createPorts } from '../../src/apply/monitor/serve-ports.ts';
 import { Metrics } from '../../src/apply/monitor/metrics.ts';
 import { answerHealth, createNotifier } from '../../src/apply/monitor/watch-monitor.ts';

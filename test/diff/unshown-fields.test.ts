@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ServicePort, ShownPort } from '../../src/cluster/model.ts';
 import { diffFields } from '../../src/ask/diff/service-reasons.ts';
-import { serviceReasonWords } from '../../src/say/service-reasons.ts';
+import { serviceReasonWords } from '../../src/say/port-facts.ts';
 import { address, network, servicePort } from '../modes/iptables/compile.ts';
 
 const plain = servicePort({ nodePort: 30080, affinitySeconds: 600 });

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { readPrograms } from '../../packaging/programs.ts';
 import { publishedSchema, type JsonSchema } from '../../src/base/json/published-schema.ts';
-import { configuredOf } from '../../src/cli/kpc/kpc-yaml.ts';
+import { configuredOf } from '../../src/cli/kpc/flags.ts';
 import { kpcYamlSchema } from '../../src/library/node/kpc-yaml-schema.ts';
 import { packetTestsSchema } from '../../src/input/objects/shapes/packet-tests.ts';
 import { fixturesFolder } from '../support/fixtures.ts';

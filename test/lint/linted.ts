@@ -1,7 +1,7 @@
 import type { Shaped } from '../../src/base/json/schema.ts';
 import type { FindingCode } from '../../src/base/findings/codes.ts';
 import type { Envelope } from '../../src/say/outputs/envelope.ts';
-import type { linted } from '../../src/say/outputs/lint.ts';
+import type { linted } from '../../src/say/outputs/compile-and-compare.ts';
 
 type Whole = Envelope<Shaped<typeof linted>>;
 

@@ -1,10 +1,9 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import { anything, type Schema } from '../../src/base/json/schema.ts';
 import { publishedSchema, type JsonSchema } from '../../src/base/json/published-schema.ts';
-import { check, compile, difference, equivalence } from '../../src/say/outputs/compile-and-compare.ts';
+import { check, compile, difference, equivalence, linted } from '../../src/say/outputs/compile-and-compare.ts';
 import { envelopeOf, version } from '../../src/say/outputs/envelope.ts';
 import { describe } from '../../src/say/outputs/describe.ts';
-import { linted } from '../../src/say/outputs/lint.ts';
 import { doctor, plan } from '../../src/say/outputs/node.ts';
 import { tested, traced } from '../../src/say/outputs/trace.ts';
 import type { SaidFinding } from '../../src/say/words/said.ts';

@@ -15,7 +15,14 @@ import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/c
 import { listStates, planRollBack, rollBack, type RollBackOutcome } from '../../apply/change/roll-back.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
-import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
+import {
+  openSession,
+  reportFailure,
+  reportStuck,
+  reportWarning,
+  interruptible,
+  type ApplyTerminal,
+} from './environment.ts';
 import { applyFlags, defineApplyCommand, type Options } from './options.ts';
 import { BundleSource, loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import {
@@ -26,7 +33,6 @@ import {
   formatStates,
 } from '../../say/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
-import type { ApplyTerminal } from './log.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 
 export const apply = defineApplyCommand({

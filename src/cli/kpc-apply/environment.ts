@@ -1,4 +1,4 @@
-import { printable } from '../../base/printable.ts';
+import { printable, printableLines } from '../../base/printable.ts';
 import { remark, type ChangeEvent, type Session } from '../../apply/change/observe-node.ts';
 import { explainError, failureOfSignal, type Failure } from '../../apply/state/failure.ts';
 import { formatCommand, type Host } from '../../apply/node/host.ts';
@@ -9,10 +9,9 @@ import { listOtherNetworks, forgetEarlierBoots, stateFolder } from '../../apply/
 import { severityOfFailure } from '../../base/findings/apply.ts';
 import type { Remark } from '../../base/findings/node-checks.ts';
 import { sayApply } from '../../say/words/apply.ts';
-import { formatErrorsJson } from '../../say/formats/json.ts';
+import { formatJson } from '../../say/formats/json.ts';
 import { describeEvent, describeStuck } from '../../say/apply-outcomes.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
-import type { ApplyTerminal } from './log.ts';
 import type { UsageCall } from '../shared/usage-errors.ts';
 
 /** Passed in, so that tests can replace it. */
@@ -100,7 +99,7 @@ export async function printFailures(
   const findings = failures.map(({ finding }) => {
     return { severity: severityOfFailure(finding), ...finding, ...sayApply(finding) } as const;
   });
-  await terminal.out(formatErrorsJson({ command, findings }));
+  await terminal.out(formatJson({ command, findings }));
 }
 
 /** Prints the failure with its advice; returns its exit status. */
@@ -155,4 +154,34 @@ export async function interruptible<T>(
   } finally {
     process.off('SIGINT', abort).off('SIGTERM', abort).off('SIGHUP', ignore).off('SIGTSTP', ignore);
   }
+}
+
+interface MessageDetails {
+  /** By default info. */
+  readonly level?: 'error' | 'warning';
+  readonly code?: string | undefined;
+  /** The advice. */
+  readonly help?: string | undefined;
+}
+
+/** The terminal of a command that may run for long, whose messages may go to a log. */
+export interface ApplyTerminal extends Terminal {
+  /** Writes a message for people, or as a record. */
+  readonly tell: (text: string, details?: MessageDetails) => Promise<void>;
+}
+
+export function formatMessage(text: string, { level, code, help }: MessageDetails = {}): string {
+  const start = level === undefined ? '' : `${level}: `;
+  const end = `${code === undefined ? '' : ` [${code}]`}${help === undefined ? '' : `\n  help: ${help}`}`;
+  return `${printableLines(`${start}${text}${end}`)}\n`;
+}
+
+/** A message as a line of JSON. */
+export function formatLogRecord(
+  text: string,
+  { level, code, help }: MessageDetails = {},
+  milliseconds: number,
+): string {
+  const said = { message: printableLines(text), code, help: help === undefined ? undefined : printableLines(help) };
+  return `${JSON.stringify({ time: new Date(milliseconds).toISOString(), level: level ?? 'info', ...said })}\n`;
 }

@@ -3,8 +3,15 @@ import type { ChangeEvent } from '../../apply/change/observe-node.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { apply, cleanup, confirm, rollback } from './apply-command.ts';
 import { doctor, dump, plan, verify } from './read-only-commands.ts';
-import { catchUncaught, printFailures, reportFailure, type ApplyEnvironment } from './environment.ts';
-import { formatLogRecord, formatMessage, type ApplyTerminal } from './log.ts';
+import {
+  catchUncaught,
+  printFailures,
+  reportFailure,
+  type ApplyEnvironment,
+  formatLogRecord,
+  formatMessage,
+  type ApplyTerminal,
+} from './environment.ts';
 import type { Options } from './options.ts';
 import { watch } from './watch-command.ts';
 import { addCompletionCommand, addVersionCommand } from '../shared/common-commands.ts';

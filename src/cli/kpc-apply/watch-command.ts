@@ -8,11 +8,10 @@ import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/metrics.ts';
 import { reportOutcome } from './apply-command.ts';
-import { openSession, reportFailure, reportWarning } from './environment.ts';
+import { openSession, reportFailure, reportWarning, type ApplyTerminal } from './environment.ts';
 import { applyFlags, defineApplyCommand, type Options } from './options.ts';
 import { BundleSource, readBundleVersion, watchBundle } from '../../apply/open/load-bundle.ts';
 import { exitStatus } from '../shared/terminal.ts';
-import type { ApplyTerminal } from './log.ts';
 
 export const watch = defineApplyCommand({
   name: 'watch',

@@ -29,8 +29,7 @@ import { countBeforeEnd, parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './open-input.ts';
-import { outputFlag } from './flags.ts';
-import { givenTraceWords } from './input-options.ts';
+import { outputFlag, givenTraceWords } from './flags.ts';
 import { makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
 interface CommandOptions extends CompileRequest, MessageOptions, ClusterOptions {
   readonly jobs: number;
@@ -158,6 +157,17 @@ async function reportCompiled(
   if (diagnostics.some(isError)) call.end();
 }
 
+/** Run by the threads of --jobs. */
+export const addThreadCommand = defineCommand({
+  name: 'fleet-thread',
+  isHidden: true,
+  run: async () => {
+    const { runThread } = await import('../../library/node/fleet.ts');
+    await runThread();
+    return exitStatus.ok;
+  },
+});
+
 /** Set by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
 declare const KPC_IS_BINARY: boolean | undefined;
 const isBinary = typeof KPC_IS_BINARY !== 'undefined' && KPC_IS_BINARY;
@@ -181,9 +191,9 @@ async function compileMany(
   const progress = showProgress(run.fleet.nodes.length, terminal);
   if (out === undefined) {
     const checked = await checkFleetFolder(check, run, output !== 'text', wordsFor, progress);
-    const { fleetCheckAnswer } = await import('../../say/check-report.ts');
+    const { aboutFleetCheck, fleetCheckAnswer } = await import('../../say/check-report.ts');
     await call.answerAs(output, fleetCheckAnswer(checked.report, call.said));
-    await call.say(checked.said);
+    await call.say(aboutFleetCheck(checked.report));
     return checked.isSame ? exitStatus.ok : exitStatus.negative;
   }
   const {

@@ -3,7 +3,7 @@ import { findingCodes } from '../../base/findings/codes.ts';
 import { proposeValues } from '../../library/node/names.ts';
 import type { FileOptions } from '../../library/node/open.ts';
 import type { Completion, ValueRequest } from '../shared/common-commands.ts';
-import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
+import { applyKpcYaml, isConfigured } from './flags.ts';
 
 /** Completes values that only kpc knows: codes, modes, releases, and names in the manifests of -f or kpc.yaml. */
 export async function findKpcValues(request: ValueRequest): Promise<readonly Completion[]> {

@@ -28,9 +28,7 @@ import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
-import { limitFlag, outputFlag } from './flags.ts';
-import { traceSide } from './input-options.ts';
-import { readRevisions } from './kpc-yaml.ts';
+import { limitFlag, outputFlag, traceSide, readRevisions } from './flags.ts';
 import { messageFlags } from './messages.ts';
 import { expectManifests, type InputFlags } from './open-input.ts';
 

@@ -20,9 +20,7 @@ import { flagRow, flagWords, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
-import { outputFlag } from './flags.ts';
-import { traceSide, givenTraceWords } from './input-options.ts';
-import { readRevisions } from './kpc-yaml.ts';
+import { outputFlag, traceSide, givenTraceWords, readRevisions } from './flags.ts';
 import { messageFlags, showProgress } from './messages.ts';
 import { expectManifests, expectNodes, useReading, type InputFlags } from './open-input.ts';
 

@@ -1,9 +1,14 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
 import { findIdleFlag } from '../../library/command-flags.ts';
-import { flagRow, type Flag } from '../../library/options.ts';
+import { flagRow, type Flag, isOfManifests, openFlags } from '../../library/options.ts';
 import type { BadCall } from '../../library/refusal.ts';
 import { helpGroups } from '../shared/help.ts';
+import { pathWord } from '../../base/printable.ts';
+import type { Snapshot, FileTree } from '../../library/node/open.ts';
+import { isConfigured } from '../../library/node/kpc-yaml-values.ts';
+import type { ConfiguredCommand } from '../../library/node/kpc-yaml-schema.ts';
+import { readKpcYaml, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
 
 class FlagOption extends Option {
   readonly row: Flag;
@@ -27,7 +32,7 @@ export function addFlags(command: Command, rows: readonly Flag[]): Command {
   return command;
 }
 
-export function flagsOfCommand(command: Command): readonly Flag[] {
+function flagsOfCommand(command: Command): readonly Flag[] {
   return command.options.flatMap((option) => (option instanceof FlagOption ? [option.row] : []));
 }
 
@@ -67,4 +72,119 @@ export const limitFlag: Flag = flagRow(
 /** The first format is the default. */
 export function outputFlag(formats: readonly string[], facts: Partial<Flag> = {}): Flag {
   return flagRow('text', '--output <format>', 'how to print', { choices: formats, usual: formats[0], ...facts });
+}
+
+/** Flags about compiling, as a kpc.yaml holds them. */
+export function flagsToKeep(command: Command): ReadonlyMap<string, string | readonly string[] | boolean> {
+  return new Map(
+    givenFlags(command).flatMap(({ name, key, kind, needs, isOfCall }) => {
+      if (isOfCall || !isOfManifests(needs)) return [];
+      const value = command.getOptionValue(key) as string | readonly string[] | boolean;
+      return [[name.slice(2), kind === 'off' || value]];
+    }),
+  );
+}
+
+/**
+ * A `kpc trace` of the same input, without the packet, with settings of the command line and of kpc.yaml, whose section
+ * for trace may differ. `words` name the input; `settings` are further flags, which win.
+ */
+export function givenTraceWords(
+  command: Command,
+  words: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): readonly string[] {
+  const flags = givenFlags(command, ['cli', 'config']).flatMap(({ name, key, needs = 'none', isOfNode }) => {
+    if (needs === 'none' || name in settings || isOfNode) return [];
+    const value: unknown = command.getOptionValue(key);
+    return typeof value === 'boolean' ? [name] : [value].flat().flatMap((each) => [name, String(each)]);
+  });
+  const shown = Object.entries(settings).filter(([name]) => !ofNode.has(name));
+  return ['kpc', 'trace', ...words, ...flags, ...shown.flat()];
+}
+
+const ofNode: ReadonlySet<string> = new Set(
+  openFlags('programs').flatMap(({ name, isOfNode }) => (isOfNode ? [name] : [])),
+);
+
+/** A `kpc trace` of one side of a comparison, without the packet. `inputs` and `settings` are for manifests. */
+export function traceSide(
+  command: Command,
+  side: Snapshot,
+  inputs: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): readonly string[] {
+  const { kind, name } = side;
+  if (kind === 'manifests') return givenTraceWords(command, inputs.map(pathWord), { ...side.taken, ...settings });
+  const addresses: unknown = kind === 'dump' ? command.getOptionValue('hostAddresses') : undefined;
+  return ['kpc', 'trace', pathWord(name), ...(typeof addresses === 'string' ? ['--host-addresses', addresses] : [])];
+}
+
+export { findMisnamed, mayHoldFlags, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
+export { isConfigured };
+
+export function configuredOf(program: Command): readonly ConfiguredCommand[] {
+  return program.commands.filter((each) => isConfigured(each.name())).map(asConfigured);
+}
+
+/** Excludes flags that would let a repository's kpc.yaml run a program. */
+function asConfigured(command: Command): ConfiguredCommand {
+  return { name: command.name(), flags: flagsOfCommand(command).filter(({ isOfCall }) => !isOfCall) };
+}
+
+/** Applies kpc.yaml's flags that the command line lacks. Undefined if there is no kpc.yaml. */
+export function applyKpcYaml(
+  command: Command,
+  program: Command,
+  asked: string | undefined,
+  tree?: FileTree,
+): KpcYaml | undefined {
+  if (asked === 'none') return undefined;
+  const call = {
+    ...asConfigured(command),
+    all: flagsOfCommand(command),
+    has: ({ key }: Flag) => command.getOptionValueSource(key) === 'cli',
+    hasSides:
+      command.name() === 'diff'
+        ? command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0
+        : tree !== undefined,
+  };
+  const found = readKpcYaml(call, configuredOf(program), asked, tree);
+  for (const [key, value] of found?.values ?? []) command.setOptionValueWithSource(key, value, 'config');
+  if (found) command.setOptionValueWithSource('configuredIgnores', found.ignores, 'config');
+  return found;
+}
+
+/** Uses a revision's kpc.yaml, not the working folder's. Undefined if the revision has none, or if the command line names one. */
+function optionsInTree(command: Command, program: Command, tree: FileTree) {
+  if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
+  const twin = addFlags(new Command(command.name()), flagsOfCommand(command));
+  twin.args = [...command.args];
+  for (const { key } of givenFlags(command)) twin.setOptionValueWithSource(key, command.getOptionValue(key), 'cli');
+  const found = applyKpcYaml(twin, program, undefined, tree);
+  const elsewhere = givenFlags(command, ['config']);
+  // A command that shows one side reads the working folder's file.
+  if (elsewhere.length > 0) twin.setOptionValueWithSource('kpcYaml', 'none', 'config');
+  const without = Object.fromEntries(elsewhere.map(({ key }) => [key, undefined]));
+  return found && { ...found, command: twin, options: { ...without, ...twin.opts() } };
+}
+
+/** How to read sides that are revisions: with the flags of each revision's kpc.yaml. Notes the flags taken from these. */
+export function readRevisions(call: {
+  readonly command: Command;
+  readonly program: Command;
+  readonly sayTaken: (taken: readonly string[]) => Promise<void>;
+}) {
+  const { command, program } = call;
+  const commands = new Map<string, Command>();
+  const taken: string[] = [];
+  const optionsOf = async (tree: FileTree, path: string) => {
+    const own = optionsInTree(command, program, tree);
+    if (!own) return undefined;
+    commands.set(path, own.command);
+    await call.sayTaken(takenWords(own));
+    taken.push(...takenWords(own));
+    return own;
+  };
+  return { optionsOf, taken, commandOf: (path: string) => commands.get(path) ?? command };
 }

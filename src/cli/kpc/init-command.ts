@@ -6,7 +6,7 @@ import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag } from '../../library/command-flags.ts';
-import { flagsToKeep } from './input-options.ts';
+import { flagsToKeep } from './flags.ts';
 import { messageFlags, type MessageOptions } from './messages.ts';
 
 export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({

@@ -10,8 +10,7 @@ import { nodeFlag } from '../../library/command-flags.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
-import { limitFlag, outputFlag } from './flags.ts';
-import { givenTraceWords } from './input-options.ts';
+import { limitFlag, outputFlag, givenTraceWords } from './flags.ts';
 import { lineReader, makeStrict, messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs, expectManifests, type ClusterOptions, type InputFlags } from './open-input.ts';
 

@@ -6,8 +6,15 @@ import { sayFindings } from '../../say/words/said.ts';
 import { sortDiagnostics } from '../../library/words.ts';
 import { isNetworks, knownNetworks, openFlags } from '../../library/options.ts';
 import type { ExitStatus, Terminal } from '../shared/terminal.ts';
-import { findIdleOption } from './flags.ts';
-import { applyKpcYaml, findMisnamed, mayHoldFlags, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
+import {
+  findIdleOption,
+  applyKpcYaml,
+  findMisnamed,
+  mayHoldFlags,
+  isConfigured,
+  takenWords,
+  type KpcYaml,
+} from './flags.ts';
 import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
 import type { AddCommand } from './call.ts';
 import { addCompletionCommand, addVersionCommand, type FindValues } from '../shared/common-commands.ts';
@@ -116,10 +123,10 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   diff: async () => (await import('./diff-command.ts')).addDiffCommand,
   describe: async () => (await import('./describe-command.ts')).addDescribeCommand,
   trace: async () => (await import('./trace-command.ts')).addTraceCommand,
-  test: async () => (await import('./test-command.ts')).addTestCommand,
+  test: async () => (await import('./trace-command.ts')).addTestCommand,
   equivalence: async () => (await import('./equivalence-command.ts')).addEquivalenceCommand,
   migrate: async () => (await import('./equivalence-command.ts')).addMigrateCommand,
-  'fleet-thread': async () => (await import('./fleet-thread.ts')).addThreadCommand,
+  'fleet-thread': async () => (await import('./compile-command.ts')).addThreadCommand,
   explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };
 

@@ -22,8 +22,6 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
         output === 'json'
           ? formatJson<typeof versionSchema>({
               command: `${program.name()} version`,
-              snapshots: [],
-              findings: [],
               result: { kubeProxyVersion, releases, nodeVersion },
             })
           : `${program.name()} ${version}\nkube-proxy ${kubeProxyVersion} (Kubernetes ${releaseRange})\nNode ${nodeVersion}\n`,

@@ -178,5 +178,5 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   // A revision is not rewritten, nor is a real bundle replaced by one with assumptions.
   const isKept = tree !== undefined || (form === 'bundle' && (await holdsReal(folder, makeBundle(snapshot).manifest)));
   const words = isKept ? { ...own, accept: undefined } : own;
-  return { isSame, result, report: await reportCheck(folder, result, snapshot, form, words) };
+  return { isSame, result, report: await reportCheck(folder, result, snapshot, words) };
 }

@@ -1,7 +1,7 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatCount, nameSome, printable } from '../../base/printable.ts';
+import { formatCount, nameSome } from '../../base/printable.ts';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import { FleetFolder, hashInputs, type NodeFiles, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';
@@ -79,7 +79,7 @@ export async function writeFleetFolder(path: string, run: FleetRun, form: Folder
   };
 }
 
-/** With `withExample`, reports the first folder that differs in detail. `said` is for people. */
+/** With `withExample`, reports the first folder that differs in detail. */
 export async function checkFleetFolder(
   path: string,
   run: FleetRun,
@@ -108,7 +108,7 @@ export async function checkFleetFolder(
     if (difference.kind === 'differs') {
       changed.push({ node, what: difference.files.join(', ') });
       // All nodes have the same Services, so one node that differs shows the change.
-      if (withExample) example ??= await reportCheck(own, difference, snapshot, form, wordsFor(form, []));
+      if (withExample) example ??= await reportCheck(own, difference, snapshot, wordsFor(form, []));
     }
     await progress.step();
   }
@@ -131,7 +131,6 @@ export async function checkFleetFolder(
       accept,
       taken,
     } satisfies FleetReport,
-    said: isSame ? '' : `${path} does not match the input. To accept the change:\n  ${printable(accept ?? '')}\n`,
   };
 }
 
@@ -182,7 +181,7 @@ interface Thread {
 }
 
 /** A hidden command, run by each thread. */
-export const threadCommand = 'fleet-thread';
+const threadCommand = 'fleet-thread';
 
 /** The main thread keeps the first node, and every --jobs-th one after it. */
 function startThreads(

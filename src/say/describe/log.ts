@@ -1,8 +1,9 @@
 import { parseDuration } from '../../base/duration.ts';
 import { count, formatCount, joinWords } from '../../base/printable.ts';
-import { cutDescription, descriptionLine, type DescriptionLine } from '../../ask/describe/description-line.ts';
 import { modeOfLog, modeSource, loggedAddresses } from '../../ask/describe/log-facts.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
+import { unlessEmpty } from '../formats/json.ts';
+import { cutBlock, lines, type Block } from '../lines.ts';
 
 /** Flags that shape rules, or that name such settings. */
 const shapingFlag =
@@ -11,33 +12,26 @@ const shapingFlag =
 const unsetFlags: ReadonlySet<string> = new Set(['', '[]', '0', '0s', 'false']);
 
 /** Describes a kube-proxy log: the setup, then problems and what to do. */
-export function describeLog(log: ProxyLog, limit: number): readonly DescriptionLine[] {
-  const { lines, firstTime, lastTime, unknown } = log;
+export function describeLog(log: ProxyLog, limit: number): Block {
+  const { firstTime, lastTime, unknown } = log;
   const span = firstTime === undefined ? '' : `, from ${firstTime} to ${lastTime ?? firstTime}`;
-  const plain = (text: string): DescriptionLine => descriptionLine('plain', 1, text);
-  const problems = [...log.problems.values()];
+  const problems = [...log.problems.values()].flatMap(
+    ({ problem: { meaning, advice }, at: { file, line }, count: times, detail }) => [
+      ...lines('bad', 1, `${times === 1 ? '' : `${formatCount(times)} times: `}${meaning}  (${file}:${line})`),
+      ...lines('dim', 2, shorten(detail)),
+      ...lines('plain', 2, `→ ${advice}`),
+    ],
+  );
   return [
-    descriptionLine('heading', 0, `kube-proxy's log: ${count(lines, 'line')}${span}`),
-    ...setUpWords(log).map(plain),
-    ...(problems.length === 0 ? [descriptionLine('good', 1, 'no problem that kpc knows')] : []),
-    ...cutDescription(
-      problems.flatMap(({ problem: { meaning, advice }, at, count: times, detail }) => [
-        descriptionLine(
-          'bad',
-          1,
-          `${times === 1 ? '' : `${formatCount(times)} times: `}${meaning}  (${at.file}:${at.line})`,
-        ),
-        ...(detail === '' ? [] : [descriptionLine('dim', 2, shorten(detail))]),
-        descriptionLine('plain', 2, `→ ${advice}`),
-      ]),
-      limit * 3,
-      1,
-    ),
-    ...(unknown.lines === 0 ? [] : [descriptionLine('dim', 1, unknownLinesWords(log))]),
+    ...lines('heading', 0, `kube-proxy's log: ${count(log.lines, 'line')}${span}`),
+    ...lines('plain', 1, ...setUpWords(log)),
+    ...lines('good', 1, problems.length === 0 && 'no problem that kpc knows'),
+    ...cutBlock(problems, limit * 3, 1),
+    ...lines('dim', 1, unknown.lines > 0 && unknownLinesWords(log)),
   ];
 }
 
-function setUpWords(log: ProxyLog): readonly string[] {
+function setUpWords(log: ProxyLog): readonly (string | false | undefined)[] {
   const { facts, sysctls, slowest } = log;
   const mode = modeOfLog(log);
   const version = facts.get('version')?.[0] ?? '';
@@ -47,11 +41,11 @@ function setUpWords(log: ProxyLog): readonly string[] {
   const inMode = mode ? `mode ${mode}${modeReason(log)}` : version && 'mode unknown';
   return [
     version ? `${inMode}, ${version}` : inMode,
-    addresses.length > 0 ? `node addresses ${addresses.join(', ')}` : '',
-    flags.length > 0 ? `flags ${flags.map(([name, value]) => `${name}=${value}`).join(' ')}` : '',
-    sets.length > 0 ? `sysctls set: ${joinWords(sets)}` : '',
-    slowest ? syncWords(slowest, facts.get('periods')?.[0], log.syncs) : '',
-  ].filter((text) => text !== '');
+    addresses.length > 0 && `node addresses ${addresses.join(', ')}`,
+    flags.length > 0 && `flags ${flags.map(([name, value]) => `${name}=${value}`).join(' ')}`,
+    sets.length > 0 && `sysctls set: ${joinWords(sets)}`,
+    slowest && syncWords(slowest, facts.get('periods')?.[0], log.syncs),
+  ];
 }
 
 function modeReason(log: ProxyLog): string {
@@ -82,24 +76,25 @@ function shorten(text: string): string {
   return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
 }
 
-function unknownLinesWords({ unknown: { lines, errors, firstError } }: ProxyLog): string {
+function unknownLinesWords({ unknown }: ProxyLog): string {
+  const { errors, firstError } = unknown;
   const first = firstError
     ? `, ${count(errors, 'error')} among them, the first at ${firstError.file}:${firstError.line}`
     : '';
-  return `${count(lines, 'line')} that kpc does not know${first}`;
+  return `${count(unknown.lines, 'line')} that kpc does not know${first}`;
 }
 
 export function logJson(log: ProxyLog) {
-  const { lines, firstTime, lastTime, problems, facts, flags, sysctls, syncs, slowest, unknown } = log;
-  const [mode, addresses] = [modeOfLog(log), loggedAddresses(log)];
+  const { firstTime, lastTime, problems, facts, flags, sysctls, syncs, slowest, unknown } = log;
+  const mode = modeOfLog(log);
   return {
-    lines,
+    lines: log.lines,
     firstTime,
     lastTime,
     mode,
     modeFrom: mode && modeSource(log),
     version: facts.get('version')?.[0],
-    nodeAddresses: addresses.length > 0 ? addresses : undefined,
+    nodeAddresses: unlessEmpty(loggedAddresses(log)),
     flags: Object.fromEntries(flags),
     sysctls: Object.fromEntries(sysctls),
     syncs,
@@ -110,6 +105,6 @@ export function logJson(log: ProxyLog) {
       const { code, meaning, advice, releases, source } = problem;
       return { code, meaning, advice, releases, source, count: times, ...at, detail };
     }),
-    unknown: { lines: unknown.lines, errors: unknown.errors, firstError: unknown.firstError },
+    unknown,
   };
 }

@@ -3,7 +3,7 @@ import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { isPlacedByKpc, placeWithout, portAddresses, type ShownPort } from '../../cluster/model.ts';
 import type { UnboundHints } from '../../cluster/endpoint-choice.ts';
 import type { LocalTraffic, MasqueradedClients } from '../../cluster/plan-masquerade.ts';
-import { count, formatCount } from '../../base/printable.ts';
+import { count, fitRows, formatCount, joinCells } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Location } from '../../kernel/place.ts';
 import { addedRules, describePresent, tableWords } from '../changes.ts';
@@ -14,8 +14,8 @@ import type {
   PortInFamily,
   ServiceDescription,
 } from '../../ask/describe/describe-services.ts';
-import { addressWords, listPolicies } from '../port-facts.ts';
-import { cutDescription, descriptionLine, type DescriptionLine } from '../../ask/describe/description-line.ts';
+import { cutBlock, lines, section, type Block } from '../lines.ts';
+import { addressWords, listPolicies, type WriteValue } from '../port-facts.ts';
 import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
 import type { SharedSubject } from '../../ask/describe/find-items.ts';
 import { faultWords } from '../way/lack.ts';
@@ -26,33 +26,32 @@ export interface NodeWords {
   readonly hasRules: boolean;
   readonly node: string;
   readonly limit: number;
+  /** That of the terminal. */
+  readonly width?: number | undefined;
 }
 
 export function describeServiceInWords(
   description: ServiceDescription,
   because: readonly Because[],
   words: NodeWords,
-): readonly DescriptionLine[] {
+): Block {
   const { service, type, skipped, selector, place, ports, dns, environment, clusterIPs, assumed } = description;
   const chosen = new Set(assumed ? assignedTexts(assumed) : []);
-  const mark: Mark = (value) => (chosen.has(value) ? `${value} (assumed)` : value);
+  const mark: WriteValue = (value) => (chosen.has(value) ? `${value} (assumed)` : value);
+  const names = dns.map(({ name, type: record, value }) => `${name} ${record} ${value}`);
+  const variables = words.hasRules ? environment.map(({ name, value }) => `${name}=${value}`) : [];
+  const where = `containers in namespace ${service.split('/')[0] ?? ''} created after this Service`;
   return [
-    descriptionLine('heading', 0, `Service ${service}${at(place)}`),
-    ...because.flatMap((each) => plainLines(describeBecause(each))),
-    ...plainLines(`type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`),
-    ...plainLines(selector && `selector ${selectorWords(selector)}`),
-    ...plainLines(clusterIPs.length > 0 && `cluster IP ${clusterIPs.map(mark).join(', ')}`),
+    ...lines('heading', 0, `Service ${service}${at(place)}`),
+    ...plain(
+      ...because.map(describeBecause),
+      `type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`,
+      selector && `selector ${selectorWords(selector)}`,
+      clusterIPs.length > 0 && `cluster IP ${clusterIPs.map(mark).join(', ')}`,
+    ),
     ...ports.flatMap((port) => portLines(port, words, mark)),
-    ...section(
-      'DNS names, as pods see them',
-      dns.map(({ name, type: record, value }) => `${name} ${record} ${value}`),
-      words.limit,
-    ),
-    ...section(
-      `Environment variables of containers in namespace ${service.split('/')[0] ?? ''} created after this Service`,
-      words.hasRules ? environment.map(({ name, value }) => `${name}=${value}`) : [],
-      words.limit,
-    ),
+    ...section('DNS names, as pods see them', plain(...names), words.limit),
+    ...section(`Environment variables of ${where}`, plain(...variables), words.limit),
   ];
 }
 
@@ -91,20 +90,22 @@ const roleWords: { readonly [K in Exclude<PortRole['kind'], 'endpoint'>]: string
   'health-check-node-port': 'this is its health check node port',
 };
 
-/** Marks a value that kpc chose. */
-type Mark = (value: string) => string;
-
-function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
+function portLines(
+  { label, place, targetPort, problems = [], families, kernel }: PortDescription,
+  words: NodeWords,
+  mark: WriteValue,
+): Block {
+  const items = words.hasRules ? kernel.flatMap(kernelItemLines) : [];
   return [
-    descriptionLine('heading', 0, `Port ${port.label}${at(port.place)}`),
-    ...(port.targetPort === undefined ? [] : plainLines(`target port ${port.targetPort}`)),
-    ...(port.problems ?? []).map((fault) => descriptionLine('bad', 1, faultWords(fault))),
-    ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words, mark)),
-    ...(words.hasRules ? section('In the kernel', port.kernel.flatMap(kernelItemLines), words.limit * 2) : []),
+    ...lines('heading', 0, `Port ${label}${at(place)}`),
+    ...plain(targetPort !== undefined && `target port ${targetPort}`),
+    ...lines('bad', 1, ...problems.map(faultWords)),
+    ...families.flatMap((each) => familyLines(each, families.length > 1, words, mark)),
+    ...section('In the kernel', plain(...items), words.limit * 2),
   ];
 }
 
-function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
+function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: WriteValue): Block {
   const { port, endpoints, fallback, masquerade, unboundHints } = use;
   const addresses = portAddresses(port).map(({ kind, address: { text } }) =>
     kind === 'cluster-ip' ? `${text} port ${port.port}/${port.protocol}` : `${addressWords[kind]} ${mark(text)}`,
@@ -112,11 +113,13 @@ function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: M
   if (port.nodePort > 0) addresses.push(`node port ${mark(String(port.nodePort))}`);
   const family = dual ? `${familyNames[port.family]} ` : '';
   return [
-    ...plainLines(addresses.join(', ')),
+    ...plain(addresses.join(', ')),
     ...pathLines(port, fallback, masquerade, mark),
-    ...plainLines(unboundHints && hintWords(unboundHints)),
-    ...plainLines(`${count(endpoints.length, `${family}endpoint`)}${usedEndpointsWords(endpoints)} on ${words.node}`),
-    ...cutDescription(endpoints.map(endpointLine), words.limit, 2),
+    ...plain(
+      unboundHints && hintWords(unboundHints),
+      `${count(endpoints.length, `${family}endpoint`)}${usedEndpointsWords(endpoints)} on ${words.node}`,
+    ),
+    ...endpointLines(endpoints, words),
   ];
 }
 
@@ -130,22 +133,22 @@ function usedEndpointsWords(endpoints: readonly EndpointDescription[]): string {
 }
 
 /** A Service port from a dump, as far as the state shows it. */
-export function describeDecompiled(port: DecompiledPort, limit: number): readonly DescriptionLine[] {
+export function describeDecompiled(port: DecompiledPort, limit: number): Block {
   const endpoints = (port.endpoints ?? []).map(({ label, takes, draining }) => {
     const use = takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
-    return descriptionLine('plain', 2, label + (draining ? '  weight 0: no new connections' : use));
+    return label + (draining ? '  weight 0: no new connections' : use);
   });
   // A rule for several ports, or for all but one, shows no port of a Service.
   const number = port.port === undefined ? `${port.protocol}, port unknown` : `port ${port.port}/${port.protocol}`;
   return [
-    descriptionLine('heading', 0, port.label),
-    ...portAddresses(port).flatMap(({ kind, address }) =>
-      plainLines(`${addressWords[kind]} ${address.text} ${number}`),
+    ...lines('heading', 0, port.label),
+    ...plain(
+      ...portAddresses(port).map(({ kind, address }) => `${addressWords[kind]} ${address.text} ${number}`),
+      Boolean(port.nodePort) && `node port ${port.nodePort}/${port.protocol}`,
     ),
-    ...(port.nodePort ? plainLines(`node port ${port.nodePort}/${port.protocol}`) : []),
     ...pathLines(port, port.fallback, port.masquerade),
-    ...plainLines(headEndpoints(port)),
-    ...cutDescription(endpoints, limit, 2),
+    ...plain(headEndpoints(port)),
+    ...cutBlock(lines('plain', 2, ...endpoints), limit, 2),
   ];
 }
 
@@ -164,20 +167,17 @@ function pathLines(
   port: ShownPort,
   fallback: PortInFamily['fallback'],
   masquerade: Masquerade = {},
-  mark?: Mark,
-): readonly DescriptionLine[] {
+  mark?: WriteValue,
+): Block {
   const masqueraded = [
     ...(masquerade.clusterIP ? [`traffic to the cluster IP${clientWords(masquerade.clusterIP)}`] : []),
     ...(masquerade.external ? [`external traffic${clientWords(masquerade.external)}`] : []),
   ];
+  const policies = listPolicies(port, mark).map(({ text }) => text);
   return [
-    ...plainLines(
-      listPolicies(port, mark)
-        .map(({ text }) => text)
-        .join(', '),
-    ),
-    ...(fallback === undefined ? [] : [descriptionLine('bad', 1, fallbackWords(fallback, port))]),
-    ...plainLines(masqueraded.length > 0 && `masqueraded: ${masqueraded.join(', ')}`),
+    ...plain(policies.join(', ')),
+    ...lines('bad', 1, fallback && fallbackWords(fallback, port)),
+    ...plain(masqueraded.length > 0 && `masqueraded: ${masqueraded.join(', ')}`),
   ];
 }
 
@@ -230,10 +230,18 @@ function hintWords(hints: UnboundHints): string {
   }
 }
 
-function endpointLine(endpoint: EndpointDescription): DescriptionLine {
-  const words = `${useWords(endpoint)}${endpoint.assumed ? ' (assumed)' : ''}${at(endpoint.place)}`;
-  const cells = [endpoint.endpoint, endpoint.node ?? '', words];
-  return { ...descriptionLine(isUsedInWords(endpoint) ? 'good' : 'dim', 2, cells.join('  ')), cells };
+/** A table. If the terminal is narrow, the last column keeps the most space, because it gives the reason. */
+function endpointLines(endpoints: readonly EndpointDescription[], { limit, width }: NodeWords): Block {
+  const rows = endpoints.map((endpoint) => {
+    const words = `${useWords(endpoint)}${endpoint.assumed ? ' (assumed)' : ''}${at(endpoint.place)}`;
+    return [endpoint.endpoint, endpoint.node ?? '', words];
+  });
+  const room = width === undefined ? undefined : width - 4;
+  const fitted = fitRows(rows, { width: room, weights: { 2: 3 }, lists: [0] });
+  const block = endpoints.flatMap((endpoint, i) =>
+    lines(isUsedInWords(endpoint) ? 'good' : 'dim', 2, joinCells(fitted[i] ?? [])),
+  );
+  return cutBlock(block, limit, 2);
 }
 
 function isUsedInWords({ cluster, local }: EndpointDescription): boolean {
@@ -276,10 +284,7 @@ function kernelItemLines({ change, takenBy }: KernelItem): readonly string[] {
 }
 
 /** Describes an object that several Service ports share. */
-export function describeSharedInWords(
-  { kind, name, family, table, type, items }: SharedSubject,
-  limit: number,
-): readonly DescriptionLine[] {
+export function describeSharedInWords({ kind, name, family, table, type, items }: SharedSubject, limit: number): Block {
   const owners = new Set(items.flatMap(({ owner }) => owner ?? []));
   const ofPorts = owners.size === 0 ? '' : `, of ${count(owners.size, 'Service port')}`;
   const where = family && table ? ` (${tableWords(family, table)})` : '';
@@ -290,20 +295,15 @@ export function describeSharedInWords(
     map: `Map ${entries}`,
     rule: `A rule of chain ${name}${where}, which every node has: it belongs to no Service`,
   }[kind];
-  const lines = items.map(({ text, owner }) =>
-    owner === undefined ? descriptionLine('plain', 1, text) : descriptionLine('good', 1, `${text}  ${owner}`),
+  const own = items.flatMap(({ text, owner }) =>
+    owner === undefined ? plain(text) : lines('good', 1, `${text}  ${owner}`),
   );
-  return [descriptionLine('heading', 0, title), ...cutDescription(lines, limit, 1)];
+  return [...lines('heading', 0, title), ...cutBlock(own, limit, 1)];
 }
 
-function section(title: string, texts: readonly string[], limit: number): readonly DescriptionLine[] {
-  const lines = texts.flatMap((text) => plainLines(text));
-  return texts.length === 0 ? [] : [descriptionLine('heading', 0, title), ...cutDescription(lines, limit, 1)];
-}
-
-/** A plain line below a heading; none for empty text. */
-function plainLines(text: string | false | undefined): readonly DescriptionLine[] {
-  return text ? [descriptionLine('plain', 1, text)] : [];
+/** Below a heading. */
+function plain(...texts: readonly (string | false | undefined)[]): Block {
+  return lines('plain', 1, ...texts);
 }
 
 /** "  (svc.yaml:12)", or nothing. */

@@ -1,4 +1,5 @@
 import { fitRows, joinCells, formatCount, printable } from '../../base/printable.ts';
+import { lines, type Block } from '../lines.ts';
 import { withoutName } from '../../ask/describe/describe-services.ts';
 import {
   listKnownServices,
@@ -10,6 +11,7 @@ import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { portAddresses, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import { fullName } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { assumedNote } from '../port-facts.ts';
 import { faultInShort } from '../way/lack.ts';
 
 /** Columns of the table of all Services. Values that kpc assumed have a star. */
@@ -159,11 +161,15 @@ function kindsOf(port: ShownPort): string {
   return has('external-ip') ? 'external IP' : '';
 }
 
-/** Formats up to `rows` rows in columns, and a count of the rest. `width` is the terminal's. */
-export function formatRows(
-  rows: readonly ServiceRow[],
-  { rows: limit, width }: { readonly rows: number; readonly width?: number | undefined },
-): string {
+export interface TableStyle {
+  /** The most rows to show. */
+  readonly rows: number;
+  /** That of the terminal. */
+  readonly width?: number | undefined;
+}
+
+/** The rows in columns, and a count of those that are left out. */
+export function tableOfRows(rows: readonly ServiceRow[], { rows: limit, width }: TableStyle): Block {
   const shown = rows.length <= limit + 1 ? rows : rows.slice(0, limit);
   const columns = (Object.keys(headings) as (keyof ServiceRow)[]).filter(
     (column) => !optionalColumns.has(column) || shown.some((row) => row[column] !== ''),
@@ -172,15 +178,18 @@ export function formatRows(
   const service = columns.indexOf('service');
   const placeOf = (some: readonly (keyof ServiceRow)[]) =>
     some.map((each) => columns.indexOf(each)).filter((i) => i >= 0);
-  const lines = fitRows(table, {
+  const fitted = fitRows(table, {
     width,
     weights: { [service]: 2 },
     names: service,
     first: placeOf(['notes', 'policies']),
     lists: placeOf(['addresses', 'ports', 'nodePorts']),
-  }).map(joinCells);
+  });
   const hidden = rows.length - shown.length;
-  if (hidden > 0) lines.push(`… and ${formatCount(hidden)} more (--limit 0 shows all)`);
-  if (shown.some((row) => `${row.addresses} ${row.nodePorts} ${row.endpoints}`.includes('*'))) lines.push('* assumed');
-  return lines.map((text) => `${text}\n`).join('');
+  const hasAssumed = shown.some((row) => `${row.addresses} ${row.nodePorts} ${row.endpoints}`.includes('*'));
+  return [
+    ...lines('plain', 0, ...fitted.map(joinCells)),
+    ...lines('plain', 0, hidden > 0 && `… and ${formatCount(hidden)} more (--limit 0 shows all)`),
+    ...lines('plain', 0, hasAssumed && assumedNote),
+  ];
 }

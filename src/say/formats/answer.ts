@@ -1,5 +1,6 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose } from '../../base/findings/finding.ts';
+import { formatCount } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -8,7 +9,7 @@ import { nothingLacks, unknownWords } from '../words/answers.ts';
 import { helpWithTrace, identify, sayFindings, type SaidFinding } from '../words/said.ts';
 import { formatGithub, type PathOf } from './github.ts';
 import { formatGitlab } from './gitlab.ts';
-import { formatErrorsJson, type SaidByCommand } from './json.ts';
+import { formatJson, type SaidByCommand } from './json.ts';
 import { formatTestSuite, type TestCase } from './junit.ts';
 import { escapeMarkdown, inlineCode, listItems } from './markdown.ts';
 import { formatSarif } from './sarif.ts';
@@ -20,19 +21,25 @@ export type AnswerOutput = (typeof answerOutputs)[number];
 
 /** An answer, as each format needs it. Each format only calls the functions it needs. */
 export interface Answered<Markdown extends string | Promise<string> = string | Promise<string>> {
+  /** The command, and what it says besides the answer. */
+  readonly said: SaidByCommand;
   readonly text: () => string;
-  readonly json: () => string | Promise<string>;
+  /** For programs; undefined if findings kept kpc from an answer. */
+  readonly result: () => unknown;
   readonly markdown: () => Markdown;
   /** The findings that a pull request shows at its lines. */
   readonly findings: () => readonly SaidFinding[];
-  /** The nodes that the answer is about, with what was assumed; absent if assumptions do not affect the answer. */
-  readonly snapshots?: () => readonly SnapshotJson[];
+  /** The nodes that the answer is about. */
+  readonly snapshots: () => readonly SnapshotJson[];
+  /** Whether the answer depends on what was assumed of them. */
+  readonly restsOnAssumed?: boolean;
   /** What the answer leaves open; absent if it is always complete. */
   readonly lacks?: () => ArgumentsOf<'answer-lacks'>;
   /** The files that were read: a finding about none of them is shown at the first. */
   readonly files?: readonly string[];
-  /** The suite of JUnit, and what was checked. */
-  readonly suite: string;
+  /** The suite of JUnit, if it is not the command. */
+  readonly suite?: string;
+  /** What was checked, for JUnit. */
   readonly cases: (findings: readonly SaidFinding[]) => readonly TestCase[];
 }
 
@@ -42,7 +49,7 @@ export async function formatAnswer(output: AnswerOutput, answered: Answered, pat
     case 'text':
       return answered.text();
     case 'json':
-      return answered.json();
+      return formatJson({ ...answered.said, snapshots: answered.snapshots(), result: await answered.result() });
     case 'markdown':
       return answered.markdown();
     default:
@@ -53,10 +60,19 @@ export async function formatAnswer(output: AnswerOutput, answered: Answered, pat
 /** The findings in a CI format, with one entry each for what the answer assumes and what it lacks. */
 function formatForCi(
   output: Exclude<AnswerOutput, 'text' | 'json' | 'markdown'>,
-  { findings: find, snapshots, lacks: findLacks, files = [], suite, cases }: Answered,
+  {
+    said: { command },
+    findings: find,
+    snapshots,
+    restsOnAssumed = true,
+    lacks: findLacks,
+    files = [],
+    suite = command,
+    cases,
+  }: Answered,
   pathOf: PathOf,
 ): string {
-  const of = snapshots ? assumedWithMode(snapshots()) : [];
+  const of = restsOnAssumed ? assumedWithMode(snapshots()) : [];
   const assumes = of.length > 0;
   const open: ArgumentsOf<'answer-lacks'> = findLacks?.() ?? nothingLacks;
   const { notCompared, beside = [] } = open;
@@ -91,17 +107,16 @@ const saysAssumed: ReadonlySet<string> = new Set(['assumed', 'default-mode']);
 
 /** The findings that kept a command from an answer. They were already printed for people. */
 export function refusalOf(said: SaidByCommand, looked: readonly Snapshot[]): Answered {
-  const { command: suite, findings } = said;
+  const { findings } = said;
+  const errors = findings.filter(({ severity }) => severity === 'error');
   return {
+    said,
     text: () => '',
-    json: () => formatErrorsJson({ ...said, snapshots: snapshotsJson(looked) }),
-    markdown: () =>
-      findingsMarkdown(
-        'No answer',
-        findings.filter(({ severity }) => severity === 'error'),
-      ),
+    result: () => undefined,
+    markdown: () => findingsMarkdown('No answer', errors),
     findings: () => findings,
-    suite,
+    snapshots: () => snapshotsJson(looked),
+    restsOnAssumed: false,
     cases: casesOf,
   };
 }
@@ -117,15 +132,33 @@ export function findingsMarkdown(summary: string, findings: readonly SaidFinding
   return `**${escapeMarkdown(summary)}**\n${items.length === 0 ? '' : `\n${listItems(items)}`}`;
 }
 
-/** One case per code and subject; it fails if any of its findings is an error. */
-export function casesOf(findings: readonly SaidFinding[]): readonly TestCase[] {
-  const groups = groupBy(findings, ({ code, place, about }) => {
-    return `${about?.kind === 'service' ? about.name : (place?.file ?? 'input')}: ${code}`;
-  });
-  return [...groups].map(([name, own]): TestCase => {
+/** A case for each thing that was checked, and for each code and subject. It fails if a finding of it is an error or a difference. */
+export function casesOf(findings: readonly SaidFinding[], checked: readonly TestCase[] = []): readonly TestCase[] {
+  const found = [...groupBy(findings, caseName)].map(([name, own]): TestCase => {
     const [{ text: title, place }] = own;
-    const lines = own.flatMap((each) => [each.text, ...(helpWithTrace(each)?.split('\n') ?? [])]);
-    const isBad = own.some(({ severity }) => severity === 'error');
+    const lines = own.flatMap(caseLines);
+    const isBad = own.some((each) => each.severity === 'error' || isDifference(each));
     return { name, place, failure: isBad ? { title, lines } : undefined, output: lines };
   });
+  const all = [...checked, ...found].map((each) => [each.name, each] as const);
+  return [...new Map(all).values()];
+}
+
+function isDifference(finding: SaidFinding) {
+  return finding.code === 'service-differs' || finding.code === 'state-differs';
+}
+
+function caseName(finding: SaidFinding): string {
+  const { code, place, about, text } = finding;
+  if (code === 'service-differs') return finding.arguments.servicePort;
+  if (code === 'state-differs') return text;
+  return `${about?.kind === 'service' ? about.name : (place?.file ?? 'input')}: ${code}`;
+}
+
+/** A difference is listed, as far as the finding has it. */
+function caseLines(finding: SaidFinding): readonly string[] {
+  const advice = helpWithTrace(finding)?.split('\n') ?? [];
+  if (finding.code !== 'service-differs' && finding.code !== 'state-differs') return [finding.text, ...advice];
+  const { what, more } = finding.arguments;
+  return [...what, ...(more > 0 ? [`and ${formatCount(more)} more`] : []), ...advice];
 }

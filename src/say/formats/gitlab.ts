@@ -21,7 +21,7 @@ export function formatGitlab(findings: readonly ShownFinding[], files: readonly 
       fingerprint,
       severity: severities[severity],
       location: path === '' ? { path: '.', lines: { begin: 1 } } : { path, lines: { begin: line } },
-      ...(help === undefined ? {} : { content: { body: `${help}\n\n${page ?? `kpc explain ${code}`}` } }),
+      content: help === undefined ? undefined : { body: `${help}\n\n${page ?? `kpc explain ${code}`}` },
     };
   });
   return `${printableJson(JSON.stringify(issues, undefined, 2))}\n`;

@@ -12,23 +12,26 @@ export interface SaidByCommand {
 }
 
 /** An answer for programs. `result` is undefined if findings kept kpc from an answer. */
-export interface CommandAnswer<T> extends Pick<SaidByCommand, 'command'> {
-  readonly findings: readonly Shaped<typeof finding>[];
-  readonly snapshots: readonly SnapshotJson[];
+export interface CommandAnswer<T> {
+  readonly command: string;
+  readonly findings?: readonly Shaped<typeof finding>[];
+  readonly snapshots?: readonly SnapshotJson[];
   readonly result?: T | undefined;
 }
 
 /** The one envelope of all answers. The type makes each command print its published shape (src/say/outputs, schemas/). */
-export function makeEnvelope<S extends Schema>({ command, snapshots, findings, result }: CommandAnswer<Shaped<S>>) {
+export function makeEnvelope<S extends Schema>({
+  command,
+  snapshots = [],
+  findings = [],
+  result,
+}: CommandAnswer<Shaped<S>>) {
   return { kpc: version, command, snapshots, findings, result };
 }
 
-/** Formats the findings that kept kpc from an answer, for --output json. */
-export function formatErrorsJson({
-  snapshots = [],
-  ...said
-}: Pick<CommandAnswer<unknown>, 'command' | 'findings'> & Partial<Pick<CommandAnswer<unknown>, 'snapshots'>>): string {
-  return formatJson({ ...said, snapshots });
+/** Leaves an empty list out of JSON. */
+export function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length > 0 ? list : undefined;
 }
 
 /** Formats an answer for --output json. */

@@ -3,8 +3,8 @@ import type { Located } from '../../kernel/place.ts';
 
 export interface TestCase {
   readonly name: string;
-  readonly place: Located | undefined;
-  readonly failure: { readonly title: string; readonly lines: readonly string[] } | undefined;
+  readonly place?: Located | undefined;
+  readonly failure?: { readonly title: string; readonly lines: readonly string[] } | undefined;
   /** Messages about a case that does not fail. */
   readonly output?: readonly string[];
 }

@@ -1,65 +1,64 @@
-import { printable } from '../../base/printable.ts';
-import type { ReportBlock, ReportLine } from '../diff-report.ts';
+import { count, printable } from '../../base/printable.ts';
+import type { Block, Line } from '../lines.ts';
+import { signs } from './text.ts';
 
-/** Colours a line for a terminal, and nothing elsewhere. */
-export type Paint = (role: ReportLine['role'], text: string) => string;
+/** A block shows so many items; the others are folded. */
+const mostItems = 6;
 
-const signs: { readonly [R in ReportLine['role']]: string } = {
-  heading: '',
-  title: '',
-  reason: '    ',
-  added: '  + ',
-  removed: '  - ',
-  changed: '  ~ ',
-  more: '    … ',
-  summary: '',
-};
-
-export function formatText(blocks: readonly ReportBlock[], paint: Paint): string {
-  return blocks
-    .map((block) => block.map(({ role, text }) => `${paint(role, `${signs[role]}${text}`)}\n`).join(''))
-    .join('\n');
+/** Blocks as a comment on a pull request: the summary first. Commands, and changes in the kernel, are folded. */
+export function formatMarkdown(blocks: readonly Block[], kernel: readonly Block[] = blocks): string {
+  const all = blocks.flat();
+  const commands = all.filter(({ role }) => role === 'command').map(({ text }) => text);
+  return [
+    ...all.filter(({ role }) => role === 'summary').map(({ text }) => `**${escapeMarkdown(text)}**\n`),
+    ...blocks.flatMap(formatBlock),
+    ...foldCode('Commands that show this', 'sh', commands),
+    ...foldCode('In the kernel', 'diff', kernel.flatMap(kernelLines)),
+  ].join('\n');
 }
 
-/** A report in Markdown, for a comment on a pull request. Changes in the kernel are folded. */
-export function formatMarkdown(blocks: readonly ReportBlock[]): string {
-  const summary = blocks.flat().filter(({ role }) => role === 'summary');
-  const parts = summary.map(({ text }) => `**${escapeMarkdown(text)}**\n`);
-  for (const block of blocks) {
-    const lines = block.filter(({ role }) => role !== 'summary');
-    if (lines.length > 0) parts.push(formatMarkdownBlock(lines));
-  }
-  return parts.join('\n');
+function formatBlock(block: Block): readonly string[] {
+  const items = block.filter((line) => !apart.has(line.role) && !isKernel(line));
+  const title = block.find(({ role }) => role === 'heading');
+  const heading = title ? [`### ${escapeMarkdown(title.text)}\n`] : [];
+  if (items.length === 0) return block.some(isKernel) ? [] : heading;
+  const least = Math.min(...items.map(({ depth }) => depth));
+  const list = items.map((item) => `${'  '.repeat(item.depth - least)}- ${itemText(item)}\n`);
+  const shown = list.length > mostItems + 1 ? list.slice(0, mostItems) : list;
+  const rest = list.slice(shown.length);
+  return [
+    ...heading,
+    shown.join(''),
+    ...(rest.length > 0 ? [fold(count(rest.length, 'more', 'more'), rest.join(''))] : []),
+  ];
 }
 
-function formatMarkdownBlock(lines: readonly ReportLine[]): string {
-  const firstKernel = lines.findIndex(({ role }) => role === 'added' || role === 'removed' || role === 'changed');
-  const head = firstKernel < 0 ? lines : lines.slice(0, firstKernel);
-  const kernel = firstKernel < 0 ? [] : lines.slice(firstKernel);
-  const isTitle = ({ role }: ReportLine) => role === 'heading' || role === 'title';
-  const titles = head.filter(isTitle).map(({ text }) => `### ${escapeMarkdown(text)}\n`);
-  const items = head
-    .filter((line) => !isTitle(line))
-    .map(({ role, text }) => `- ${role === 'more' ? '… ' : ''}${escapeMarkdown(text)}\n`);
-  const text = [...titles, ...(items.length > 0 ? ['\n', ...items] : [])].join('');
-  if (kernel.length === 0) return text;
-  return `${text}\n${foldCode('In the kernel', 'diff', kernel.map(kernelLine))}`;
+/** Roles with a place of their own. */
+const apart: ReadonlySet<Line['role']> = new Set(['heading', 'summary', 'command']);
+
+const words: { readonly [R in Line['role']]?: string } = { worse: '**worse**: ', better: '**better**: ' };
+
+function itemText({ role, text, name }: Line): string {
+  const how = role === 'changed' ? '' : ` ${role}`;
+  return (name === undefined ? (words[role] ?? '') : `**${escapeMarkdown(name)}**${how}: `) + escapeMarkdown(text);
 }
 
-/** The changes in the kernel of a block, under its title. */
-export function kernelLines(block: ReportBlock): readonly string[] {
-  const changes = block.filter(({ role }) => role === 'added' || role === 'removed' || role === 'changed');
-  const title = block.find(({ role }) => role === 'heading' || role === 'title');
-  return changes.length === 0 ? [] : [`# ${title?.text ?? ''}`, ...changes.map(kernelLine)];
+/** Whether it is a change of an object. */
+function isKernel({ role, name }: Line): boolean {
+  return name === undefined && (role === 'added' || role === 'removed' || role === 'changed');
 }
 
-function kernelLine({ role, text }: ReportLine): string {
-  return `${signs[role].trim() || '…'} ${text}`;
+/** The changes in the kernel of a block and what follows them, under its title. */
+function kernelLines(block: Block): readonly string[] {
+  const at = block.findIndex(isKernel);
+  const title = block.find(({ role }) => role === 'heading');
+  if (at < 0) return [];
+  return [`# ${title?.text ?? ''}`, ...block.slice(at).map(({ role, text }) => `${signs[role] ?? ''}${text}`)];
 }
 
-/** A folded block of code. */
-export function foldCode(title: string, language: string, lines: readonly string[]): string {
-  return fold(title, codeBlock(language, lines));
+/** A folded block of code; none without lines. */
+export function foldCode(title: string, language: string, code: readonly string[]): readonly string[] {
+  return code.length === 0 ? [] : [fold(title, codeBlock(language, code))];
 }
 
 /** The fence is longer than any in the lines, so that no text of the input ends the block. */
@@ -82,17 +81,7 @@ function delimit(text: string, least: number): string {
   return '`'.repeat(Math.max(least, longest + 1));
 }
 
-/** Names the flags from kpc.yaml, because they may hide a difference from a reviewer. */
-/** Says what a "no difference" is about, because a comment on a pull request stands alone. */
-export function groundsMarkdown(grounds: readonly string[]): string {
-  return grounds.length === 0 ? '' : `\n${listItems(grounds.map(escapeMarkdown))}`;
-}
-
-export function takenMarkdown(taken: readonly string[] = []): string {
-  return taken.map((words) => `\nFlags ${escapeMarkdown(words)}\n`).join('');
-}
-
-export function fold(title: string, content: string): string {
+function fold(title: string, content: string): string {
   return `<details><summary>${escapeMarkdown(title)}</summary>\n\n${content}\n</details>\n`;
 }
 

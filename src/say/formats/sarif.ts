@@ -24,7 +24,7 @@ export function formatSarif(
   const driver = {
     name: 'kpc',
     version,
-    ...(projectUrl === undefined ? {} : { informationUri: projectUrl }),
+    informationUri: projectUrl,
     rules: rules.map((code) => sarifRule(code, pageOf.get(code))),
   };
   const run = {
@@ -48,7 +48,7 @@ function sarifRule(code: FindingCode, helpUri: string | undefined) {
     shortDescription: { text: meaning },
     fullDescription: { text: why },
     help: { text: `${why}\n${command}`, markdown: `${inFull}\n\n\`${command}\`` },
-    ...(helpUri === undefined ? {} : { helpUri }),
+    helpUri,
     defaultConfiguration: { level: levels[worst] },
     properties: { tags: ['kubernetes', 'network'], 'problem.severity': worst === 'note' ? 'recommendation' : worst },
   };
@@ -58,19 +58,19 @@ function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback:
   const { code, severity, text, fingerprint, about, trace, place } = finding;
   const { file = fallback ?? '.', line = 1, column } = place ?? {};
   const help = helpWithTrace(finding);
-  const region = { startLine: line, ...(column === undefined ? {} : { startColumn: column }) };
+  const region = { startLine: line, startColumn: column };
   const physicalLocation = { artifactLocation: artifactOf(pathOf(file)), region };
   const logicalLocations =
-    about?.kind === 'service' ? { logicalLocations: [{ fullyQualifiedName: about.name, kind: 'resource' }] } : {};
+    about?.kind === 'service' ? [{ fullyQualifiedName: about.name, kind: 'resource' }] : undefined;
   return {
     ruleId: code,
     ruleIndex: rules.indexOf(code),
     level: levels[severity],
     message: { text: help === undefined ? text : `${text}\n${help}` },
     // GitHub's code scanning rejects a file with a result that has no place.
-    locations: [{ physicalLocation, ...logicalLocations }],
+    locations: [{ physicalLocation, logicalLocations }],
     partialFingerprints: { 'kpcFinding/v1': fingerprint },
-    ...(trace ? { properties: { trace: trace.command, verdict: trace.verdict } } : {}),
+    properties: trace && { trace: trace.command, verdict: trace.verdict },
   };
 }
 

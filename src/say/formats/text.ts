@@ -1,6 +1,65 @@
 import { Chalk } from 'chalk';
-import { printable } from '../../base/printable.ts';
+import { count, printable } from '../../base/printable.ts';
+import type { Block, Line } from '../lines.ts';
 import type { SaidFinding } from '../words/said.ts';
+
+const styles: { readonly [R in Line['role']]: 'bold' | 'dim' | 'green' | 'red' | 'yellow' | undefined } = {
+  heading: 'bold',
+  added: 'green',
+  better: 'green',
+  good: 'green',
+  removed: 'red',
+  worse: 'red',
+  bad: 'red',
+  changed: 'yellow',
+  other: 'yellow',
+  command: 'dim',
+  dim: 'dim',
+  summary: undefined,
+  plain: undefined,
+};
+
+/** Precedes what changes. */
+export const signs: { readonly [R in Line['role']]?: string } = {
+  added: '+ ',
+  better: '+ ',
+  removed: '- ',
+  worse: '- ',
+  changed: '~ ',
+  other: '~ ',
+};
+
+export function painter(isColoured: boolean): (role: Line['role'], text: string) => string {
+  const chalk = new Chalk({ level: isColoured ? 1 : 0 });
+  return (role, text) => {
+    const style = styles[role];
+    return style === undefined ? text : chalk[style](text);
+  };
+}
+
+export function formatText(blocks: readonly Block[], isColoured = false): string {
+  const paint = painter(isColoured);
+  return blocks
+    .filter((block) => block.length > 0)
+    .map((block) =>
+      block
+        .map(({ role, depth, name, text }, i) => {
+          const gap = i > 0 && role === 'heading' ? '\n' : '';
+          const words = printable(name === undefined ? text : `${name}  ${text}`);
+          return `${gap}${paint(role, `${'  '.repeat(depth)}${signs[role] ?? ''}${words}`)}\n`;
+        })
+        .join(''),
+    )
+    .join('\n');
+}
+
+/** "2 errors", "1 note": how many there are of each. */
+export function countSeverities(all: readonly { readonly severity: string }[]): readonly string[] {
+  return ['error', 'warning', 'note'].flatMap((severity) => {
+    const number = all.filter((each) => each.severity === severity).length;
+    return number === 0 ? [] : [count(number, severity)];
+  });
+}
 
 /** Returns a line of an input file, counted from 1; '' if it is unknown. */
 export type LineOf = (file: string, line: number) => string;

@@ -1,4 +1,4 @@
-// JSON output of kpc equivalence, migrate, diff and compile, with --check.
+// JSON output of kpc equivalence, migrate, diff, lint and compile, with --check.
 import {
   about,
   listOf,
@@ -15,7 +15,7 @@ import {
 } from '../../base/json/schema.ts';
 import { causeIds } from '../../ask/equivalence/causes.ts';
 import { destinationFields, effectFields, severitySchema } from '../../ask/equivalence/effects.ts';
-import { change, flowChange, kernelChange, place } from './envelope.ts';
+import { change, flowChange, kernelChange, place, finding } from './envelope.ts';
 import { manifestSchema } from '../../bundle/schemas.ts';
 
 /** The printed form of an Effect. */
@@ -168,3 +168,20 @@ export const checkedFleet = objectOf({
 export const compile = anyOf('one node, or several', compiled, compiledFleet);
 
 export const check = anyOf('one node, or several', checked, checkedFleet);
+
+const counts = {
+  errors: wholeNumber(0),
+  warnings: wholeNumber(0),
+  notes: wholeNumber(0),
+  ignored: about('findings that flags, kpc.yaml or annotations accept', wholeNumber(0)),
+  files: about('that were read', wholeNumber(0)),
+  services: about('that were looked at', wholeNumber(0)),
+  unserved: about('Services whose endpoints the input does not give: nothing of these was looked at', wholeNumber(0)),
+  nodes: about('Nodes of the input', wholeNumber(0)),
+};
+
+export const linted = objectOf({
+  ...counts,
+  hasRun: about('false if errors of the input kept the rules from looking at it', boolean),
+  ignoredFindings: listOf(finding),
+});

@@ -3,7 +3,7 @@ import { proxyModes } from '../../kube-proxy/modes.ts';
 import { changedObjects } from '../../ask/changes/kernel-change.ts';
 import { conflictSchema } from '../../apply/plan/ownership-draft.ts';
 
-export const plannedChangeSchema = objectOf({
+const plannedChangeSchema = objectOf({
   /** The bundle's "namespace/name:port", or as in rules' comments; the address if unknown. */
   servicePort: optional(about('absent for what belongs to no Service', text)),
   action: oneOf('add', 'change', 'remove'),

@@ -1,6 +1,6 @@
 import { joinWords, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { descriptionLine, type DescriptionLine } from '../../ask/describe/description-line.ts';
+import { lines, type Block } from '../lines.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Step } from '../../packet/step.ts';
@@ -55,7 +55,7 @@ function valuesOfStep(step: Step): readonly string[] {
 }
 
 /** A line naming the values that kpc chose because the input lacks them; empty if it chose none. */
-export function assumedLine(values: readonly string[], side: Snapshot): readonly DescriptionLine[] {
+export function assumedLine(values: readonly string[], side: Snapshot): Block {
   const named = groupBy(assumedValues(values, side), ({ kind }) => kind);
   const parts = [...named].map(([kind, own]) => {
     const names = own.map(({ value }) => value);
@@ -63,7 +63,7 @@ export function assumedLine(values: readonly string[], side: Snapshot): readonly
     return `${own.length === 1 ? kind : plural(kind)} ${listed}`;
   });
   const all = [...parts, ...unplacedWords(unplacedAmong(values, side))];
-  return all.length === 0 ? [] : [descriptionLine('dim', 1, `assumed: ${all.join(', ')}`)];
+  return lines('dim', 1, all.length > 0 && `assumed: ${all.join(', ')}`);
 }
 
 /** The workloads of these Pods that no known Node suits. */

@@ -1,13 +1,18 @@
-// Why Services have no endpoints, and why packets do not come to the rules of Services.
+// Why Services have no endpoints, why packets do not come to their rules, why nothing is found, and what dumps do not show.
 import { isIdle, type UnfitPod, type Unready } from '../../base/findings/lint.ts';
 import { mayBeUnseen } from '../../base/findings/services.ts';
-import { count, joinWords } from '../../base/printable.ts';
+import { count, joinWords, nameSome } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { nftSets } from '../../kube-proxy/nft-table.ts';
 import { lackOfEndpoints } from '../../snapshot/faults.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
+import type { AddressOwner, NoService, NoSubject, SubjectHint } from '../../base/findings/command-line.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import type { Doubt } from '../../dumps/dump.ts';
+import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
+import type { LocalhostHandling, NodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 
 export function faultWords(fault: PortFault): string {
   switch (fault.code) {
@@ -134,3 +139,112 @@ export function unlessUnseen(faults: readonly PortFault[]): string {
   }
   return '';
 }
+
+export function noSubjectWords(nothing: NoSubject): string {
+  switch (nothing.kind) {
+    case 'deaf-address': {
+      const { socket, port, owner, listeners } = nothing;
+      const where = `${listenerWords(listeners)}${listeners.kind === 'listed' ? ' only' : ''}`;
+      return `no Service answers at ${socket}: node port ${port}${owner === undefined ? '' : ` of ${owner}`} listens on ${where}`;
+    }
+    case 'other-ports':
+      return nameSome(nothing.owners.map((owner) => `${nothing.address} ${ownerWords(owner, nothing.port)}`));
+    case 'proxied-address':
+      return `${nothing.address} is a load balancer address of ${nothing.service} with ipMode Proxy: kube-proxy programs nothing for it, so that packets pass the load balancer`;
+    case 'other-node': {
+      const { address, node, here, answers } = nothing;
+      const what = answers?.kind === 'node-port' ? 'node port' : 'health check node port';
+      const there = answers ? `; ${what} ${answers.port} of ${answers.label} answers there` : '';
+      return `${address} is an address of node ${node}${here === '' ? '' : `, not of ${here}`}${there}: ask with --node ${node}`;
+    }
+    case 'idle-pods':
+      return nameSome(
+        nothing.pods.map(({ name, address }) =>
+          address === undefined
+            ? `Pod ${name} has no address yet`
+            : `Pod ${name} (${address}) is an endpoint of no Service`,
+        ),
+      );
+    case 'no-match':
+      return nothing.of === 'dump'
+        ? `the dump shows no Service, chain or set that matches ${JSON.stringify(nothing.text)}`
+        : `no Service, address, port, chain or set matches ${JSON.stringify(nothing.text)}${subjectHintWords(nothing.hint)}`;
+  }
+}
+
+function ownerWords({ role, service, ports }: AddressOwner, port: string): string {
+  const lacks = `has no port ${port}`;
+  const clause =
+    service === undefined
+      ? lacks
+      : role === 'owner'
+        ? `belongs to ${service}, which ${lacks}`
+        : `is an endpoint of ${service}, which ${lacks} there`;
+  return ports.length === 0 ? clause : `${clause} (has ${ports.join(', ')})`;
+}
+
+function subjectHintWords(hint: SubjectHint | undefined): string {
+  switch (hint?.kind) {
+    case 'other-mode':
+      return `; ${modeFacts[hint.mode].title} has no chain of that kind, so this may be one that --proxy-mode ${hint.maker} makes`;
+    case 'near':
+      return `; did you mean ${hint.names.join(' or ')}?`;
+    case undefined:
+      return '';
+  }
+}
+
+/** A sentence: a dump shows no Service. */
+export function noServiceWords(why: NoService | undefined): string {
+  return `the dump shows no Service${why ? `: ${whyNoService(why)}` : ''}`;
+}
+
+function whyNoService(why: NoService): string {
+  switch (why.kind) {
+    case 'dormant-table':
+      return dormantWords(why.table);
+    case 'iptables-as-nft':
+      return 'nft lists its rules of iptables mode, but only the output of iptables-save names their Services';
+    case 'unread':
+      return 'not all of it could be read';
+    case 'lacks-chains':
+      return "its rules jump to kube-proxy's chains, but it lacks those";
+    case 'no-kube-proxy':
+      return 'it holds no chains, sets or virtual servers of a kube-proxy';
+  }
+}
+
+/** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, but the dump lists no virtual server for it …". */
+export function unlistedWords({ by, entry, lacks }: Unlisted): string {
+  const or = lacks === 'address' ? 'something removed it' : 'kube-proxy could not make all of them';
+  return `${by} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or ${or}`;
+}
+
+/** A sentence for each unused output, from another node or time than the first of its kind. */
+export function describeSkippedListings(doubts: readonly Doubt[]): readonly string[] {
+  return doubts.flatMap((doubt) =>
+    doubt.kind === 'second-listing'
+      ? [
+          `${doubt.file} holds ${doubt.output} from another node or time, which is skipped: this answer is about the first listing`,
+        ]
+      : [],
+  );
+}
+
+/** Words to follow "listens on". */
+export function listenerWords(listeners: NodePortListeners): string {
+  switch (listeners.kind) {
+    case 'listed':
+      return listeners.addresses.join(', ') || 'no address';
+    case 'all':
+      return listeners.loopback ? 'all addresses of the node' : 'all addresses of the node but loopback';
+    case 'unknown':
+      return 'other addresses';
+  }
+}
+
+export const localhostWords: { readonly [H in LocalhostHandling]: string } = {
+  listens: 'kube-proxy itself listens',
+  rejected: 'rejected',
+  'no-rule': 'no rule',
+};

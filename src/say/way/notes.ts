@@ -3,7 +3,7 @@ import { serviceName, type ServiceHealthCheck, type ShownPort, hasAddress } from
 import { groupBy } from '../../cluster/grouping.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
-import { describeSkippedListings } from './dumps.ts';
+import { describeSkippedListings, noSubjectWords, unprogrammedCause } from './lack.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { healthAnswerOf, healthCheckFinder } from '../../snapshot/health-checks.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -11,13 +11,11 @@ import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision } from '../../packet/step.ts';
-import { unprogrammedCause } from './lack.ts';
 import { connectionDoes, connectionWords } from './connection.ts';
 import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
-import { noSubjectWords } from './no-subject.ts';
 import { whereOf } from './reason.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
 import { isStrange } from '../../ask/trace/stop.ts';

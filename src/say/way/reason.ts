@@ -10,8 +10,7 @@ import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
 import { jumpCommand } from '../../snapshot/faults.ts';
-import { unlistedWords } from './dumps.ts';
-import { unshownJumpWords } from './lack.ts';
+import { unlistedWords, unshownJumpWords } from './lack.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 

@@ -1,5 +1,4 @@
 import { joinWays, percent } from '../../base/printable.ts';
-import { descriptionLine, type DescriptionLine } from '../../ask/describe/description-line.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';
@@ -16,9 +15,10 @@ import {
   type ReachedEndpoint,
 } from '../../packet/packet.ts';
 import type { Step } from '../../packet/step.ts';
+import { lines, type Block } from '../lines.ts';
 import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
 import { listNotes, findExistingFlows } from './notes.ts';
-import { nodeClause, stepInWords, type RouteStep, type StepInWords } from './step.ts';
+import { nodeClause, stepInWords, type RouteStep, type TraceInWords } from './step.ts';
 import { verdictWords, causeOfStop } from './stop.ts';
 import { connectionWords, connectionDoes, type ConnectionInWords } from './connection.ts';
 import { judgePolicies } from '../../ask/trace/network-policies.ts';
@@ -26,20 +26,6 @@ import type { Sender, Trace } from '../../ask/trace/question.ts';
 import { conditionWords, reasonSentence, reasonWords } from './reason.ts';
 import { servicePortAt } from '../../ask/trace/service-ends.ts';
 import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
-
-/** A trace in words: the result, then each step. */
-export interface TraceInWords {
-  readonly heading: string;
-  readonly verdict: string;
-  readonly isGood: boolean;
-  /** Further reasons why the verdict is unknown, and the outcome without them. */
-  readonly doubts: readonly string[];
-  readonly endpoints: readonly string[];
-  readonly notes: readonly string[];
-  readonly steps: readonly StepInWords[];
-  /** The values here that kpc chose because the input lacks them. */
-  readonly assumed: readonly DescriptionLine[];
-}
 
 /** Puts a trace into words, without steps that do nothing. */
 export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
@@ -120,21 +106,22 @@ function socketWords({ address, port }: SocketAddress): string {
   return isUnknownOwn(address) ? `the node, port ${port}` : joinHostPort(address.text, port);
 }
 
-export function listTraceLines(trace: TraceInWords): readonly DescriptionLine[] {
+export function listTraceLines(trace: TraceInWords): Block {
   return [
-    descriptionLine('heading', 0, trace.heading),
-    descriptionLine(trace.isGood ? 'good' : 'bad', 1, trace.verdict),
-    ...trace.doubts.map((doubt) => descriptionLine('bad', 1, doubt)),
-    ...trace.endpoints.map((endpoint) => descriptionLine('plain', 2, endpoint)),
-    ...trace.notes.map((note) => descriptionLine('plain', 1, note)),
-    ...(trace.steps.length === 0 ? [] : [descriptionLine('heading', 1, 'how')]),
+    ...lines('heading', 0, trace.heading),
+    ...trace.assumed,
+    ...lines(trace.isGood ? 'good' : 'bad', 1, trace.verdict),
+    ...lines('bad', 1, ...trace.doubts),
+    ...lines('plain', 2, ...trace.endpoints),
+    ...lines('plain', 1, ...trace.notes),
+    ...lines('heading', 1, trace.steps.length > 0 && 'how'),
     ...trace.steps.flatMap(({ hook, where, what, rule, servicePort, place }, i) => {
       const owner = servicePort === undefined ? '' : ` [${servicePort}]`;
       const from = place ? `  (${place.file}:${place.line}:${place.column})` : '';
       const at = hook === undefined ? '' : `${hook}: `;
       return [
-        descriptionLine('plain', 2, `${String(i + 1).padStart(2)}. ${at}${what}${owner}${from}`),
-        descriptionLine('dim', 4, rule === undefined ? where : `${where}: ${rule}`),
+        ...lines('plain', 2, `${String(i + 1).padStart(2)}. ${at}${what}${owner}${from}`),
+        ...lines('dim', 4, rule === undefined ? where : `${where}: ${rule}`),
       ];
     }),
   ];
@@ -164,13 +151,13 @@ function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): b
 function unknownReasons(trace: Trace, scene: Scene): readonly string[] {
   const { fate, target } = trace;
   const reasons = fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene));
-  const lines = reasons.map((each) => `unknown: ${reasonSentence(each)}`);
+  const unknown = reasons.map((each) => `unknown: ${reasonSentence(each)}`);
   return fate.otherwise
     ? [
-        ...lines,
+        ...unknown,
         `${conditionWords(fate)}: ${verdictWords(fate.otherwise, trace, scene)}${colonIfDelivered(fate.otherwise)}`,
       ]
-    : lines;
+    : unknown;
 }
 
 function endpointWords(

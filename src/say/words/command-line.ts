@@ -2,7 +2,7 @@ import { formatCount, joinWords, nameSome, escapeText, quote } from '../../base/
 import { foundWords } from './fields.ts';
 import { addNames, holdsNoNames } from './files.ts';
 import { familyNames } from '../../kernel/family.ts';
-import { noServiceWords, noSubjectWords } from '../way/no-subject.ts';
+import { noServiceWords, noSubjectWords } from '../way/lack.ts';
 import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
 import type { commandLineFindings } from '../../base/findings/command-line.ts';
 

@@ -13,9 +13,7 @@ import { adviseOnOddSpace, nameCharacter } from './fields.ts';
 import { describeBound } from '../../base/bounds.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { noServiceWords } from '../way/no-subject.ts';
-import { unlistedWords } from '../way/dumps.ts';
-import { lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
+import { noServiceWords, unlistedWords, lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
 import type { DumpNote, Into, OddYaml, ToBuild, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
 
