@@ -63,11 +63,11 @@ function withoutNews(fresh: string): string {
   return formatSections(sections.set(assumedSection, formatLines(older)));
 }
 
-/** The Services ("namespace/name") of which the files, those of a bundle or a golden, record no sources of endpoints. */
+/** The Services ("namespace/name") whose files in a golden record no sources of endpoints; none for a bundle, which has no such files. */
 export function lackingSources(files: BundleFiles, services: readonly ServiceInfo[]): ReadonlySet<string> {
   const lacking = services.filter(({ namespace, name }) => {
     const text = files.get(goldenServiceFile(namespace, name));
-    return text === undefined || !parseSections(text).has(sourcesSection);
+    return text !== undefined && !parseSections(text).has(sourcesSection);
   });
   return new Set(lacking.map(fullName));
 }

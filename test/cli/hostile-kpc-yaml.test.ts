@@ -146,7 +146,7 @@ test('no kpc.yaml hides that it hides something', async () => {
   const markdown = ['--output', 'markdown'];
   const check = await runKpc(['compile', '--check', 'golden', ...markdown], { cwd });
   expect(check.stderr).toContain('note: from kpc.yaml: --file, --exclude, --quiet\n');
-  expect(check.stdout).toMatch(/^\*\*No difference\.\*\*\n[^]*\n\nFlags from kpc\.yaml: --file, --exclude, --quiet\n$/);
+  expect(check.stdout).toMatch(/^\*\*No difference\.\*\*\n[^]*\n- Flags from kpc\.yaml: --file, --exclude, --quiet\n$/);
   const diff = await runKpc(['diff', 'HEAD:svc.yaml', 'svc.yaml', ...markdown], { cwd });
   for (const file of ['kpc.yaml', 'HEAD:kpc.yaml']) {
     expect(diff.stderr).toContain(`note: from ${file}: --exclude, --quiet\n`);

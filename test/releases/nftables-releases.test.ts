@@ -46,7 +46,7 @@ describe('nftables mode of a release that kpc does not follow in it', () => {
     if (reading.kind !== 'bundle') throw new Error(reading.kind);
     expect(reading.bundle.snapshot.settings.release).toBe('1.31');
     expect(checkManifestValues(reading.bundle.manifest)).toEqual([
-      'manifest.json: mode must be one that kpc follows in its kubeProxyVersion',
+      { file: 'manifest.json', name: 'mode', problem: 'value' },
     ]);
   });
 });
