@@ -1,3 +1,4 @@
+import { baseName } from '../base/names.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { isLearned, type Value, type NftTable } from '../kernel/nftables/table.ts';
@@ -29,7 +30,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   draft.place(familiesOfTable(family), qualifyTableName(family, name), listing);
   // Only the whole ruleset contains tables of several names.
   const isRuleset =
-    command?.tool === 'nft' ? !command.isPart : /ruleset[^/]*$/i.test(file) || draft.hasOther(listing, name);
+    command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(baseName(file)) || draft.hasOther(listing, name);
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
     const { tables, unread } = readOtherTable(family, text);
     const [lost, ...others] = unread;
