@@ -16,7 +16,7 @@ const portOrName = intOrString('a port number or its name');
 
 const requirement = openItem({ key: text, operator: text, values: texts });
 
-/** Closed: without a misspelled field it would select everything. */
+/** Closed, because a selector whose field is misspelled would select everything. */
 const selector = object({
   matchLabels: map(string, 'a mapping of strings'),
   matchExpressions: list(requirement),
