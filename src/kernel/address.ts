@@ -58,7 +58,6 @@ function readGroups(text: string): number[] {
   return text === '' ? [] : text.split(':').map((group) => Number(`0x${group}`));
 }
 
-/** Rewrites a dotted tail as hex: "::1.2.3.4" becomes "::102:304". */
 function undot(text: string): string | undefined {
   const tail = text.lastIndexOf(':') + 1;
   const number = readSloppyIpv4(text.slice(tail));

@@ -50,7 +50,6 @@ export interface UnreadLine {
   readonly line: number;
   readonly text: string;
   readonly reason: string;
-  /** The part of the text, such as a table, if the reader named it. */
   readonly place?: string | undefined;
   /** The number of further lines with this reason and place, which are not listed. */
   readonly more?: number | undefined;
@@ -87,7 +86,6 @@ export class UnreadLines {
   }
 }
 
-/** Counts unreadable lines, listed or not. */
 export function countUnread(lines: readonly UnreadLine[]): number {
   return lines.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
 }

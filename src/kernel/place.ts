@@ -13,7 +13,6 @@ export interface Place {
   locate(): Location;
   /** Identifies the object in the file. Equal for all fields of one object. */
   readonly object?: string;
-  /** Set if the place is the whole file, for example a file that cannot be read. */
   readonly isWholeFile?: boolean;
 }
 

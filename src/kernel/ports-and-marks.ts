@@ -1,4 +1,3 @@
-// Sockets, ports and marks, and the actions of rules that iptables and nftables share.
 import { joinHostPort, parseAddress, type Address } from './address.ts';
 
 export interface SocketAddress {
@@ -142,7 +141,6 @@ export type MarkHolder = 'packet' | 'connection';
 /** A change of a mark: mark = (mark & stays) ^ (start & keep) ^ flip. `start` is the value of a mark, or 0. Unsigned, 32 bits. */
 export interface MarkChange {
   readonly stays: number;
-  /** If absent, `start` in the formula is 0. */
   readonly start?: { readonly from: MarkHolder; readonly keep: number };
   readonly flip: number;
 }
@@ -163,5 +161,4 @@ export type OtherAction =
   /** Sends the packet to the node itself: to the input interface's address, or to loopback. */
   | { readonly kind: 'redirect'; readonly port: number | undefined }
   | { readonly kind: 'zone'; readonly zone: number; readonly direction: 'original' | 'reply' | undefined }
-  /** An action that kpc does not understand, as the tool prints it. */
   | { readonly kind: 'unknown'; readonly text: string };

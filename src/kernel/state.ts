@@ -16,13 +16,12 @@ export interface KernelState {
   readonly iptables: FamilyTables;
   /** The tables of both families, IPv4 before IPv6. Family and name identify a table. */
   readonly nftables: readonly NftTable[];
-  /** The sets of both families, in creation order. */
+  /** In creation order. */
   readonly sets: readonly IpSet[];
-  /** The virtual servers of both families, sorted by compareVirtualServers. */
+  /** Sorted by compareVirtualServers. */
   readonly virtualServers: readonly VirtualServer[];
   /** The ports that the balancer serves in userspace mode, sorted by compareProxyPorts. */
   readonly proxyPorts: readonly ProxyPort[];
-  /** Links with their addresses; in IPVS mode kube-ipvs0. */
   readonly links: readonly Link[];
   /** Sysctl name with dots → value, as the kernel prints it. */
   readonly sysctls: ReadonlyMap<string, string>;
@@ -63,7 +62,6 @@ const diffByKind = {
 
 export const objectKinds = Object.keys(diffByKind) as readonly ObjectKind[];
 
-/** The changes of each kind, in an order that works for the kind's formatter. */
 export type KernelDelta = { readonly [K in ObjectKind]: ReturnType<(typeof diffByKind)[K]> };
 
 const rows: { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => KernelDelta[K] } = diffByKind;

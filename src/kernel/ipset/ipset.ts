@@ -9,7 +9,6 @@ export interface IpSet {
   readonly name: string;
   readonly type: SetType | (string & {});
   readonly family?: 'inet' | 'inet6' | undefined;
-  /** "0-65535" in kube-proxy's port sets. */
   readonly range?: string | undefined;
   readonly hashSize?: number | undefined;
   readonly maxElements?: number | undefined;
@@ -51,7 +50,6 @@ interface DraftSet extends IpSet {
   entries: SetEntry[];
 }
 
-/** Collects sets while ipset's output is read. Methods that add return the reason for a refusal, or undefined. */
 class SetDrafts {
   readonly #sets = new Map<string, DraftSet>();
 
@@ -151,7 +149,7 @@ export function diffIpSets(from: readonly IpSet[], to: readonly IpSet[]): readon
       continue;
     }
     const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
-    // New entries are added before old ones are removed. A set without room for both is replaced. Test: kernel/delta.test.ts.
+    // New entries are added before old ones are removed. A set that is too small for both is replaced. Test: kernel/delta.test.ts.
     const isFull = old.entries.length + added.length > (set.maxElements ?? defaultMaxElements);
     if (isFull) changes.push({ kind: 'set', from: old, to: set });
     else if (added.length + removed.length > 0) changes.push({ kind: 'entries', set, added, removed });

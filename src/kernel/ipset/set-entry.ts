@@ -14,7 +14,6 @@ import { parsePort } from '../ports-and-marks.ts';
 /** "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Any other form is kept in `other`. */
 export interface SetEntry {
   readonly address?: Address | undefined;
-  /** Set instead of `address` in other programs' sets of networks. */
   readonly network?: Network | undefined;
   readonly protocol?: Protocol | undefined;
   readonly port?: number | undefined;
@@ -87,7 +86,6 @@ export function entryKey(entry: SetEntry): string {
   return formatEntry({ ...entry, ...(address ? { address } : {}), source: from ?? entry.source });
 }
 
-/** Orders by address as a number, then port, protocol and source. Entries kept in `other` come last, as text. */
 export function compareEntries(a: SetEntry, b: SetEntry): number {
   return (
     compareRanges(a.address ?? a.network, b.address ?? b.network) ||

@@ -50,7 +50,6 @@ const last = order.indexOf('jump');
 
 function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   const ranked: { readonly arg: RuleArg; readonly rank: number }[] = [];
-  // Each argument begins at most two groups.
   const lastGroup = 2 * args.length + 2;
   let group = 1;
   for (const written of args) {
@@ -66,7 +65,6 @@ function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   return ranked.map(({ arg }) => arg);
 }
 
-/** Returns undefined for an argument that has no effect. */
 function canonicalArg(arg: RuleArg): RuleArg | undefined {
   switch (arg.kind) {
     case 'source':
@@ -89,7 +87,6 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
     case 'destination-type':
       return arg.type.includes(',') ? { ...arg, type: arg.type.split(',').sort().join(',') } : arg;
     case 'virtual-server':
-      // kube-proxy writes a name, and iptables-save prints the number.
       return { ...arg, protocol: nameProtocol(arg.protocol) };
     case 'statistic':
       return { kind: 'statistic', probability: storedProbability(arg.probability) };
@@ -97,7 +94,6 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return { ...arg, target: canonicalTarget(arg.target) };
     case 'in-interface':
     case 'out-interface':
-      // The name `+` matches every interface.
       return arg.name === '+' && !arg.negated ? undefined : arg;
     case 'other':
       return isNfacctCounter(arg) ? undefined : arg;
@@ -122,7 +118,6 @@ function storedProbability(text: string): string {
 
 function canonicalTarget(target: RuleTarget): RuleTarget {
   if (target.kind === 'mark') return { ...target, operation: 'set' };
-  // iptables-save prints the family's default answer.
   const isDefault = target.kind === 'reject' && /^icmp6?-port-unreachable$/.test(target.with ?? '');
   return isDefault ? { kind: 'reject' } : target;
 }

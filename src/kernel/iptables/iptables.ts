@@ -9,7 +9,6 @@ export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 /** A variant of iptables. Packets meet the rules of both variants, but each variant shows only its own. */
 export type IptablesVariant = 'legacy' | 'nft';
 
-/** The tables of one family: table → chain name → chain, in declaration order. */
 export type Tables = { readonly [T in TableName]?: ReadonlyMap<string, Chain> };
 
 export interface Chain {
@@ -143,7 +142,6 @@ export function formatChains(
   return text;
 }
 
-/** Returns `:CHAIN - [0:0]`, which creates the chain or empties it. */
 export function formatDeclaration(chain: string): string {
   return `:${assertWritable(formatWord(chain))} - [0:0]`;
 }
@@ -156,7 +154,6 @@ export function formatDelete(chain: string, rule: Rule): string {
   return assertWritable(`-D ${formatWord(chain)}${formatArgs(rule)}`);
 }
 
-/** Returns the rule without `-A CHAIN`. */
 export function formatRule(rule: Rule): string {
   return formatArgs(rule).slice(1);
 }

@@ -79,7 +79,6 @@ const anyValue: ReadonlySet<string> = new Set(['*', 'any', 'anywhere', 'all', '0
 const protocolColumn = /^!?(?:all|tcp|udp|udplite|icmp|ipv6-icmp|icmpv6|sctp|dccp|esp|ah|gre|\d{1,3})$/;
 
 function readRow(line: string, { numbers, verbose }: Columns): Rule | string {
-  // Each cell keeps its end, because free text follows the last column.
   const cells = [...line.slice(0, 1000).matchAll(/\S+/g)].slice(0, 12).map((found) => ({
     text: found[0],
     end: found.index + found[0].length,
@@ -183,7 +182,6 @@ function readExtras(text: string, target: string | undefined): readonly string[]
     else matches.push(...words);
     rest = rest.slice(length).trim();
   }
-  // Unknown text restricts the match in an unknown way.
   if (rest !== '') matches.push('-m', 'listed', '--as', rest);
   if (target === undefined) return matches;
   const options = ofTarget.map((word) =>

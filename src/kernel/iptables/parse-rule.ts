@@ -4,7 +4,7 @@ import { readLongMatch, readOption, readTarget } from './rule-args.ts';
 
 const ruleLine = /^(?:\[\d+:\d+\] )?-[AI] /;
 
-/** In characters. A comment has at most 255, and other quoted texts are shorter. */
+/** In characters. A comment has at most 255, and no other quoted text is longer. */
 const longestQuoted = 1024;
 
 /** Joins lines that iptables-save split inside quotes. A comment may contain even a line "COMMIT" or "*nat". */
@@ -12,7 +12,7 @@ export function joinQuotedLines(lines: readonly string[]): readonly string[] {
   return [...savedLines(lines.join('\n'))];
 }
 
-/** Yields what joinQuotedLines returns, without a list of the lines. `clean` strips foreign text from a line. */
+/** Like joinQuotedLines, line by line. `clean` strips foreign text from a line. */
 export function* savedLines(text: string, clean: (line: string) => string = (line) => line): Generator<string, void> {
   for (let at = 0; at <= text.length;) {
     const first = lineEnd(text, at);
@@ -103,7 +103,6 @@ const textOptions: ReadonlySet<string> = new Set(
   '--comment --log-prefix --nflog-prefix --ulog-prefix --string --hex-string'.split(' '),
 );
 
-/** Returns the index, from `from` on, of the next option that belongs to no match; the number of words if there is none. */
 function nextOption(words: readonly string[], from: number): number {
   let value = -1;
   for (let at = from; at < words.length; at++) {

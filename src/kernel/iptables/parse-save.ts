@@ -37,7 +37,6 @@ export function parseIptablesSave(
 ): {
   readonly tables: Tables;
   readonly unread: readonly UnreadLine[];
-  /** The table of each line in `unread`; undefined outside any table. */
   readonly tablesOfUnread: readonly (TableName | undefined)[];
   readonly complete: boolean;
 } {
@@ -98,7 +97,6 @@ function readLine(
   if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
   if (name === undefined) return 'a rule without a chain';
   const chain = findOrAddChain(chains, name);
-  // `-I` without a number inserts at the head.
   const isNumbered = command === '-I' && /^\d{1,9}$/.test(words[at + 2] ?? '');
   const place = command === '-A' ? chain.rules.length : isNumbered ? Number(words[at + 2]) - 1 : 0;
   if (place < 0 || place > chain.rules.length) return 'inserted beyond the end of its chain';

@@ -47,7 +47,6 @@ export function placeRules(from: Chain | undefined, to: Chain | undefined) {
   };
 }
 
-/** Returns, by the key of a rule that stays, the rules to insert right before it and right after it. */
 function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>) {
   const before = new Map<string, readonly Keyed[]>();
   let pending: Keyed[] = [];

@@ -16,7 +16,6 @@ export type RuleArg =
   | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
   | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }
   | { readonly kind: 'protocol'; readonly protocol: string; readonly negated?: boolean }
-  /** `-m tcp` and so on, if no option of the module follows directly. */
   | { readonly kind: 'module'; readonly name: string }
   | { readonly kind: 'destination-port' | 'source-port'; readonly ports: PortRange; readonly negated?: boolean }
   | { readonly kind: 'comment'; readonly text: string }
@@ -54,7 +53,6 @@ export type RuleTarget =
   | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
-/** Options of tcp, udp and sctp may appear anywhere, so they belong to no match. */
 const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new Map<
   string,
   (value: string) => RuleArg | undefined
@@ -145,7 +143,6 @@ function isMapped({ family }: AddressRange, text: string): boolean {
   return family === 'ipv4' && !/^\d+\./.test(text);
 }
 
-/** `-m ipvs` with its three options in any order. */
 const serverPattern = /^ipvs(?=.* --vaddr (\S+))(?=.* --vproto (\S+))(?=.* --vport (\d+)(?!\S))(?: --v\w+ \S+){3}$/;
 
 /**
@@ -154,7 +151,6 @@ const serverPattern = /^ipvs(?=.* --vaddr (\S+))(?=.* --vproto (\S+))(?=.* --vpo
 const recentPattern =
   /^recent(?: --name (\S+))? (?:(--set)|--rcheck --seconds (\d{1,9})( --reap)?)(?: --name (\S+)(?: --mask (?:255.255.255.255|ffff(?::ffff){7}))?(?: --rsource)?)?$/;
 
-/** Reads `-m NAME` and the words after it, for matches with no value, with several values, or with several options. */
 export function readLongMatch(words: readonly string[]): RuleArg | undefined {
   if (words.some((word) => /\s/.test(word))) return undefined;
   const text = words.join(' ');
@@ -275,7 +271,6 @@ function formatTarget(target: RuleTarget): string {
   }
 }
 
-/** Formats the option of a MARK target. Only `--set-xmark` has a mask. */
 function formatMarkOperation({ operation, value, mask }: RuleTarget & { readonly kind: 'mark' }): string {
   return operation === 'set'
     ? `--set-xmark ${formatMaskedMark({ value, mask })}`

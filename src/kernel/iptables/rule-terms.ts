@@ -16,7 +16,6 @@ type Condition =
   | TcpFlags
   | { readonly kind: 'limit'; readonly isOver: boolean }
   | { readonly kind: 'chance'; readonly probability: number }
-  /** A condition that kpc does not understand, as iptables writes it. */
   | { readonly kind: 'unread'; readonly text: string };
 
 export type RuleTerm = Condition | RuleAction;

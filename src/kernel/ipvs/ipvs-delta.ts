@@ -77,7 +77,6 @@ function formatServerChange(change: VirtualServerChange): string {
 
 export interface TimeoutsChange {
   readonly from: IpvsTimeouts;
-  /** 0 leaves a timeout unchanged. */
   readonly to: IpvsTimeouts;
 }
 

@@ -53,14 +53,12 @@ export const mostIpvsSeconds = 31 * 24 * 3600;
 /** An object that one listing in a dump names and another lacks. */
 export interface Unlisted {
   readonly by: string;
-  /** As ipset prints it: "10.96.0.1,tcp:80" or "30080". */
   readonly entry: string;
   readonly lacks: 'virtual server' | 'real server' | 'address';
   /** The last virtual server in each ipvsadm listing. If the listing is cut off, some of its real servers may be missing. */
   readonly ends?: readonly VirtualServer[] | undefined;
 }
 
-/** IPv4 before IPv6, then by address as a number, port and protocol (TCP, UDP, SCTP). */
 export function compareVirtualServers(a: VirtualServer, b: VirtualServer): number {
   return (
     compareAddresses(a.address, b.address) ||
@@ -133,12 +131,10 @@ export interface PrintedName {
 export interface PrintedServer extends PrintedName {
   readonly scheduler: string | undefined;
   readonly seconds: string | undefined;
-  /** "flag-1,flag-2", or the scheduler's own names. */
   readonly schedulerFlags: string | undefined;
   readonly options: readonly string[] | undefined;
 }
 
-/** Collects virtual servers while ipvsadm's output is read. Methods that add return the reason for a refusal, or undefined. */
 export class ServerDrafts {
   readonly #servers = new Map<
     string,
@@ -180,7 +176,6 @@ export class ServerDrafts {
     return undefined;
   }
 
-  /** Returns the virtual servers sorted, and the one that was listed last. */
   finish(): { readonly virtualServers: readonly VirtualServer[]; readonly last: VirtualServer | undefined } {
     const listed = [...this.#servers.values()];
     for (const { realServers } of listed) realServers.sort(compareRealServers);

@@ -22,7 +22,6 @@ const forwardingMethods: ReadonlyMap<string, ForwardingMethod> = new Map([
 /** Reads `ipvsadm -Ln`, with the same result as parseIpvsadm. Accepts any text. */
 export function parseIpvsadmList(text: string) {
   const servers = new ServerDrafts();
-  /** The virtual server to which the next real servers belong; undefined after a duplicate. */
   let current: PrintedName | undefined;
   const seen = new Set<string>();
   const unread = readLines(text, [], (line) => {

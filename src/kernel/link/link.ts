@@ -253,7 +253,6 @@ interface DraftLink {
   readonly addresses: LinkAddress[];
 }
 
-/** Reads the output of formatLinks. Accepts any text. */
 export function parseIpBatch(text: string): ParsedLinks {
   const links = new Map<string, DraftLink>();
   const linkOf = (name: string): DraftLink => {

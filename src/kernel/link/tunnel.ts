@@ -6,7 +6,6 @@ export type CarrierProtocol = 'udp' | 'ipencap' | 'gre';
 /** How a link wraps packets: each one travels inside a packet of the network below. */
 export interface Tunnel {
   readonly protocol: CarrierProtocol;
-  /** The destination port, for UDP. */
   readonly port?: number | undefined;
   readonly local?: Address | undefined;
   /** The other endpoint of the tunnel, if there is only one. */
@@ -51,7 +50,6 @@ export function readTunnel(kind: unknown, valueOf: (name: string) => unknown): T
   };
 }
 
-/** Reads a tunnel from a line of text: the kind, then words with their values. */
 export function readTunnelLine(line: string): Tunnel | undefined {
   const words = line.split(' ');
   const after = (word: string): string | undefined => words[words.indexOf(word) + 1 || words.length];
@@ -63,7 +61,6 @@ const wordsInText: ReadonlyMap<string, string> = new Map([
   ['link', 'dev'],
 ]);
 
-/** Returns the part of `info_data` that readTunnel reads. */
 export function formatTunnel({ port, local, remote, link }: Tunnel) {
   const ends = [['local', local] as const, ['remote', remote] as const];
   const named = ends.flatMap(([name, end]) => (end ? [[end.family === 'ipv6' ? `${name}6` : name, end.text]] : []));

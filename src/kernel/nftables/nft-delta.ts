@@ -55,7 +55,6 @@ export function compareElements({ key: a }: Element, { key: b }: Element): numbe
 
 function compareValues(a: Value, b: Value): number {
   if (a === b) return 0;
-  // Different kinds have no common order, so they are ordered by kind.
   if (a.kind !== b.kind) return compareText(a.kind, b.kind);
   if (a.kind === 'address' && b.kind === 'address') return compareAddresses(a.address, b.address);
   if (a.kind === 'number' && b.kind === 'number') return a.value - b.value;
@@ -166,7 +165,7 @@ export type NftTableDelta =
     };
 
 export type NftChange =
-  /** Creates, deletes or refills a chain. A new hook recreates it, and a replaced set refills the chains that look it up. */
+  /** Creates, deletes or refills a chain. It is recreated for another hook, and refilled if a set that it looks up is replaced. */
   | ({ readonly kind: 'chain' } & Pair<NftChain>)
   | ({ readonly kind: 'counter' } & Pair<NftCounter>)
   /** Creates, deletes or replaces a set, because the kernel cannot change a set's type, timeout or size. */

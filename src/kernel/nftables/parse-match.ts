@@ -1,4 +1,3 @@
-// Reads the operands of nft's rules (fields, constants, verdicts, random choices) and the expressions that look something up.
 import { allBits, type RuleVerdict, parseNumber32 } from '../ports-and-marks.ts';
 import type { Element, Field, Match, Right, Selector, Value } from './table.ts';
 import { unquote, type Words } from './tokens.ts';

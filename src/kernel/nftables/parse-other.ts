@@ -66,7 +66,6 @@ function readLog(words: Words): OtherExpression {
     const option = words.next();
     words.next();
     if (option !== 'flags') continue;
-    // `flags tcp sequence,options`, `flags ip options`.
     while (words.take(',')) words.next();
     if (words.take('options') || words.take('sequence')) while (words.take(',')) words.next();
   }
@@ -165,7 +164,6 @@ function readXt(words: Words): OtherExpression {
   return kind === 'match' && name === 'comment' ? idle : { kind: 'unknown', text: `xt ${kind} ${name}` };
 }
 
-/** Packet fields that a rule may set without affecting where the packet goes. */
 const harmless =
   /^(?:meta (?:priority|nftrace|pkttype)|ip (?:ttl|dscp|ecn)|ip6 (?:hoplimit|dscp|ecn)|ct (?:label|helper)|tcp option maxseg size)$/;
 

@@ -25,7 +25,6 @@ interface ParsedTables {
 
 type Note = (line: number, reason: string) => void;
 
-/** Why a line within a table cannot be nft's. nft's lines begin with a word, or with `@` for raw bytes of a packet. */
 export const notOfNft = 'a line that nft does not print';
 export const unreadElement = 'an element that is not whole';
 export const openBrace = 'a brace is not closed';
@@ -195,7 +194,6 @@ function readConcatenation(words: Words, types: readonly string[]): readonly Val
   return values;
 }
 
-/** Reads a value in a set whose type was not shown. */
 function readUntyped(text: string): Value | undefined {
   return readValue(text, 'address') ?? readValue(text, 'number');
 }

@@ -1,4 +1,3 @@
-// The types of nftables: elements of sets and maps, expressions of rules, and tables.
 import type { PlainAction, OtherAction, RuleVerdict, SocketAddress } from '../ports-and-marks.ts';
 import type { Address, Network } from '../address.ts';
 import type { Origin } from '../place.ts';
@@ -146,7 +145,6 @@ export interface NftTable {
   /** Parts that kpc does not model: a quota, a flowtable, the flag dormant. A table with such parts can only be replaced as a whole. */
   readonly strange?:
     | {
-        /** The first line of each part: "counter hits", "flags dormant". */
         readonly heads: readonly string[];
         /** The whole table as nft lists it, which nft can read again. */
         readonly text: string;
@@ -170,7 +168,6 @@ export interface NftChain {
 
 /** The chain's place in the kernel. Only the policy can change while the chain exists. */
 export interface BaseChain {
-  /** `filter`, `nat` or `route`. */
   readonly type: string;
   /** `prerouting`, `input`, `forward`, `output` or `postrouting`; or `ingress`, with `devices`. */
   readonly hook: string;
@@ -190,12 +187,11 @@ export interface NftRule {
 
 interface Container {
   readonly name: string;
-  /** The types of a key's parts, such as ['ipv4_addr', 'inet_proto', 'inet_service']. */
   readonly keyType: readonly string[];
   /** Sorted: `constant`, `dynamic`, `interval`, `timeout`. */
   readonly flags: readonly string[];
   readonly timeoutSeconds?: number | undefined;
-  /** The most elements that it can hold. A set that rules write to gets 65535 from the kernel by default. */
+  /** The most elements that fit. The kernel's default for a set that rules write to is 65535. */
   readonly size?: number | undefined;
   readonly comment?: string | undefined;
   readonly elements: readonly Element[];

@@ -23,7 +23,6 @@ interface WordedRoute {
   readonly destination: string;
   readonly values: ReadonlyMap<string, string>;
   readonly hops: readonly ReadonlyMap<string, string>[];
-  /** Whether the route was printed by `ip route get`. */
   readonly isAnswer: boolean;
   readonly line: number;
   readonly text: string;
@@ -60,7 +59,6 @@ function wordsToMap(words: readonly string[]) {
       set.add(word);
       continue;
     }
-    // `via inet6 fe80::1`, `mtu lock 1400`.
     if (/^(?:inet6?|lock)$/.test(words[at + 1] ?? '')) {
       at++;
       if (word === 'via') values.set(otherFamily, words[at] ?? '');

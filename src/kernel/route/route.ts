@@ -27,7 +27,6 @@ export interface NextHop {
 
 export interface Route {
   readonly family: Family;
-  /** "local", "main", "default", or another table's name or number. */
   readonly table: string;
   readonly type: RouteType;
   readonly destination: Network;
@@ -36,7 +35,6 @@ export interface Route {
   /** Among routes to the same network, the lowest metric wins. */
   readonly metric: number;
   readonly source?: Address | undefined;
-  /** A multipath route has several. */
   readonly hops: readonly NextHop[];
 }
 
@@ -52,7 +50,7 @@ export interface RoutingRule {
   readonly protocol?: string | undefined;
   readonly port?: PortRange | undefined;
   readonly sourcePort?: PortRange | undefined;
-  /** The users whose programs' packets the rule applies to, in ip's words. */
+  /** The uids that the rule applies to, in ip's words. */
   readonly users?: string | undefined;
   /** Further conditions, in ip's words. */
   readonly other?: string | undefined;
@@ -77,7 +75,6 @@ export interface RouteAnswer {
   readonly hop: NextHop;
 }
 
-/** What is known about a node's routing. */
 export interface Routes {
   readonly routes: readonly Route[];
   /** The tables that are fully known; undefined if all are. */
@@ -100,7 +97,6 @@ const tableNames: ReadonlyMap<string, string> = new Map([
   ['253', 'default'],
 ]);
 
-/** Returns the name of a routing table, which ip may print as a number. */
 export function nameRoutingTable(text: string): string {
   return tableNames.get(text) ?? text;
 }
@@ -148,7 +144,6 @@ export interface Transport {
 export type RouteResult =
   | { readonly kind: 'route'; readonly route: Pick<Route, 'type' | 'source' | 'hops'> }
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
-  /** The result is unknown, because the rules or a table are unknown. */
   | { readonly kind: 'open'; readonly lacks: 'rules' | 'table'; readonly table?: string }
   /** Both possible results, where the question leaves open whether a rule applies. */
   | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: RouteResult; readonly passed: RouteResult };
@@ -175,7 +170,6 @@ function followRules(family: Family, known: Routes, question: RouteQuestion): Ro
   const isUsual = !given && tables === undefined && routes.every(({ table }) => usualTables.has(table));
   if (!given && tables === undefined && !isUsual) return { kind: 'open', lacks: 'rules' };
   const rules = (given ?? usualRules(family)).toSorted((a, b) => a.priority - b.priority);
-  /** Returns the result of the rules from `start` on. `forks` counts the undecided rules before them. */
   const follow = (start: number, forks: number): RouteResult => {
     if (forks > mostForks) return { kind: 'open', lacks: 'rules' };
     for (let at = start; at < rules.length; at++) {
