@@ -18,7 +18,6 @@ import { pick, pickAddress, poolSize } from './service-ranges.ts';
 export interface AssignmentRanges {
   /** One network, or one for each family. Services that name no family get the first one's family. */
   readonly clusterIPs: readonly Network[];
-  /** Set if the networks come from the cluster's objects, not from a flag. */
   readonly fromObjects?: true | undefined;
   readonly nodePorts?: PortRange | undefined;
   readonly loadBalancerIPs?: readonly Network[] | undefined;
@@ -29,7 +28,6 @@ export interface AssignmentRanges {
 export interface AssignedService {
   readonly service: string;
   readonly clusterIPs: readonly string[];
-  /** Port label ("http/TCP" or "TCP") → node port. */
   readonly nodePorts: Readonly<Record<string, number>>;
   readonly healthCheckNodePort?: number | undefined;
   readonly loadBalancerIPs?: readonly string[] | undefined;
@@ -142,7 +140,6 @@ function lacksHealthCheckPort({ type, externalTrafficPolicy, healthCheckNodePort
   return type === 'LoadBalancer' && externalTrafficPolicy === 'Local' && healthCheckNodePort === 0;
 }
 
-/** Reports whether the Service lacks a load balancer's addresses and there are ranges for them. */
 function wantsLoadBalancer(service: Service, { loadBalancerIPs = [], sparesPending }: AssignmentRanges): boolean {
   const isSpared = sparesPending === true && service.spec.clusterIP !== '';
   return lacksLoadBalancer(service) && loadBalancerIPs.length > 0 && !isSpared;

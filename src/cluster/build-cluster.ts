@@ -81,7 +81,6 @@ export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>,
   return changed ? indexCluster({ ...cluster, servicePorts }) : cluster;
 }
 
-/** Orders by namespace, Service, port name and protocol, then IPv4 before IPv6. */
 export function compareServicePorts(a: ServicePort, b: ServicePort): number {
   return (
     compareText(a.namespace, b.namespace) ||

@@ -8,11 +8,10 @@ import { compareFullNames, fullName, type EndpointSlice, type Service, type Sour
 import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import { foundOf } from '../base/findings/fields.ts';
 
-/** Makes one warning for all Services with a selector but without slices or Endpoints, which a cluster would have. */
+/** Makes one warning for all Services with a selector for which the input has neither slices nor Endpoints. */
 export function findUnserved(
   services: readonly ServiceWithSlices[],
   cluster: Cluster,
-  /** Whether Pods could be assumed for workloads in the input. */
   hasWorkloads: boolean,
 ): readonly Finding[] {
   if (services.every(({ object, isServed }) => isServed || !hasSelector(object))) return [];
@@ -86,7 +85,6 @@ const linesPerEntry = 100;
 interface Size {
   readonly service: Sourced<Service>;
   readonly pairs: number;
-  /** The number of virtual servers, their real servers, and pairs of a port and a source range. */
   readonly lines: number;
 }
 
@@ -153,7 +151,6 @@ export const ownAnnotations = {
 
 const names: readonly string[] = Object.values(ownAnnotations);
 
-/** Reports whether a name looks like kpc's but is unknown, for example misspelled. */
 export function isStrayAnnotation(name: string): boolean {
   return name.startsWith('kpc.dev/') && !names.includes(name);
 }

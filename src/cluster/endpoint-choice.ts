@@ -43,7 +43,6 @@ export function isLocalNode(nodeName: string | undefined, node: Pick<NodeContext
   return node.name !== '' && nodeName === node.name;
 }
 
-/** Reports whether the port has more than a cluster IP, like kube-proxy's ExternallyAccessible, as far as shown. */
 export function isExternallyAccessible(port: ShownPort): boolean {
   return (
     port.nodePort !== 0 ||

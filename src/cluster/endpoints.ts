@@ -19,7 +19,6 @@ import type { Endpoint } from './model.ts';
 export class StatusSharing {
   readonly #last = new Map<string | undefined, EndpointStatus>();
 
-  /** Returns the node's last status if it is equal, else `status`. */
   share(status: EndpointStatus): EndpointStatus {
     const last = this.#last.get(status.nodeName);
     if (last && areSameStatuses(last, status)) return last;
@@ -47,7 +46,6 @@ export const headlessLabel = 'service.kubernetes.io/headless';
 export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 
 export interface ServiceWithSlices extends Sourced<Service> {
-  /** All slices of the Service, sorted by name. */
   readonly slices: readonly Sourced<EndpointSlice>[];
   /** Slices in the input, and slices mirrored from Endpoints in the input, but none made from Pods. */
   readonly given: readonly Sourced<EndpointSlice>[];
@@ -59,7 +57,6 @@ export function serviceOfSlice({ metadata: { namespace, labels } }: EndpointSlic
   return fullName({ namespace, name: labels[serviceNameLabel] ?? '' });
 }
 
-/** Returns ready and unready addresses. */
 export function addressesOfEndpoints({ subsets }: Endpoints): readonly string[] {
   return subsets.flatMap(({ addresses, notReadyAddresses }) =>
     [...addresses, ...notReadyAddresses].map(({ ip }) => ip),
@@ -227,7 +224,6 @@ class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;
   readonly status: EndpointStatus;
-  /** Set when the first rival appears, because hardly any endpoint has one. */
   declare rivals?: Endpoint[];
   readonly #slice: Sourced<EndpointSlice>;
 
@@ -271,7 +267,7 @@ export function compareEndpoints(a: Endpoint, b: Endpoint): number {
   return compareText(a.label, b.label);
 }
 
-/** For each byte, its rank among texts of a number and this character. */
+/** Ranks of bytes that sort like the texts of a number and this character. */
 const rankBeforeDot = rankBytes('.');
 const rankBeforeColon = rankBytes(':');
 

@@ -14,7 +14,6 @@ export interface ClusterObjects {
   readonly services: readonly ServiceInfo[];
   /** One for each Service port and family that kube-proxy would program, sorted by compareServicePorts. */
   readonly servicePorts: readonly ServicePort[];
-  /** Sorted by service and family. */
   readonly healthChecks: readonly ServiceHealthCheck[];
   /** In a part of a cluster, the number of endpoints of the omitted Service ports. */
   readonly endpointsElsewhere?: { readonly [F in Family]: number };
@@ -100,7 +99,6 @@ export interface ServicePort<Unknown = never> {
 /** A Service port with only the facts that its source shows. Every ServicePort is a ShownPort. */
 export type ShownPort = ServicePort<undefined>;
 
-/** The places of fields. The functions are called only when a rule's origin is needed. */
 export interface ServicePortPlaces {
   readonly port: Place;
   readonly clusterIP: Place;
@@ -114,7 +112,6 @@ export interface ServicePortPlaces {
 export interface Endpoint<Unknown = never> {
   readonly address: Address | Unknown;
   readonly port: number | Unknown;
-  /** kube-proxy's name for the endpoint: "ip:port", with brackets around IPv6. */
   readonly label: string;
   /** Has only the hints that this release's kube-proxy reads. */
   readonly status: EndpointStatus | Unknown;
@@ -126,7 +123,6 @@ export interface Endpoint<Unknown = never> {
 /** An endpoint with an address. Others have none, because a dump was pasted with names in place of addresses. */
 export type PlacedEndpoint = Endpoint<undefined> & { readonly address: Address; readonly port: number };
 
-/** Finds Service ports and endpoints by address, for any node and mode. */
 export interface AddressIndex<Port extends ShownPort = ShownPort> {
   servicesAt(address: string): readonly Port[];
   nodePortsAt(port: number): readonly Port[];
@@ -168,7 +164,6 @@ export function hasAddress(port: ShownPort, { text }: Address): boolean {
   return portAddresses(port).some(({ address }) => address.text === text);
 }
 
-/** Returns the source ranges, without those that are known only as text. */
 export function sourceNetworks({ sourceRanges = [] }: Pick<ShownPort, 'sourceRanges'>): readonly Network[] {
   return sourceRanges.flatMap((range) => ('prefixLength' in range ? [range] : []));
 }

@@ -4,7 +4,6 @@ import type { Place } from '../kernel/place.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import type { SettingValues } from '../settings/table.ts';
 
-/** The path of a field inside an object, such as ['spec', 'ports', 0, 'port']. */
 export type FieldPath = readonly (string | number)[];
 
 export interface ObjectSource {
@@ -24,7 +23,6 @@ export type Labels = Readonly<Record<string, string>>;
 
 export interface ObjectMeta {
   readonly name: string;
-  /** "default" if the object names none. */
   readonly namespace: string;
   readonly labels: Labels;
   readonly annotations: Readonly<Record<string, string>>;
@@ -48,7 +46,6 @@ function sortedSelectorWords(selector: Labels = {}): string {
   return selectorWords(Object.fromEntries(Object.entries(selector).toSorted(([a], [b]) => compareText(a, b))));
 }
 
-/** Returns "HTTPRoute shop/web". */
 export function titleOfObject({
   kind,
   metadata,
@@ -59,7 +56,6 @@ export function titleOfObject({
   return `${kind} ${fullName(metadata)}`;
 }
 
-/** The objects that endpoints are made from. */
 export interface EndpointObjects {
   readonly services: readonly Sourced<Service>[];
   readonly slices: readonly Sourced<EndpointSlice>[];
@@ -128,7 +124,6 @@ export interface Service {
     readonly internalTrafficPolicy: 'Cluster' | 'Local';
     readonly externalTrafficPolicy: 'Cluster' | 'Local';
     readonly healthCheckNodePort: number;
-    /** The address requested from the load balancer; undefined if it may choose. */
     readonly loadBalancerIP?: string | undefined;
     readonly loadBalancerSourceRanges: readonly string[];
     readonly publishNotReadyAddresses: boolean;
@@ -245,7 +240,6 @@ export interface Pod {
   readonly owner: Owner | undefined;
   readonly terminating: boolean;
   readonly status: PodStatus | undefined;
-  /** Set if kpc assumed the Pod for a workload in the input. */
   readonly assumed?: true | undefined;
 }
 
@@ -261,9 +255,7 @@ export interface PodSpec {
   readonly isInjected: boolean;
   /** Ports of containers, then of sidecars: the order in which a name is looked up. */
   readonly ports: readonly ContainerPort[];
-  /** The probes and gates that decide when a Pod is ready, as text; '' if there are none. */
   readonly readiness: string;
-  /** Ports that the network plugin opens on the Pod's node. */
   readonly hostPorts: readonly HostPort[];
 }
 
@@ -384,7 +376,6 @@ export function meetsRequirement(
   }
 }
 
-/** Returns NaN unless both texts are whole numbers. */
 function compareWhole(label = '', value = ''): number {
   const [one, other] = [label, value].map((text) => (/^[+-]?\d{1,15}$/.test(text) ? Number(text) : Number.NaN));
   return (one ?? Number.NaN) - (other ?? Number.NaN);

@@ -36,7 +36,6 @@ export interface TrafficPlan {
   readonly clusterEndpoints: readonly Endpoint[];
   readonly localEndpoints: readonly Endpoint[];
   readonly reachable: readonly Endpoint[];
-  /** The port's endpoints on the node, in use or not. */
   readonly onNode: readonly Endpoint[];
   /** Reachable endpoints on the node. Unless masqueraded, a packet from one to itself would have the same source and destination. */
   readonly hairpin: readonly Endpoint[];
@@ -126,7 +125,6 @@ export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean) {
   return [...ranges, ...firewall.guarded.map(({ address, origin }) => ({ source: address, origin }))];
 }
 
-/** Returns the Service port and field that an object in the state comes from. */
 export function originOf({ label }: Pick<ServicePort, 'label'>, place: Place | undefined): Origin {
   return { servicePort: label, place };
 }
@@ -152,7 +150,6 @@ function policyOf(isLocalOnly: boolean): TrafficPolicy {
   return isLocalOnly ? 'Local' : 'Cluster';
 }
 
-/** Returns the policy for traffic to the cluster IP; undefined if unknown. */
 export function internalPolicyOf({ internalPolicyLocal }: ShownPort): TrafficPolicy | undefined {
   return internalPolicyLocal === undefined ? undefined : policyOf(internalPolicyLocal);
 }
@@ -197,7 +194,6 @@ export class ContextMemo<Subject extends object, Made> {
     return made;
   }
 
-  /** Makes the key once for all subjects that share a context. */
   #keyOf(context: object): string {
     let key = this.#keys.get(context);
     if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context, listSets)));

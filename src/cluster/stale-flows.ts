@@ -10,7 +10,6 @@ export interface StaleFlow {
   readonly port: ShownPort;
 }
 
-/** The present ports, and the ports that a change removed. */
 export interface PresentPorts {
   readonly ports: readonly ShownPort[];
   readonly gone?: readonly ShownPort[];
@@ -21,7 +20,6 @@ export interface StaleFlowRules {
   readonly withoutEndpoints: boolean;
   /** Which flows to a removed UDP port are stale: none, flows to addresses without a UDP port now, or all flows to the cluster IP. */
   readonly ofGone: 'none' | 'to-addresses' | 'to-cluster-ip';
-  /** Whether the node is the destination of a flow to a node port's number. */
   readonly isToNode: (flow: TrackedFlow) => boolean;
 }
 
@@ -89,13 +87,11 @@ function isUdp({ protocol }: ShownPort): boolean {
   return protocol === 'UDP';
 }
 
-/** A destination that clients use for a Service port. */
 interface FrontEnd {
   readonly port: ShownPort;
   readonly endpoints: ReadonlySet<string>;
 }
 
-/** Returns front ends by "address:port", and by family and node port. */
 function indexFronts(ports: readonly ShownPort[], withoutEndpoints: boolean): Map<string, FrontEnd> {
   const fronts = new Map<string, FrontEnd>();
   for (const port of ports) {
@@ -115,7 +111,6 @@ function frontSockets(port: ShownPort): readonly string[] {
   return number === undefined ? [] : portAddresses(port).map(({ address }) => joinHostPort(address.text, number));
 }
 
-/** Adds the addresses of removed ports at which no UDP port is served now. */
 function addGone(gone: readonly ShownPort[], live: ReadonlySet<string>, fronts: Map<string, FrontEnd>): void {
   for (const port of gone.filter(isUdp)) {
     for (const at of frontSockets(port)) if (!live.has(at)) fronts.set(at, { port, endpoints: new Set() });

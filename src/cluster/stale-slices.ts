@@ -46,7 +46,7 @@ export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<
   return remade.length > 0 ? new Set(remade) : undefined;
 }
 
-/** A port is not stale on the side that its slices fit, nor if only another port of the Service changed. */
+/** Finds a side's stale ports. A port is not stale on the side that its slices fit, nor if only another port of the Service changed. */
 export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts {
   const [own, others] = [side.objects, other.objects];
   if (own.slices.length + own.endpoints.length === 0 || own.services === others.services) return new Map();

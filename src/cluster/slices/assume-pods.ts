@@ -36,7 +36,6 @@ import {
 interface Assumption extends Pick<EndpointObjects, 'workloads' | 'pods' | 'nodes' | 'services'> {
   /** From --assume-endpoints, at most one for each family. They override Node networks outside them. */
   readonly networks: readonly Network[];
-  /** kube-proxy's --cluster-cidr. */
   readonly clusterCIDRs: readonly Network[];
   readonly given: Names;
   readonly taken: ReadonlySet<string>;

@@ -39,7 +39,6 @@ interface AssumedNetworks {
 export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'findUndeclared' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ServiceWithSlices[];
-  /** Includes Pods that no Service selects. */
   readonly assumedPods: readonly Sourced<Pod>[];
 }
 
@@ -112,7 +111,6 @@ interface PodInputs extends IdleWorkloads, Pick<EndpointObjects, 'services' | 'p
 interface SlicesOfPods {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ObjectMeta[];
-  /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
   readonly findUndeclared: () => readonly Finding[];
   readonly diagnostics: readonly Finding[];
@@ -178,7 +176,6 @@ function checkEndpoints(open: readonly Selecting[], objects: number): Finding | 
   return diagnose('too-many-pods', details, largest.service.source.place(['spec', 'selector']));
 }
 
-/** Makes a note on where endpoints come from, because no file lists them. */
 function describeOrigin(made: readonly Selecting[], kept: number): readonly Finding[] {
   const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
   if (real.length === 0 && kept === 0) return [];

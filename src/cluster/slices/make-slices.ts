@@ -279,7 +279,6 @@ function endpointPortsOf(service: Service, { spec }: Pod): readonly EndpointPort
   });
 }
 
-/** Returns undefined if the target is a name that no container's port has. */
 export function resolveTargetPort(
   { targetPort, protocol }: Pick<ServicePortSpec, 'targetPort' | 'protocol'>,
   { ports }: Pick<Pod['spec'], 'ports'>,

@@ -1,4 +1,3 @@
-// Nodes and addresses for assumed Pods, and the Pods that Services select.
 import {
   meetsRequirement,
   requirementWords,
@@ -58,7 +57,6 @@ function tolerates({ key, value, effect, isOfAny }: Toleration, taint: Taint): b
 
 export interface AddressClaim {
   readonly network: Network;
-  /** Identifies the workload, and is the same in every run. */
   readonly workload: string;
   readonly index: number;
   /** Whether the Pod exists. If not, an address is reserved for it. */
@@ -92,7 +90,6 @@ export function choosePodAddresses(
     const kept = keptOf.get(network.text) ?? new Set();
     keptOf.set(network.text, kept);
     const key = claimKey(claim);
-    // Skip the network's own address and the node's bridge.
     const address = pickAddress(key, network, { skipped: 2 }, (text) => !kept.has(text) && !used.has(text));
     if (!address) {
       full.add(network.text);
@@ -137,7 +134,6 @@ export interface Selecting {
   readonly pods: Pods;
 }
 
-/** Returns the Services with a selector and the Pods that each selects, all sorted by namespace and name. */
 export function selectPods(services: readonly Sourced<Service>[], pods: Pods): readonly Selecting[] {
   const index = new PodIndex(pods);
   return services

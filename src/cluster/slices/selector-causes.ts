@@ -25,7 +25,6 @@ interface Labelled {
 type CauseSources = MakerSources & Pick<EndpointObjects, 'pods' | 'workloads'>;
 
 interface SelectorCause {
-  /** The objects that the selector may be meant for. */
   readonly likely: Likely;
   /** Whether the selector matches or names an object in the input. */
   readonly isMeant: boolean;
@@ -117,7 +116,6 @@ function isOfDomain(key: string, group: string): boolean {
   return own !== '' && own === other;
 }
 
-/** Finds a Pod or workload that has all labels of a selector, in any namespace. */
 function finderByLabels(all: readonly Labelled[]) {
   const single = all.flatMap((each) =>
     Object.entries(each.labels).map((label) => ({ key: labelWords(label), labelled: each })),
@@ -134,7 +132,6 @@ function finderByLabels(all: readonly Labelled[]) {
 interface LackedLabel {
   readonly label: string;
   readonly owner: string;
-  /** Whether the workload itself has the label that its template lacks. */
   readonly isOnOwner: boolean;
 }
 

@@ -46,7 +46,7 @@ export function describeStrays(
   return first === undefined ? [] : [diagnose('no-such-service', { services: names }, strays.get(first))];
 }
 
-/** Reports Service ports that no slice of their Service has, if the slices have endpoints. */
+/** Reports Service ports that are missing from all slices of the Service, if these slices have endpoints. */
 export function describeSlicePorts(services: readonly ServiceWithSlices[]): readonly Finding[] {
   const diagnostics: Finding[] = [];
   for (const { object, given } of services) {
@@ -64,12 +64,10 @@ export function describeSlicePorts(services: readonly ServiceWithSlices[]): read
   return diagnostics;
 }
 
-/** Reports whether kube-proxy finds endpoints in the slice. */
 function isFilled({ object: { addressType, endpoints } }: Sourced<EndpointSlice>): boolean {
   return endpoints.length > 0 && addressType !== 'FQDN';
 }
 
-/** Returns the place of the first slice port that matches no port of the Service, else of the first slice port. */
 function placeOfOtherPort({ spec }: Service, slices: readonly Sourced<EndpointSlice>[]): Place | undefined {
   for (const { object, source } of slices) {
     const at = object.ports.findIndex((port) => !spec.ports.some((each) => isPort(port, each.name, each.protocol)));
@@ -153,7 +151,6 @@ export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
 export interface IdleWorkloads {
   readonly scaledDown: readonly Sourced<Pod>[];
   readonly pending: readonly Pending[];
-  /** Says why a Service may select no Pod. */
   readonly likelyOf: (service: Service) => Likely;
 }
 
