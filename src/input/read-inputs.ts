@@ -61,9 +61,7 @@ export interface ReadOptions {
   readonly skipInvalid?: boolean | undefined;
   /** The files are configurations, so errors in any text of a ConfigMap count. */
   readonly areConfigs?: boolean | undefined;
-  /** The result is only shown, so an incomplete kustomization is no error. */
   readonly isShown?: boolean | undefined;
-  /** Where to pipe rendered manifests. */
   readonly into?: Into | undefined;
   readonly uncompiled?: readonly Finding[] | undefined;
   readonly unread?: UnreadLists | undefined;
@@ -71,7 +69,6 @@ export interface ReadOptions {
   readonly mostOfCode?: number | undefined;
 }
 
-/** The default for `into`. */
 export const readsManifests: Into = { command: 'kpc compile -f -' };
 
 /** Reads the objects in files. Never throws for bad input, because the diagnostics have all problems. */
@@ -86,7 +83,6 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
   };
 }
 
-/** Reports whether the input holds an object that kpc reads, or facts about kube-proxy's configuration. */
 export function hasObjects(inputs: Inputs): boolean {
   const { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, autoscalers, configs, facts } = inputs;
   const { ingresses, gateways, referenceGrants, policies, namespaces } = inputs;
@@ -180,7 +176,6 @@ function objectsWith(
     .filter((each) => 'source' in each && wrong.has(keyOfObject(each.source.place([])) ?? ''));
 }
 
-/** Returns a key for the object at a place; undefined if there is none. */
 export function keyOfObject({ file, object }: Place): string | undefined {
   return object === undefined ? undefined : `${object} ${file}`;
 }
@@ -233,7 +228,6 @@ interface FileReading {
   readonly kustomizations: readonly InputDocument[];
   /** Whether valid objects can be used although others have errors. */
   readonly areApart: boolean;
-  /** Includes errors that a template causes. */
   readonly errors: readonly Finding[];
   /** Whether the file is clearly no manifest, so that its errors are not reported. */
   readonly isForeign: boolean;

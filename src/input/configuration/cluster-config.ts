@@ -21,7 +21,6 @@ export interface ClusterFacts {
   readonly place: Finding['place'];
 }
 
-/** kube-apiserver's own default. */
 const defaultNodePorts = '30000-32767';
 
 /** Keys that only the configuration of k3s and RKE2 has. */

@@ -42,7 +42,7 @@ function parseNodePortRange(text: string): PortRange | undefined {
   return first >= 1 && first <= last && last <= 65535 ? { first, last } : undefined;
 }
 
-/** The value that --assume-endpoints has by default, which stands for the networks of the Nodes or the cluster. */
+/** Stands for --assume-endpoints without a value, which uses the networks of the Nodes or the cluster. */
 export const knownNetworks = 'auto';
 
 export function parsePodNetworks(text: string | true | undefined) {
@@ -53,7 +53,6 @@ export function parsePodNetworks(text: string | true | undefined) {
   return { networks: [], diagnostics: [wrongValue('--assume-endpoints', text, '--assume-endpoints')] };
 }
 
-/** Reports whether a word is a comma-separated list of networks. */
 export function isNetworks(text: string): boolean {
   return text.split(',').every((each) => parseNetwork(each) !== undefined);
 }

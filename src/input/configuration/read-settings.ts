@@ -1,4 +1,3 @@
-// Resolves kube-proxy's settings and feature gates from its configuration and flags.
 import { diagnose, isError, diagnoseFault, Tally, type Finding, wrongValue } from '../../base/findings/finding.ts';
 import type { Sourced, ProxySettings } from '../../cluster/objects.ts';
 import { readUnit, type ClusterFacts } from './cluster-config.ts';
@@ -83,7 +82,6 @@ function readFeatureGates(source: GatesSource, release: Release, refused: 'repor
   return gates;
 }
 
-/** Returns the gates that cause a fault if they are set. */
 function culpritsOf(fault: GateFault): readonly string[] {
   if (fault.problem !== 'needs') return [fault.gate];
   return [...fault.unmet.flatMap(({ gate, needs }) => [gate, ...needs]), 'AllAlpha', 'AllBeta'];
@@ -118,7 +116,7 @@ type Config = Sourced<KubeProxyConfig> | undefined;
 export interface GateOptions {
   /** What to do with gates that keep kube-proxy from starting. */
   readonly refusedGates?: 'reported' | 'left-out' | undefined;
-  /** Whether the user did not give the mode flag that is set. */
+  /** Set if the mode flag did not come from the user. */
   readonly isModeUnnamed?: boolean | undefined;
   /** Set if a side of a comparison consists only of this flag. */
   readonly sideOf?: ModeOfRelease['side'];
@@ -198,7 +196,6 @@ function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubePro
   return { mode, errors: checkMode(mode, kubeProxy, undefined, place), note };
 }
 
-/** kube-proxy's modes on Windows. */
 const windowsModes: ReadonlySet<string> = new Set(['kernelspace', 'winuserspace']);
 
 function readMode(value: string, name: string | undefined, place: Finding['place'], kubeProxy: KubeProxy): ModeChoice {

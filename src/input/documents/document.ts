@@ -83,9 +83,7 @@ export function subSource(source: InputSource, prefix: FieldPath): InputSource {
   };
 }
 
-/**
- * Locates fields by parsing a YAML document again. In a list as kubectl prints it, parses only one item, unless it needs earlier anchors.
- */
+/** Locates fields by parsing a YAML document again. In kubectl's lists, parses only one item, unless it needs earlier anchors. */
 function createYamlLocator(file: TextFile, span: Span): FieldLocator {
   let items: readonly Span[] | undefined;
   let parsed: { readonly start: number; readonly locate: FieldLocator | undefined } | undefined;

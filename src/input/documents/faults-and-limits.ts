@@ -25,7 +25,6 @@ export class Refusal extends Error {
   }
 }
 
-/** Ends parsing because of the text at the offset. */
 export function refuseYaml(offset: number, odd: OddYaml): never {
   throw new Refusal({ offset, code: 'bad-yaml', arguments: { odd } });
 }
@@ -34,7 +33,6 @@ export function refuseTab(offset: number): never {
   throw new Refusal({ offset, code: 'yaml-tab', arguments: {} });
 }
 
-/** The memory that the program itself needs. */
 const bytesOfProgram = 32_000_000;
 /** The values of one text may fill half of the rest, because a growing mapping takes twice its room and later steps need memory too. */
 const room = Math.max(0, heapLimit() - bytesOfProgram) / 2;

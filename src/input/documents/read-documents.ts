@@ -1,4 +1,3 @@
-// Splits files into YAML and JSON documents, and parses them.
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 import { findRepeatedKeys, skipValue } from '../../base/json/locate.ts';
 import { diagnoseMergeConflict, type Span, type TextFile } from './text-file.ts';
@@ -21,7 +20,6 @@ function findJsonFaults(text: string): readonly SyntaxFault[] {
     return [tooDeep];
   }
   return firstOfLines(errors, text).map(({ error, offset }) => {
-    // Turns "CloseBraceExpected" into "close brace expected".
     const reason = printParseErrorCode(error)
       .replace(/(?!^)([A-Z])/g, ' $1')
       .toLowerCase();
@@ -36,7 +34,6 @@ function firstOfLines(errors: readonly ParseError[], text: string): readonly Par
   });
 }
 
-/** Returns a fault for each repeated key of each object in a JSON value. */
 export function findRepeatedJsonKeys(text: string, { start, end }: Span): SyntaxFault[] {
   return findRepeatedKeys(text, start, end).map(({ second, times }) => ({
     offset: second - start,
@@ -167,12 +164,10 @@ function unclosedIn(
   return unclosed.length > 0 ? unclosed : faults;
 }
 
-/** Consecutive JSON values and the text after them. */
 interface JsonValues {
   readonly values: readonly (Span & { readonly value: unknown })[];
   /** A broken value. Nothing after it is read. */
   readonly broken?: Span;
-  /** Set if the file has too many values to read any. */
   readonly isTooLong?: true;
   /** The offset from which the file is YAML. */
   readonly next: number;
@@ -180,7 +175,6 @@ interface JsonValues {
 
 /** In a regular expression, \s includes the byte order mark, which is text for kubectl. */
 const blanksAndBrace = /^[^\S\uFEFF]*\{/;
-/** Blanks and comments before a YAML document or the end of the file. */
 const yamlBehind = /(?:[^\S\n]*(?:#[^\n]*)?\n)*(?:---|[^\S\n]*(?:#[^\n]*)?$)/y;
 
 /** Reads one JSON value, or several as `kubectl get -o json` prints them in a loop. All other text is YAML, and so is text after "---". */
@@ -194,7 +188,6 @@ function readJsonValues({ text, hasByteOrderMark }: TextFile): JsonValues {
     return { values: [{ ...all, value: parseJson(text, mostJsonValues) }], next: text.length };
   } catch (error) {
     if (error instanceof TooLong) return { values: [], isTooLong: true, next: text.length };
-    // The text may hold several values, or YAML.
     if (hasByteOrderMark) return { values: [], next: 0 };
   }
   const values: (Span & { readonly value: unknown })[] = [];

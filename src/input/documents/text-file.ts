@@ -7,7 +7,7 @@ export interface Span {
   readonly end: number;
 }
 
-/** How a file was found that the user did not name. */
+/** The origin of a file that the user did not name. */
 export interface FolderOrigin {
   readonly folder: string;
   /** The folder of the Helm chart for which this file is a template. */
@@ -83,7 +83,6 @@ export class TextFile {
   }
 }
 
-/** Returns a finding if the text has Git's marks of a merge conflict. */
 export function diagnoseMergeConflict(file: string, text: string): Finding | undefined {
   const line = findConflict(text);
   return line === undefined ? undefined : diagnose('merge-conflict', {}, placeAtLine(file, line));

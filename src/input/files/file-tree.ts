@@ -66,7 +66,6 @@ export interface FileTree {
   readonly exists: (path: string) => boolean;
   readonly isFolder: (path: string) => boolean;
   readonly list: (folder: string) => readonly TreeEntry[];
-  /** Reads a regular file of at most `most` bytes. */
   readonly read: (path: string, most?: number) => Buffer;
   /** Like `read`, for a path that the user named; on disk, it may be a shell's pipe. */
   readonly readNamed: (path: string) => Buffer;

@@ -16,7 +16,6 @@ export function isKustomization({ file, value }: InputDocument): boolean {
 
 interface Taken {
   readonly written: string;
-  /** Resolved like the names of files. */
   readonly place: string;
 }
 

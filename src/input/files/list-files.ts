@@ -7,7 +7,6 @@ import { IgnorePatterns } from './ignore-patterns.ts';
 
 const manifestName = /\.(?:ya?ml|json)$/;
 
-/** The name of a file with patterns to leave out, as in .gitignore. */
 export const ignoreFile = '.kpcignore';
 
 /** A larger file is not a list of patterns. */
@@ -105,7 +104,6 @@ interface IgnoreRule {
 /** The limit keeps matching fast, because each file is compared with all patterns. */
 const mostPatterns = 1000;
 
-/** There are too many patterns to compare names with. */
 export class BadPattern extends Error {}
 
 function ignoreRule(base: string, patterns: readonly string[], place: (index: number) => string): IgnoreRule {

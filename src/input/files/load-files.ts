@@ -71,7 +71,6 @@ function findPathMistake(path: string): FileProblem | undefined {
   return /[*?[\]{}]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }
 
-/** Returns the source itself, or a folder's files. Adds links that lead out of the folder to `outside`. */
 function listFiles(
   source: string,
   exclude: readonly string[],

@@ -94,7 +94,6 @@ export function findInLine(file: TextFile, { place }: Finding): Template | undef
   return match ? { file, offset: file.offsetOf(line) + start + match.index, mark: match[0] } : undefined;
 }
 
-/** Makes one error for each chart, folder or single file with templates. */
 export function describeTemplates(
   templates: readonly Template[],
   isLeftOut: boolean,

@@ -119,7 +119,6 @@ export function checkHostAddress(text: string, path: FieldPath, report: Report):
 export function checkNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);
   if (!network) {
-    // Often a single address is meant.
     const address = parseAddress(text);
     const single = address && ({ form: 'single-network', expected: hostNetwork(address).text } as const);
     report.addWrong(path, text, single ?? 'network');

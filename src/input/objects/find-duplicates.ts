@@ -21,7 +21,6 @@ interface Duplicate {
 
 export interface DuplicateFinding {
   readonly diagnostic: Finding;
-  /** The repeated objects in the collection's lists. */
   readonly again: readonly object[];
 }
 

@@ -50,7 +50,6 @@ interface ObjectTypes {
   gateways: Gateway;
   referenceGrants: ReferenceGrant;
   namespaces: Namespace;
-  /** kube-proxy's configurations in the inputs. */
   configs: KubeProxyConfig;
 }
 

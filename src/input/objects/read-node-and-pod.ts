@@ -183,7 +183,6 @@ function readNodeTerms({ nodeSelector, affinity }: RawPodSpec): PodSpec['nodeTer
   });
 }
 
-/** Reports whether a Pod, or a Namespace for its Pods, requests a sidecar, as with sidecar.istio.io/inject or linkerd.io/inject. */
 function asksForInjection(metadata: Pick<RawMetadata, 'labels' | 'annotations'> | null | undefined): boolean {
   const all = [...Object.entries(metadata?.labels ?? {}), ...Object.entries(metadata?.annotations ?? {})];
   return all.some(([key, value]) => /inject/.test(key) && value !== 'false' && value !== 'disabled');
@@ -290,7 +289,6 @@ export function readAutoscaler(raw: RawAutoscaler, report: Report, names: Common
   };
 }
 
-/** Returns 1 by default, and 0 for a finished or suspended Job. */
 function readReplicas(kind: WorkloadKind, spec: RawWorkloadSpec, status: RawWorkload['status']): number | undefined {
   switch (kind) {
     case 'DaemonSet':
@@ -309,7 +307,6 @@ function readReplicas(kind: WorkloadKind, spec: RawWorkloadSpec, status: RawWork
   }
 }
 
-/** Returns the labels that the Job controller adds to its Pods. */
 function jobLabels(name: string): Readonly<Record<string, string>> {
   return { 'job-name': name, 'batch.kubernetes.io/job-name': name };
 }

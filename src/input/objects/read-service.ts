@@ -98,7 +98,6 @@ function readClusterIPs(
   return { clusterIP, clusterIPs };
 }
 
-/** Returns the family; undefined for 'None' and for errors. */
 function checkClusterIP(
   text: string,
   index: number,

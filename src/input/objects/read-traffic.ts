@@ -1,4 +1,3 @@
-// Reads NetworkPolicies, Ingresses, Gateways and their routes.
 import {
   fullName,
   type FieldPath,
@@ -168,7 +167,6 @@ function readReference(
   };
 }
 
-/** Filters that do not change where a request goes. */
 const harmless = new Set(['RequestHeaderModifier', 'ResponseHeaderModifier', 'URLRewrite', 'CORS']);
 
 const redirect = 'a redirect';

@@ -84,7 +84,6 @@ export class Report implements ObjectSource {
     return isAdmitted;
   }
 
-  /** Records that a field is present only under a misspelled name. */
   addMisspelled(path: FieldPath, meant: FieldPath, details: ArgumentsOf<'unknown-field'>): void {
     this.#misspelled ??= new Map();
     const name = joinFieldNames(meant);

@@ -1,4 +1,3 @@
-// Objects of kinds that kpc skips, some of which may make Pods.
 import { endOfQuoted } from '../../base/json/locate.ts';
 import { findMeantKind, findReader, isOfOtherVersion, isOfKubernetes, type AskedKinds } from './kinds.ts';
 import { holdsPlaceholder } from '../files/not-manifests.ts';
@@ -40,7 +39,6 @@ function findHeadOfYaml(text: string): ReadonlyMap<string, string> | undefined {
   return found;
 }
 
-/** Matches a field of the outermost object. */
 const jsonHead = /[ \t\r\n]*:[ \t\r\n]*"([\w./-]+)"/y;
 
 /** Unbalanced brackets hide where an object ends, but a second object would have its own apiVersion. */

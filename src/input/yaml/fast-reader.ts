@@ -203,7 +203,6 @@ class FastReader extends Lines {
     return requireFinite(this.#memory.words.resolve(this.#memory.text, start, this.wordEnd));
   }
 
-  /** Reads a value that begins on the line of its key or dash, whose column is `column`. */
   #readInline(column: number): unknown {
     const start = this.pos;
     this.#begin();
@@ -230,7 +229,6 @@ class FastReader extends Lines {
     return this.column > column ? this.#readFolded(this.text.slice(start, end), column) : value;
   }
 
-  /** Reads the further lines of a plain scalar, from `pos`. */
   #readFolded(first: string, column: number): unknown {
     let folded = first;
     while (this.column > column) {

@@ -54,7 +54,6 @@ export class Lines {
   readonly #end: number;
   pos = 0;
   column = 0;
-  /** Line feeds since the last line with content, and whether a comment was among them. */
   lineFeeds = 0;
   passedComment = false;
   wordEnd = 0;

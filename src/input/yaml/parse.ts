@@ -109,7 +109,6 @@ class Decoder {
   readonly #counts: ParseCounts;
   /** Repeated keys by mapping. kubectl silently takes the last one. */
   readonly repeated = new Map<YAMLMap, Map<string, RepeatedNode>>();
-  /** Nodes that JSON cannot represent. */
   readonly faults = new Map<Node, SyntaxFault>();
   /** The aliases around the current node, outermost first. */
   readonly #open = new Set<Alias>();
@@ -174,7 +173,6 @@ class Decoder {
     ofMapping.set(name, { times: times + 1, second });
   }
 
-  /** Returns undefined if JSON lacks the key. */
   #decodeKey(key: Node): Key | undefined {
     this.#count();
     if (isAlias(key)) this.#throughAlias(key, () => this.#count());

@@ -16,7 +16,6 @@ export function locatorOf(document: unknown, start: number, places: YamlPlaces):
   };
 }
 
-/** Adds the places in a text that begins at `start` in another text. */
 export function addPlaces(inner: YamlPlaces, start: number, into: YamlPlaces): void {
   for (const [value, entries] of inner) {
     const moved = Array.from(

@@ -79,7 +79,6 @@ export function plainKey(scalar: unknown, length: number): string | undefined {
   return isPlain ? scalar : undefined;
 }
 
-/** Returns the value of a string that the pattern `quoted` matched. */
 export function unquoteScalar(written: string): string {
   if (written.startsWith("'")) return written.slice(1, -1).replaceAll("''", "'");
   return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);

@@ -14,18 +14,14 @@ const closers: ReadonlyMap<string, string> = new Map([
 /** Further brackets have the same cause. */
 const mostBrackets = 3;
 
-/**
- * Finds unclosed brackets or quotes, which parsers notice much later. An unclosed quote comes alone, because it hides or fakes brackets.
- */
+/** Finds unclosed brackets or quotes, which parsers notice late. Returns an unclosed quote alone, because it hides or fakes brackets. */
 export function findUnclosed(text: string): readonly Unclosed[] {
   if (text.length > longestText) return [];
   const quote = findUnclosedQuote(text);
   return quote ? [quote] : findUnclosedBrackets(text);
 }
 
-/**
- * Finds a quote without an end, or one that ends where another should begin: a word follows, and its first line has an odd number of them.
- */
+/** Finds a quote without an end, or one that ends where another should begin: a word follows, and the line has an odd number of quotes. */
 function findUnclosedQuote(text: string): Unclosed | undefined {
   for (const { source, offset, isScalar } of lexemes(text, new Lexer())) {
     const sign = source.charAt(0);

@@ -46,7 +46,6 @@ export const nodeSchema = object({
   }),
 });
 
-/** For networking.k8s.io/v1 and v1beta1. */
 export const serviceCidrSchema = object({
   ...typed,
   metadata,

@@ -108,7 +108,6 @@ const allowedRoutes = openObject({
   kinds: list(openItem({ group: text, kind: text })),
 });
 
-/** A Gateway, or a ListenerSet, which has `parentRef`. */
 export const gatewaySchema = openObject({
   metadata,
   spec: openObject({
