@@ -86,7 +86,6 @@ export function findNearest(
   return best;
 }
 
-/** More suggestions would be a list to search. */
 export const mostSuggestions = 3;
 
 export function nearest(wanted: string, names: readonly string[]): readonly string[] {

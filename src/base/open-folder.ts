@@ -58,7 +58,6 @@ export class OpenFolder {
   }
 }
 
-/** Opens a folder for `work`. Errors name files by `path`. */
 export async function withFolder<T>(
   path: string,
   links: ConstructorParameters<typeof OpenFolder>[1],

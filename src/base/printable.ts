@@ -141,7 +141,6 @@ const mostAligned = 60;
 
 const gap = '  ';
 
-/** Cuts and pads cells so that each row fits the terminal. */
 export function fitRows(rows: readonly (readonly string[])[], form: TableForm): readonly (readonly string[])[] {
   const { width, names, lists = [] } = form;
   const wanted = rows[0]?.map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0)) ?? [];
@@ -163,7 +162,6 @@ export function joinCells(cells: readonly string[]): string {
   return cells.join(gap).trimEnd();
 }
 
-/** Returns the first items that fit, at least one, and the number of others. */
 function shortenCell(cell: string, room: number): string {
   const items = cell.split(', ');
   for (let shown = items.length; shown > 1; shown--) {
@@ -178,7 +176,6 @@ function shortList(items: readonly string[], shown: number): string {
   return `${items.slice(0, shown).join(', ')}${hidden > 0 ? `, +${hidden}` : ''}`;
 }
 
-/** Shrinks the columns `first` first, then the widest ones. */
 function fitColumns(
   wanted: readonly number[],
   { weights, first = [] }: TableForm,

@@ -70,12 +70,9 @@ export function openRegularFile(path: string, check?: (found: HeldPath) => void)
 
 const madeByKernel = 'the kernel makes it up while it is read: copy what it holds to a file first';
 
-/** The longest file in /proc or /sys to read, in bytes. */
 const largestKernelFile = 2 ** 24;
 
-/**
- * Reads a short file in /proc or /sys. Refuses a long one, because something else may be mounted. Test: apply/real-networks.slow.test.ts.
- */
+/** Reads a short file in /proc or /sys. Refuses a long one, which may be another mount. Test: apply/real-networks.slow.test.ts. */
 export function readKernelFile(path: string): string {
   const file = openSync(path, constants.O_RDONLY);
   try {

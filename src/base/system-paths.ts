@@ -21,7 +21,6 @@ export function hasDescriptors(separator: string = sep): boolean {
   return !isWindows(separator) && existsSync(descriptors);
 }
 
-/** Returns a path to an open file or folder by its descriptor; undefined without /proc. */
 export function pathOfDescriptor(descriptor: number, separator: string = sep): string | undefined {
   return hasDescriptors(separator) ? `${descriptors}/${descriptor}` : undefined;
 }

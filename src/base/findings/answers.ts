@@ -32,7 +32,6 @@ export const answerFindings = {
   'service-differs': row<Strings<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
     byGolden,
   ),
-  /** Differences that are not known to belong to a Service. Without `part`, a whole folder differs. */
   'state-differs': row<Differing & { readonly part?: OtherPart | undefined; readonly golden: Golden | undefined }>(
     byGolden,
   ),

@@ -18,7 +18,6 @@ import {
   type Strings,
 } from './rows.ts';
 
-/** Why something failed: the system's own words, or a finding. */
 export type Cause = string | Cited;
 
 /** How a command ended. `status` is undefined if a signal ended it. `said` is the start of its stderr. */
@@ -27,7 +26,6 @@ export interface CommandEnd extends Strings<'command' | 'said'> {
   readonly signal?: string | undefined;
 }
 
-/** Why output, or a file of the kernel, is incomplete. */
 export type OutputFault = By<
   'kind',
   {
@@ -70,7 +68,6 @@ export type TrustedKind = 'bundle' | 'keys';
 /** What a file in the state folder holds, which is lost with the file. */
 export type StoredKind = 'record' | 'state' | 'last-command' | 'unconfirmed' | 'serial' | 'copy';
 
-/** A state to which a rollback can go. */
 export interface NamedState {
   readonly id: number;
   readonly since?: number | undefined;
@@ -102,7 +99,6 @@ interface Holder {
 
 export type Hang = By<'problem', { late: Numbers<'seconds'>; 'not-stopped': None; 'open-output': None }>;
 
-/** `line` is the line of input that the tool names, if any. */
 interface ToolRefusal extends CommandEnd {
   readonly line?: Strings<'number' | 'text'> | undefined;
 }
@@ -204,7 +200,6 @@ export const applyFindings = {
     metrics: Strings<'path'>;
     sysctl: Strings<'name' | 'value'> & { readonly cause: Cause };
   }>('error'),
-  /** `rest` has lines that name the remaining changes. */
   'wrong-result': row<Lists<'rest'>>('error'),
 };
 

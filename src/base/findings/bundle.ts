@@ -21,7 +21,6 @@ export type BundleFault = InFile &
           'no-file': Strings<'name'>;
           'stray-file': Strings<'name'>;
           changed: Strings<'name' | 'found' | 'expected'>;
-          /** The reason is from the file's parser, or from the system. */
           unread: Strings<'reason'>;
           /** A value that kpc would not write. `must` has the words in a setting's row. */
           value: Strings<'name'> & { readonly must?: string | undefined };

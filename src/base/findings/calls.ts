@@ -66,7 +66,7 @@ export const callFindings = {
     'no-dump': Strings<'path'>;
     'second-input': Strings<'path'>;
     'nothing-in-common': Strings<'from' | 'to'>;
-    /** Sentences that say why it is unknown where any packet ends. */
+    /** Sentences that say why the receiver of every packet is unknown. */
     'nothing-known': Numbers<'classes'> & Lists<'reasons'>;
     'no-services': Strings<'from' | 'to'> & { readonly compared: 'services' | 'packets' };
     'empty-shard': Strings<'shard'>;
@@ -81,7 +81,7 @@ export const callFindings = {
     'jobs-of-binary': None;
     value: Strings<'reason'>;
     usage: Strings<'reason'> & { readonly help?: string | undefined };
-    // Modes and releases to change to are wrong.
+    // The mode or release to change to is wrong.
     'no-release': Strings<'release'>;
     'unknown-mode': Strings<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
     'same-mode': Strings<'mode'> & { readonly isNamed: boolean };

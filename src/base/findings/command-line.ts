@@ -23,7 +23,6 @@ export interface UnknownFlag {
 }
 
 export interface NotShown {
-  /** The severity of the omitted messages. */
   readonly severity: Severity;
   readonly count: number;
   /** The code of the messages, if all have the same code and are about one file. */
@@ -35,7 +34,6 @@ export interface UnknownName {
   readonly near: readonly string[];
 }
 
-/** Why nothing is found for the subject of a question. */
 export type NoSubject = By<
   'kind',
   {
@@ -106,7 +104,6 @@ export const commandLineFindings = {
       readonly found: FoundValue;
       readonly expected: 'boolean' | 'list' | 'one' | 'ignores';
       readonly choices?: readonly string[] | undefined;
-      /** The meaning of the value, in the words of help. */
       readonly meaning?: string | undefined;
     };
     // The place is an entry in a list, such as "ignore[0]".
@@ -130,7 +127,6 @@ export const commandLineFindings = {
     /** `nameless` is the mode of a dump that names no Service. */
     'no-such': UnknownName & { readonly kind: string; readonly files?: string; readonly nameless?: ProxyMode };
     'no-port': Strings<'service' | 'port'> & Lists<'ports'>;
-    // `hosts` has the DNS names of the headless Service's endpoints.
     'no-host': UnknownName & Strings<'service'> & Lists<'hosts'>;
     'no-ingress-of-host': Strings<'request'>;
   }>('error'),

@@ -35,7 +35,6 @@ export interface Misspelled {
   readonly reader?: 'Kubernetes' | 'kube-proxy' | 'kpc' | undefined;
   /** The field that may be meant, with its path if it belongs elsewhere. */
   readonly meant?: string | undefined;
-  /** Set if the misspelled field is required. */
   readonly isNeeded?: true | undefined;
 }
 
@@ -51,7 +50,6 @@ export interface WrongValue extends OfOneMode, Strings<'field'> {
   /** What the schema expects, or the expected value itself. */
   readonly expected?: string | undefined;
   readonly form?: ValueForm | undefined;
-  /** Why no host can have the address. */
   readonly use?: SpecialUse | undefined;
   /** Why the value is refused, if not for its form, or what follows from it. */
   readonly because?: string | undefined;

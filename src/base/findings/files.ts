@@ -39,14 +39,11 @@ export type DumpNote = By<
 >;
 
 export interface UnrenderedTemplate {
-  /** How many templates the chart or folder has. This is the first. */
   readonly count: number;
   readonly mark: string;
-  /** The folder of the Helm chart. */
   readonly chart?: string | undefined;
   /** The folder that the user named, if it is above the template. */
   readonly folder?: string | undefined;
-  /** Whether the file is already excluded. */
   readonly isLeftOut: boolean;
   /** The command that renders a chart, with its name and folder: "helm template web charts/web". */
   readonly render?: string | undefined;
@@ -72,7 +69,6 @@ export type OfFolder = Strings<'folder'>;
 
 export type Render = Strings<'tool' | 'said' | 'pipe'>;
 
-/** What kubectl rejects or reads differently from other programs. */
 export type OddYaml =
   | 'text-behind-marker'
   | 'lone-end'
@@ -137,7 +133,6 @@ export const fileFindings = {
     /** `error` is the first error, `more` the number of others. */
     part: { readonly error: Cited } & Numbers<'files' | 'more'>;
     all: Numbers<'files' | 'partial' | 'objects'>;
-    /** Nothing is excluded, but files could be. */
     advice: Numbers<'files' | 'all'>;
   }>(severityBy('problem', 'warning', { advice: 'note' })),
   'skipped-files': row<FileNames>('note'),
@@ -178,7 +173,6 @@ export const fileFindings = {
     'misnamed-file': Strings<'file'>;
   }>(severityBy('problem', 'note', { 'may-hold-more': 'warning', 'manifests-left-out': 'warning' })),
   'nodes-folder': row<Strings<'path' | 'example'> & { readonly of: 'bundles' | 'dumps' }>('error'),
-  // `beside` is another input that was given.
   'no-manifests': row<Strings<'path' | 'what'> & { readonly beside?: string | undefined }>('error'),
   'nothing-to-check': byProblem<{
     missing: OfFolder;
@@ -193,7 +187,6 @@ export const fileFindings = {
   'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: string; readonly isCutOff?: true }>(
     'warning',
   ),
-  // `more` counts other lines that are unreadable for the same reason.
   'unread-line': row<Strings<'reason'> & Numbers<'more'>>('warning'),
   // `isAll` means that nothing else in the dump is readable.
   'unread-output': row<Strings<'output' | 'reason'> & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),

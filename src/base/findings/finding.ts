@@ -86,7 +86,6 @@ export function keyOfFault({ code, arguments: details }: Fault): string {
   return `${code} ${JSON.stringify(details)}`;
 }
 
-/** Returns the last finding of each group that says the same. */
 export function distinct<F extends Fault>(findings: readonly F[]): readonly F[] {
   return [...new Map(findings.map((each) => [keyOfFault(each), each])).values()];
 }

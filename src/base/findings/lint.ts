@@ -35,7 +35,6 @@ export interface RangedPort extends Numbers<'nodePort'>, Strings<'range'> {
   readonly isUsual: boolean;
 }
 
-/** The object that names a missing Service ("namespace/name"). */
 export interface MissingObject extends Strings<'owner' | 'missing'> {
   readonly near?: string | undefined;
   /** Another program's object that may create the Service. */

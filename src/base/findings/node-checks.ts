@@ -4,7 +4,6 @@ import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Cause, KubeProxyProcess, Obstacle, Unseen } from './apply.ts';
 import type { By, Cited, Lists, None, Numbers, Strings } from './rows.ts';
 
-/** The variant of iptables in use, and the other one. */
 type BothVariants = Strings<'variant' | 'other'>;
 
 type Sysctl = Strings<'name' | 'value'>;
@@ -29,7 +28,6 @@ export interface CheckArguments {
       works: Strings<'name' | 'details'>;
       'writes-new-sets': Strings<'name' | 'details'>;
       missing: Strings<'name' | 'family'>;
-      /** `asked` has the arguments that it was called with. */
       broken: Strings<'name' | 'asked' | 'said'> & { readonly because?: 'rights' | 'no-ipvs' | undefined };
       old: Strings<'name' | 'family' | 'version' | 'least'>;
       /** `isVariant` means that the kernel may support only the other variant of iptables. */

@@ -5,7 +5,6 @@ import type { FoundValue } from './fields.ts';
 export interface DuplicateObject extends Strings<'kind' | 'name'> {
   readonly first: Strings<'file'> & Numbers<'line'>;
   readonly files?: number | undefined;
-  /** How many more objects two folders share. */
   readonly among?: (Numbers<'more'> & Strings<'folder' | 'otherFolder'>) | undefined;
   /** How to exclude one of two folders (undefined if no pattern is safe in a shell), or how to merge both. */
   readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: ToBuild | undefined } | undefined;
@@ -19,7 +18,6 @@ export interface SkippedKinds {
   readonly leavesOutCronJobs: boolean;
 }
 
-/** `services` counts all Services. `lacking` are those that get a cluster IP only in the cluster. */
 export interface NothingProgrammed extends Numbers<'services'>, Lists<'lacking'> {
   readonly isRefused: boolean;
 }

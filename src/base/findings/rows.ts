@@ -51,7 +51,6 @@ export type Strings<Names extends string> = Readonly<Record<Names, string>>;
 export type Numbers<Names extends string> = Readonly<Record<Names, number>>;
 export type Lists<Names extends string> = Readonly<Record<Names, readonly string[]>>;
 
-/** Makes the finding a warning if the arguments say so, else an error. */
 export function warningIf<Arguments>(isWarning: (details: Arguments) => boolean): Weighing<Arguments> {
   return { among: ['error', 'warning'], weigh: (details) => (isWarning(details) ? 'warning' : 'error') };
 }

@@ -16,7 +16,6 @@ export interface Assumed extends Lists<'nodes' | 'unplaced'> {
 export type DualStack = Strings<'name'> &
   ({ readonly by: 'service'; readonly family: Family } | { readonly by: 'side' });
 
-/** The number of values that kpc chose, and the networks that it chose from. */
 export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
   readonly what:
     | 'cluster IP'
@@ -42,14 +41,12 @@ export interface Likely {
   readonly isOfCluster?: boolean;
 }
 
-/** Reports whether Pods may exist that the manifests do not show. */
 export function mayBeUnseen({ near, lacking, maker, isOfCluster = false }: Likely): boolean {
   return !isOfCluster && near === undefined && lacking?.isOnOwner !== true && (lacking ?? maker) !== undefined;
 }
 
 export type RangedValue = 'clusterIP' | 'nodePort' | 'loadBalancerIP' | 'podIP' | Family;
 
-/** A port that IPVS would have to change. */
 export type PortChange = Strings<'label'> & (Numbers<'port' | 'target'> | Numbers<'nodePort'>);
 
 export const serviceFindings = {

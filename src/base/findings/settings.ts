@@ -13,7 +13,6 @@ export interface ModeOfRelease {
   readonly side?: 'mode' | 'release' | undefined;
 }
 
-/** `known` lists all Nodes of the input. */
 export interface UnknownFlagNode extends Lists<'names' | 'known'> {
   readonly flag: '--node' | 'hostnameOverride';
 }
@@ -40,7 +39,6 @@ export const settingFindings = {
     'gate-off': ModeOfRelease;
   }>('error'),
   'covered-addresses': row<Strings<'network' | 'socket'>>('warning'),
-  // `named` says why no mode is named.
   'default-mode': ofCompiling<{ readonly named: 'empty-flag' | 'configuration' | 'nothing' }>('note'),
   'ipvs-ends': row<None>('warning'),
   userspace: byProblem<{

@@ -10,7 +10,6 @@ declare const described: unique symbol;
 
 /** The check of a schema or a part of it. scripts/checks-module.mjs makes all checks, for the module #checks. */
 export interface Check<T = unknown> {
-  /** Made by ajv. */
   readonly accepts: (value: unknown) => boolean;
   readonly expected: string;
   /** Like `expected`, for a value of the right type that the predicate refuses. */
@@ -19,7 +18,6 @@ export interface Check<T = unknown> {
   readonly values?: readonly unknown[];
   readonly fields?: Readonly<Record<string, Check>>;
   readonly required?: readonly string[];
-  /** Set if no other fields are allowed. */
   readonly isClosed?: true;
   readonly others?: Check;
   readonly items?: Check;
@@ -62,7 +60,6 @@ export type JsonFault =
 
 export type CheckedValue<T> = { readonly value: T } | { readonly wrong: JsonFault };
 
-/** `wrong` is the first fault, whose path begins with `root`. */
 export function readChecked<T>(check: Check<T>, value: unknown, root = ''): CheckedValue<T> {
   const [fault] = findFaults(check, value, 1);
   return fault === undefined ? { value: value as T } : { wrong: faultAt(fault, root) };
@@ -172,7 +169,6 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the place of a value in a file of JSON. */
 export type LocateValue = (path: readonly PathStep[]) => {
   readonly file: string;
   readonly line: number;

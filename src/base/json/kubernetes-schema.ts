@@ -53,7 +53,6 @@ export function integer(least: number, most: number, expected: string): Schema<n
 
 export const anyInteger = integer(-Infinity, Infinity, 'it must be a whole number');
 
-/** Go's int32. */
 export const int32 = integer(-(2 ** 31), 2 ** 31 - 1, 'a whole number of 32 bits');
 
 export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';

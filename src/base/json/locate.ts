@@ -96,7 +96,6 @@ function locateEntries(text: string, start: number): Entries {
   return isObject ? entries : items;
 }
 
-/** Returns the offset after the JSON value at `start`. */
 export function skipValue(text: string, start: number): number {
   const sign = /[{[]/.test(text.charAt(start)) ? /["{}[\]]/g : /["}\],\s]/g;
   let depth = 0;

@@ -21,7 +21,6 @@ function publish({ $id, description, ...schema }: JsonSchema, definitions: Defin
   return description === undefined ? own : { ...own, description };
 }
 
-/** Keywords that only kpc knows. */
 const ownKeywords: ReadonlySet<string> = new Set(['expected', 'passes', 'toPass', 'format', 'discriminator']);
 
 function publishKeywords(schema: JsonSchema, definitions: Definitions): JsonSchema {

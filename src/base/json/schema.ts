@@ -124,7 +124,6 @@ export function objectOf(fields: Schemas): Schema {
   return objectWith(fields, { expected: 'an object' });
 }
 
-/** Forbids unknown fields in all objects of a schema. */
 export function closed<T>(schema: Schema<T>): Schema<T> {
   return closeAll(schema) as Schema<T>;
 }
