@@ -38,7 +38,6 @@ export function isDeprecated(behaviour: keyof typeof announcedEnds, release: Rel
   return (parseMinor(release) ?? 0) >= announcedEnds[behaviour].deprecatedIn;
 }
 
-/** Says when something ends, as seen from a release, and how long a feature gate keeps it. */
 export function announcedEndWords(behaviour: keyof typeof announcedEnds, seenFrom: Minor = 0): string {
   const { offIn, goneIn, kep, gate } = announcedEnds[behaviour];
   const source = `(announced: KEP-${kep}, ${kepLink(kep)})`;

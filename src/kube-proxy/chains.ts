@@ -230,7 +230,6 @@ export function traceKubelet(tables: Tables): KubeletTrace {
 
 const chainsOfOldKubelets: ReadonlySet<string> = new Set([baseChains.markMasquerade, baseChains.postrouting]);
 
-/** Reports whether a kubelet with this trace also makes a chain with this name. */
 export function mayKubeletMake(trace: KubeletTrace, table: TableName, name: string): boolean {
   const isOfOld = trace === 'old' && table === 'nat' && chainsOfOldKubelets.has(name);
   return isOfOld || (trace !== 'none' && table === 'filter' && name === sharedChain);

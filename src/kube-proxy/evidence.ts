@@ -143,7 +143,6 @@ function weighServers(
   const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)]));
   const isOfNodePort = ({ family, protocol, address, port, scheduler, realServers }: VirtualServer): boolean => {
     if (!nodePorts.has(`${family} ${protocol} ${port}`) || !marks().schedulers.has(scheduler)) return false;
-    // Without real servers, the address alone decides.
     if (realServers.length === 0) return own.size === 0 || own.has(address.text);
     const isMasquerading = realServers.every(({ forwarding }) => forwarding === 'masquerade');
     return isMasquerading && realServers.some((real) => marks().endpoints.has(`${protocol} ${realServerKey(real)}`));
@@ -171,9 +170,7 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
   return { schedulers, endpoints };
 }
 
-/**
- * Finds servers that may be kube-proxy's or not. Sets list all of its servers; without them, kube-ipvs0 has all but node ports' addresses.
- */
+/** Finds virtual servers that may be kube-proxy's or not, because neither sets nor the addresses on links show it. */
 function findUndecided(
   { sets, links }: KernelState,
   shows: { readonly sets: boolean; readonly links: boolean },

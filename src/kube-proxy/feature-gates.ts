@@ -76,7 +76,6 @@ export function releasesWithGate(name: string): readonly Release[] {
   return releases.filter((release) => gateOf(name, release));
 }
 
-/** Reports whether a gate is on in a kube-proxy that knows it and starts with these gates. */
 export function isOn({ name, stage, isOnByDefault }: Gate, gates: FeatureGates): boolean {
   const ofStage = stage === 'other' ? undefined : gates.get(stage === 'alpha' ? 'AllAlpha' : 'AllBeta');
   return gates.get(name) ?? ofStage ?? isOnByDefault;

@@ -14,7 +14,6 @@ export interface LeftChain {
   readonly reachedFrom: readonly string[];
 }
 
-/** Chains in filter that only iptables mode fills. */
 const refusingChains: ReadonlySet<string> = new Set([baseChains.services, baseChains.externalServices]);
 
 /** Finds chains that iptables mode left on a node in another mode. Empty if the built-in chains' rules are unknown. */
@@ -47,7 +46,6 @@ function listLeft(
   }));
 }
 
-/** Returns the given chain and all chains that packets in it may reach. */
 function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
   const reached = new Set([from.name]);
   // This also visits chains that are added during the loop.

@@ -2,7 +2,6 @@ export interface KnownProblem {
   readonly code: string;
   /** Matches the message, a space, and the error and other values. */
   readonly pattern: RegExp;
-  /** The meaning of the line, as a clause about kube-proxy or the node. */
   readonly meaning: string;
   readonly advice: string;
   /** The releases from 1.30 to 1.37 that log it. */

@@ -50,7 +50,6 @@ function missingOfTables(tables: Tables, mode: ProxyMode, family: Family): reado
   });
 }
 
-/** Reports whether a jump exists. It may be in an administrator's own chain. */
 function isRuleMade(
   chains: ReadonlyMap<string, Chain>,
   { table, from, to }: Pick<LeadingRule, 'table' | 'from' | 'to'>,
@@ -124,7 +123,6 @@ const toNodePorts: LeadingRule = {
   to: { kind: 'chain', name: baseChains.nodePorts },
 };
 
-/** Makes the rule from these chains to a target in table filter. */
 function guards(from: readonly string[], to: Target): LeadingRule {
   return { facts: 'sourceRanges', table: 'filter', from, to };
 }
@@ -152,10 +150,9 @@ const rulesOfTable = [
   },
 ] as const;
 
-/** Node ports are served only at these addresses. */
 const ofNodePortIPs = { ...rulesOfTable[1], from: nftSets.nodePortIPs };
 
-/** Finds rules that were removed, because kube-proxy makes each of them. `shown` has the tables that are whole. */
+/** Finds missing rules. kube-proxy makes all of them, so something removed them. `shown` has the tables that are whole. */
 export function findUnreached(
   state: KernelState,
   mode: ProxyMode | undefined,

@@ -16,7 +16,6 @@ export function modeFromWords(named: 'empty-flag' | 'configuration' | 'nothing' 
   return named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
 }
 
-/** Returns kube-proxy's name for messages, with its mode if known. */
 export function titleOfMode(mode: ProxyMode | undefined): string {
   return mode ? modeFacts[mode].title : 'kube-proxy';
 }
@@ -29,7 +28,6 @@ export type CountName =
 /** The facts of a mode. Every difference between modes that needs no code is a field here. */
 export interface ModeFacts {
   readonly title: string;
-  /** The kinds of objects that kube-proxy programs, and so the files in a bundle. */
   readonly kinds: ReadonlySet<ObjectKind>;
   readonly mainKind: ObjectKind;
   readonly serviceKinds: readonly ObjectKind[];
@@ -41,7 +39,6 @@ export interface ModeFacts {
   readonly sysctls: readonly string[];
   /** Further sysctls, which the configuration or the kernel's release may require. */
   readonly conditionalSysctls: readonly string[];
-  /** The objects that the summary line counts, in singular and plural. */
   readonly summary: readonly (readonly [count: CountName, one: string, more?: string])[];
   /** How many objects name their Services, in comments or in names. */
   readonly namesServices: 'all' | 'some' | 'none';
@@ -53,7 +50,6 @@ export interface ModeFacts {
   readonly nodePorts: 'known-addresses' | 'any-local-address';
   /** Families with node ports on loopback addresses, unless settings forbid it. */
   readonly loopbackNodePorts: readonly Family[];
-  /** Where Local traffic goes on a node without local endpoints. */
   readonly localWithoutEndpoints: 'local-to-all' | 'local-drops';
   /** The default for nodePortAddresses (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
   readonly defaultNodePortAddresses: readonly string[];
@@ -72,7 +68,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     // iptables has --random-fully since 1.6.2. kube-proxy requires ipset 6. ipvsadm has the flags for mh since 1.30.
     tools: { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' },
     modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'],
-    // As in NewProxier in ipvs/proxier.go.
     sysctls: [
       'net.ipv4.vs.conntrack',
       'net.ipv4.vs.expire_nodest_conn',

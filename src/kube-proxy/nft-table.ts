@@ -61,7 +61,6 @@ export function localhostRejection(protocol: Protocol) {
   return { chain: `localhost-nodeport-reject-${name}`, counter: `localhost-nodeport-rejected-${name}` };
 }
 
-/** Prefixes of a Service port's own chains and sets. */
 export const nftPrefixes = {
   cluster: 'service-',
   local: 'local-',

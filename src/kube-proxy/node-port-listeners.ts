@@ -19,7 +19,6 @@ export interface NodePort {
 
 export type NodePortListeners =
   | { readonly kind: 'listed'; readonly addresses: readonly string[] }
-  /** Node ports listen on all present and future addresses of the node. */
   | { readonly kind: 'all'; readonly loopback: boolean }
   | { readonly kind: 'unknown' };
 
@@ -122,7 +121,6 @@ function leadsToNodePorts({ expressions }: NftRule): boolean {
   );
 }
 
-/** Reports whether connections to a node's address reach its node port; undefined if unknown. */
 export function listensOn(listeners: NodePortListeners, address: Address): boolean | undefined {
   switch (listeners.kind) {
     case 'listed':

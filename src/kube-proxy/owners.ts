@@ -56,7 +56,6 @@ export function findOwners(
   });
   const servers = once(() => indexServers(states));
   const findNft = once(() => indexNftables(states));
-  /** Returns the owner by the object's origin, else by `find`, under its new name. */
   const ownerOf = ({ origin }: { readonly origin?: Origin | undefined }, find: () => string | undefined) => {
     const label = origin?.servicePort ?? find();
     return label === undefined ? undefined : (renamed.get(label) ?? label);
@@ -255,7 +254,7 @@ function labelOfValue({ value }: Element): string | undefined {
   return value?.kind === 'goto' || value?.kind === 'jump' ? parseNftName(value.chain)?.label : undefined;
 }
 
-/** Finds owners of elements without origin or chain by the rest of the tables. The first port with a cluster IP or endpoint counts. */
+/** Finds the owners of elements without origin or chain. The first port with a cluster IP or endpoint counts. */
 function indexNftables(
   states: readonly KernelState[],
 ): (family: Family, set: string, element: Element) => string | undefined {

@@ -23,7 +23,6 @@ export interface BehaviourChange {
   readonly since?: Release | 'never';
   /** The feature gate for the behaviour, in releases that know the gate and have not locked it. */
   readonly gate?: string;
-  /** The mode that the change concerns; undefined for all modes. */
   readonly mode?: ProxyMode;
   /** Pull requests to kubernetes/kubernetes that made the change, or the issue. */
   readonly pullRequests: readonly number[];
