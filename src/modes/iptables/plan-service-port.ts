@@ -36,7 +36,7 @@ function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endp
   return targets.filter(({ endpoint }) => wanted.has(endpoint));
 }
 
-/** Returns names of a prefix and a hash of label and protocol (portProtoHash). Chains that spread packets are named by policy. */
+/** Returns chain names: a prefix and a hash of label and protocol (portProtoHash). Chains that spread packets are named by policy. */
 export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>) {
   const hash = hashName(port.label + port.protocol.toLowerCase(), 16);
   return {

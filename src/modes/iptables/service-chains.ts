@@ -31,7 +31,6 @@ import type { EndpointTarget, IptablesPortPlan } from './plan-service-port.ts';
 export interface ChainContext {
   readonly masquerade: MasqueradePlan;
   readonly endpointComments: boolean;
-  /** Whether one of the port's source ranges contains the node's own address. */
   readonly nodeIsAdmitted: boolean;
 }
 

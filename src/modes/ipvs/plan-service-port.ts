@@ -19,7 +19,6 @@ import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { nodePortSets, type SetId } from '../../kube-proxy/ipvs-objects.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 
-/** Facts about a node, besides its identity, on which Service ports of one family depend. */
 export interface FamilyNode {
   readonly scheduler: string;
   readonly nodeIP: Address;
@@ -78,7 +77,6 @@ export function planServicePort(traffic: TrafficPlan, on: FamilyNode): IpvsPortP
   return { virtualServers, members, closedToNode };
 }
 
-/** Includes the set members for the port's endpoints. */
 function clusterIPMembers(traffic: TrafficPlan): SetMember[] {
   const { clusterIP } = traffic;
   return [...hairpinMembers(traffic), ['clusterIP', clusterIP], bindingOf(clusterIP)];

@@ -37,11 +37,9 @@ export interface RuleInput {
   readonly family: Family;
   readonly filled: ReadonlySet<SetId>;
   readonly masquerade: MasqueradePlan;
-  /** Load balancer addresses and ports that the node itself may not use, in order. */
   readonly closedToNode: readonly ServiceAddress[];
 }
 
-/** The chains in kube-proxy's order of declaration (iptablesChains). */
 const chains = {
   nat: [
     baseChains.services,
@@ -205,7 +203,6 @@ export function noMembers(): SetMembers {
   return Object.fromEntries(setIds.map((id) => [id, []])) as unknown as SetMembers;
 }
 
-/** Makes all of kube-proxy's sets, even empty ones. */
 export function makeSets(members: SetMembers, family: Family): readonly IpSet[] {
   return setIds.map((id) => makeSet(id, members[id], family));
 }

@@ -32,9 +32,7 @@ export interface BaseChainInput {
   readonly family: Family;
   readonly masquerade: MasqueradePlan;
   readonly nodePorts: NodePortPlan;
-  /** The family's ranges of cluster IPs; empty if unknown. */
   readonly serviceNetworks: readonly Network[];
-  /** The protocols whose node ports are rejected on localhost. */
   readonly rejectedOnLocalhost: readonly Protocol[];
   readonly behaviours: Behaviours;
 }

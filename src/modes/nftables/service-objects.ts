@@ -53,7 +53,6 @@ export interface PlacedElement {
 
 export interface ServiceObjects {
   readonly chains: readonly NftChain[];
-  /** With session affinity, the clients of each endpoint. */
   readonly sets: readonly NftSet[];
   readonly elements: readonly PlacedElement[];
 }
@@ -330,7 +329,7 @@ function fitComment(label: string, behaviours: Behaviours): string {
   return behaviours.has('short-comments') ? label.slice(0, maxNftComment) : `${label.slice(0, maxNftComment - 3)}...`;
 }
 
-/** Returns names of a prefix, a hash, and the Service port's namespace, name, protocol and port name (servicePortChainNameBase). */
+/** Returns names: a prefix, a hash, and the Service port's namespace, name, protocol and port name (servicePortChainNameBase). */
 export function serviceChainNames(port: ServicePort): NftChainNames {
   const base = hashAndTruncate(servicePortPath(port));
   return {

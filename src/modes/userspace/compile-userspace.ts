@@ -50,7 +50,6 @@ export function assignProxyPorts(
   return assigned;
 }
 
-/** Reports settings and Service ports that userspace mode does not support. */
 export function checkProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { portRange: { first, last } = usualRange, bindAddress }: ProxySettings,
@@ -169,7 +168,6 @@ function admitRules(portal: Portal): readonly Rule[] {
   return nodePort ? [capture(portal, portal.proxyPort, nodePort.origin, [isNew], accept)] : [];
 }
 
-/** Makes a rule that begins like iptablesCommonPortalArgs. */
 function capture(
   { traffic: { port } }: Portal,
   number: number,
