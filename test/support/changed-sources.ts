@@ -1,4 +1,4 @@
-// Copies the sources with changes, and finds the files that then fail to compile, which are those a new row in a table needs.
+// Compiles changed sources, to find the files that must change with a new row in a table.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,6 @@ export function copySources(
   for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
 }
 
-/** Returns the edited files, and the files that no longer compile after the edits. */
 export function touchedFiles(folder: string, edits: readonly Edit[]): readonly string[] {
   copySources(folder, edits);
   const complaints = [...complaintsOf(folder).matchAll(/^(src\/[^(]+)\(/gm)].map(([, file = '']) => file);

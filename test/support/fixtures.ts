@@ -12,7 +12,6 @@ export const fixturesFolder = join(projectFolder, 'fixtures');
 export interface Fixture {
   readonly name: string;
   readonly folder: string;
-  /** The words of `command` after "kpc". */
   readonly args: readonly string[];
   readonly modes: readonly ProxyMode[];
   /** Whether expected/diagnostics.txt says why there is nothing to compile. */

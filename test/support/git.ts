@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 
-/** Runs git in a folder, without the user's settings. */
 export function git(cwd: string, ...words: readonly string[]): string {
   const who = ['-c', 'user.name=kpc', '-c', 'user.email=kpc@example.com', '-c', 'protocol.file.allow=always'];
   const env = { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_SYSTEM: '/dev/null' };

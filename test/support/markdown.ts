@@ -10,7 +10,6 @@ export interface Block {
   readonly language: string;
   readonly words: readonly string[];
   readonly text: string;
-  /** The offset of the text in the page. */
   readonly start: number;
   readonly end: number;
 }
@@ -57,7 +56,6 @@ export function readExamples(page: string, languages: readonly string[] = ['sh']
   });
 }
 
-/** Returns the page with the printed output in place of the shown output. */
 export function writeOutputs(page: string, examples: readonly Example[], printed: readonly string[]): string {
   let written = '';
   let copied = 0;

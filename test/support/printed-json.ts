@@ -72,7 +72,6 @@ export function findingsOf(stdout: string, code?: string): readonly PrintedFindi
 const ajv = new Ajv({ allowUnionTypes: true, schemas: [envelopeSchema] });
 const validators = new Map<string, ValidateFunction>();
 
-/** Throws if a command's printed JSON does not match its schema. */
 export function checkPrinted(program: 'kpc' | 'kpc-apply', args: readonly string[], stdout: string): void {
   const asksForJson = /(?:^| )(?:--output[ =]json|--json)(?: |$)/.test(args.join(' '));
   if (!asksForJson || !/^[{[]/.test(stdout)) return;

@@ -51,7 +51,6 @@ export async function runKpc(args: readonly string[], options: RunOptions = {}):
   return run;
 }
 
-/** Like runKpc, for kpc-apply on this machine. */
 export async function runKpcApply(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const run =
     options.env !== undefined

@@ -29,9 +29,7 @@ while (read($server, my $head, 9) == 9) {
 die 'kpc: no answer';
 `;
 
-/**
- * Writes the program into a folder, to be put into PATH. Programs that kpc starts are also looked for in this folder, before all others.
- */
+/** Writes the program into a folder for PATH. Programs that kpc starts are also looked for in this folder, before all others. */
 export async function serveKpc(folder: string): Promise<Server> {
   const socket = join(folder, 'kpc.sock');
   const server = createServer({ allowHalfOpen: true }, (connection) => void answer(connection, folder));

@@ -14,7 +14,6 @@ export const idleFaults = {
   'ends with status 0 and does nothing': async () => ended(0),
 } as const satisfies Readonly<Record<string, Fault>>;
 
-/** Faults of a tool that reads a restore file line by line. */
 export const restoreFaults: Readonly<Record<string, Fault>> = {
   ...idleFaults,
   'is killed halfway': async (command, host) => {
