@@ -36,7 +36,9 @@ export interface Field {
 /** The values that a match compares with. Order and overlaps do not matter. */
 export type Right =
   /** `10.0.0.1`, `{ 10.0.0.0/8, 192.0.2.1 }`, or `established, related`, which has no braces. */
-  { readonly elements: readonly Element[]; readonly isBraced?: true } | { readonly set: string };
+  | { readonly elements: readonly Element[]; readonly isBraced?: true }
+  /** A named set, written `@name`. */
+  | { readonly set: string };
 
 type Look =
   | Match
