@@ -15,7 +15,7 @@ import { hasCode, renameInError, isSystemError } from './system-errors.ts';
 import { pathOfDescriptor } from './system-paths.ts';
 import { basename, dirname } from 'node:path';
 
-/** Paths in the folder start at its descriptor, so nobody can replace the folder between two calls. Test: base/replace-file.test.ts. */
+/** Paths start at the folder's descriptor (needs /proc), so nobody can replace the folder between calls. Test: base/replace-file.test.ts. */
 export class OpenFolder {
   readonly #descriptor: number;
   readonly #named: string;

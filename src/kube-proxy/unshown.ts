@@ -149,8 +149,8 @@ function markTested(rules: readonly Rule[]): number | undefined {
 
 /**
  * Finds a chain that packets reach and that only marks them, or does nothing, which kube-proxy never writes. If most chains of its kind are
- * like this, or if all chains of endpoints are, a listing leaves out other rules. If few are, the rules were deleted on the node. Test:
- * dumps/filtered-rules.test.ts.
+ * like this, or if all chains of endpoints are, a listing leaves out other rules. If few are, the rules were deleted on the node.
+ * Test: dumps/filtered-rules.test.ts.
  */
 export function findEndlessChain(nat: ReadonlyMap<string, Chain>): string | undefined {
   const led = ledChains(nat);
