@@ -25,8 +25,8 @@ interface ServiceSide {
 export type StalePorts = ReadonlyMap<string, { readonly service: string; readonly fields: readonly string[] }>;
 
 /**
- * Returns the Services ("namespace/name") for which both sides give slices although the fields that these are made from differ, if the
- * input has a Pod with a status for each address, so that the slices can be made again. Undefined if there are none.
+ * Returns the Services ("namespace/name") for which both sides give the same slices, although the fields that slices are made from differ.
+ * Both inputs must have a Pod with a status for each address, so that the slices can be made again. Undefined if there are none.
  */
 export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<string> | undefined {
   const before = new Map(from.services.map(({ object }) => [fullName(object.metadata), object]));

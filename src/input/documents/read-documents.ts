@@ -153,6 +153,7 @@ function unclosedIn(
   faults: readonly SyntaxFault[],
   language: 'JSON' | 'YAML',
 ): readonly SyntaxFault[] {
+  // An unclosed bracket or quote does not cause faults that only kubectl's reader sees.
   if (
     !faults.some(({ code, arguments: details }) => code === 'bad-json' || (code === 'bad-yaml' && 'lines' in details))
   )

@@ -24,7 +24,7 @@ const carriers: ReadonlyMap<unknown, Pick<Tunnel, 'protocol' | 'isByRoute'>> = n
   ['gretap', { protocol: 'gre', isByRoute: false }],
 ]);
 
-/** The names and number of a protocol; which of them iptables prints depends on the node's /etc/protocols. */
+/** The names and number of a protocol; which of them a tool prints depends on the node's /etc/protocols. */
 export const carrierNames: { readonly [P in Exclude<CarrierProtocol, 'udp'>]: readonly string[] } = {
   ipencap: ['ipencap', 'ipv4', 'ipip', '4'],
   gre: ['gre', '47'],
