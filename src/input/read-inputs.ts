@@ -155,7 +155,7 @@ export function collectFiles(
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
   const said = [
     ...(excess ? [diagnoseFault(tooLong(excess.of, excess.most), placeAt(excess.at, 0))] : []),
-    // Duplicate workloads have the same cause as duplicate Services.
+    // Duplicate Services are reported alone, because duplicate workloads have the same cause.
     ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic }) => diagnostic)),
     ...(skipInvalid ? diagnoseLeftOut(leftOut) : wrong),
     ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),

@@ -58,7 +58,7 @@ export interface UnreadLine {
 /** The most lines to list for one reason. A damaged file may have millions, so the rest are only counted. */
 const mostListed = 300;
 
-/** Lists unreadable lines up to that limit. Test: input/bounds.test.ts. */
+/** Lists unreadable lines up to the limit mostListed for each reason. Test: input/bounds.test.ts. */
 export class UnreadLines {
   readonly #listed: UnreadLine[] = [];
   readonly #lasts = new Map<string, { count: number; last: { more?: number } }>();

@@ -16,7 +16,7 @@ export const baseChains = {
   /** In userspace mode, for packets to Service addresses from Pods and other hosts, and from the node. */
   portalsContainer: 'KUBE-PORTALS-CONTAINER',
   portalsHost: 'KUBE-PORTALS-HOST',
-  /** The same for node ports, and for packets that a firewall must admit to them. */
+  /** In userspace mode, for node ports: from Pods and other hosts, from the node, and packets that a firewall must admit. */
   nodePortContainer: 'KUBE-NODEPORT-CONTAINER',
   nodePortHost: 'KUBE-NODEPORT-HOST',
   nodePortNonLocal: 'KUBE-NODEPORT-NON-LOCAL',
